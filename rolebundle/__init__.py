@@ -1,0 +1,1 @@
+"""Governed retrieval for on-device agents."""

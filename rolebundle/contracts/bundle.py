@@ -1,0 +1,255 @@
+"""The RetrievalBundle: the answer. A superset of the reference's, version 1.0.
+
+Fields that are ours have defaults, so that the reference's bundles parse.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from rolebundle.contracts.terms import (
+    ContentType,
+    FallbackAction,
+    FallbackState,
+    FreshnessPosture,
+    FreshnessStatus,
+    Fusion,
+    Lane,
+    RejectionCode,
+    TrustPosture,
+    TrustTier,
+    WarningCode,
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AppliedFilter(_Part):
+    """One filter that policy put on the candidates."""
+
+    field: str
+    op: Literal["eq", "neq", "in", "not_in", "gt", "lt", "contains", "not_contains"]
+    value: str | float | bool | list[str]
+
+
+class QueryWeights(_Part):
+    """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1."""
+
+    lexical_task: float
+    lexical_expansion: float
+    semantic_task: float
+    semantic_context: float
+
+
+class QueryTrace(_Part):
+    """What was searched."""
+
+    task_text: str
+    packet_context_summary: str | None = None
+    lexical_query: list[str]
+    expansion_query: list[str] = []
+    semantic_query: list[str]
+    weights: QueryWeights | None = None
+    applied_overlay_rules: list[str]
+    applied_filters: list[AppliedFilter]
+    generated_at: str
+
+
+class Summary(_Part):
+    """Counts."""
+
+    total_candidates: int
+    selected_count: int
+    stale_count: int
+    forbidden_hits: int
+    trust_tier_breakdown: dict[TrustTier, int]
+    source_breakdown: dict[str, int]
+    rerank_strategy: str
+
+
+class Scores(_Part):
+    """The terms of the final score, each as it was weighed.
+
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``.
+    """
+
+    lexical: float
+    semantic: float
+    metadata: float
+    rerank: float
+    final: float
+    diversity_penalty: float = 0.0
+
+
+class RawScores(_Part):
+    """What the lanes measured, before normalization. ``None``: the lane has no such value.
+
+    ``bm25`` and ``bm25_expansion`` are positive, larger is better; ``cosine`` is in [−1, 1];
+    ``metadata`` is the filter's product in [0.01, 10].
+    """
+
+    bm25: float | None = None
+    bm25_expansion: float | None = None
+    cosine: float | None = None
+    metadata: float
+
+
+class Freshness(_Part):
+    """A chunk's age against the maximum age."""
+
+    status: FreshnessStatus
+    updated_at: str | None = None
+    max_age_days: float | None = None
+
+
+class ChunkMetadata(_Part):
+    """What the corpus knows about a chunk."""
+
+    trust_tier: TrustTier
+    freshness: Freshness
+    tags: list[str]
+    applicable_roles: list[str] | None = None
+    excluded_roles: list[str] | None = None
+    document_type: str | None = None
+    domain: str | None = None
+    version: str | None = None
+    language: str | None = None
+    sensitivity: str | None = None
+    origin: str | None = None
+    scope: str | None = None
+
+
+class Citation(_Part):
+    """Where the passage stands. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
+
+    reference: str
+    locator: str | None = None
+
+
+class SelectedChunk(_Part):
+    """One passage of the answer."""
+
+    rank: int | None = None
+    chunk_id: str
+    document_id: str
+    source_id: str
+    source_type: str
+    title: str | None = None
+    uri: str | None = None
+    headings: list[str] = []
+    content: str
+    content_type: ContentType
+    lanes: list[Lane] = []
+    scores: Scores
+    raw: RawScores | None = None
+    reasons_selected: list[str]
+    overlay_hits: list[str]
+    metadata: ChunkMetadata
+    citation: Citation
+
+
+class Rejection(_Part):
+    """A candidate that did not make it."""
+
+    chunk_id: str
+    reason: RejectionCode
+    notes: str | None = None
+
+
+class Provenance(_Part):
+    """How far the selection can be trusted."""
+
+    source_ids: list[str]
+    document_ids: list[str]
+    trust_posture: TrustPosture
+    freshness_posture: FreshnessPosture
+
+
+class BundleWarning(_Part):
+    """Something that the reader of the bundle should know."""
+
+    code: WarningCode
+    message: str
+
+
+class Diagnostics(_Part):
+    """Pool sizes and timings. Timings are the only part that may differ between equal calls."""
+
+    latency_ms: float
+    candidate_pool_size: int
+    deduped_count: int
+    dropped_forbidden_count: int
+    dropped_stale_count: int
+    lexical_ms: float | None = None
+    semantic_ms: float | None = None
+    refills: int | None = None
+
+
+class Fallback(_Part):
+    """What the caller should do with the answer, and why."""
+
+    state: FallbackState
+    action: FallbackAction
+    message: str
+
+
+class IndexState(_Part):
+    """The identity of the embedding index that answered."""
+
+    provider: str
+    model: str
+    dimensions: int
+    chunker: str
+
+
+class CorpusState(_Part):
+    """Which corpus answered, and in what state."""
+
+    file: str
+    corpus_id: str
+    schema_version: int
+    generation: int
+    documents: int
+    chunks: int
+    index: IndexState | None = None
+
+
+class OverlayRef(_Part):
+    """Which overlay governed, by content."""
+
+    role_id: str
+    digest: str
+
+
+class RetrievalBundle(_Part):
+    """What was searched, what was selected and why, what was rejected, and what went wrong."""
+
+    version: Literal["1.0"]
+    role_id: str
+    query: QueryTrace
+    summary: Summary
+    selected: list[SelectedChunk]
+    rejected: list[Rejection]
+    rejected_summary: dict[RejectionCode, int] = {}
+    provenance: Provenance
+    warnings: list[BundleWarning]
+    fallback: Fallback | None = None
+    overlay: OverlayRef | None = None
+    corpus: CorpusState | None = None
+    fusion: Fusion | None = None
+    diagnostics: Diagnostics
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The bundle as JSON text; fields without a value are left out."""
+        return self.model_dump_json(exclude_none=True, indent=indent)
+
+    def without_timings(self) -> dict[str, Any]:
+        """The bundle as plain values, for comparison: law 3 leaves out the timings alone."""
+        plain = self.model_dump(exclude_none=True)
+        for name in ("latency_ms", "lexical_ms", "semantic_ms"):
+            plain["diagnostics"].pop(name, None)
+        return plain

@@ -1,0 +1,47 @@
+"""The closed vocabularies of the contracts, each in one place."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
+Sensitivity = Literal["public", "group", "internal", "confidential"]
+Origin = Literal["internal", "external", "untrusted"]
+ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
+FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
+TrustPosture = Literal["strong", "mixed", "weak"]
+FreshnessPosture = Literal["fresh", "mixed", "stale"]
+Lane = Literal["lexical", "semantic"]
+Fusion = Literal["weighted", "rrf"]
+
+RejectionCode = Literal[
+    "forbidden_source",
+    "role_mismatch",
+    "stale",
+    "low_score",
+    "duplicate",
+    "conflict_downrank",
+    "budget_cut",
+]
+WarningCode = Literal[
+    "NO_HIGH_TRUST_MATCH",
+    "ONLY_SHARED_CORPUS",
+    "STALE_DOMINANT",
+    "FORBIDDEN_SOURCE_HIT",
+    "LOW_DIVERSITY",
+    "CONFLICTING_EVIDENCE",
+    "SEMANTIC_LANE_DEGRADED",
+    "INDEX_STALE",
+]
+FallbackState = Literal[
+    "healthy", "no_overlay", "no_strong_match", "stale_dominant", "forbidden_hit", "conflicting"
+]
+FallbackAction = Literal["continue", "warn", "degrade", "block"]
+
+TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
+REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
+
+HIGH_TRUST: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
+
+DEFAULT_MAX_AGE_DAYS = 365
+"""Maximum age of a chunk where the overlay names none."""

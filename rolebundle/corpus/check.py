@@ -1,0 +1,116 @@
+"""Looking for damage that SQLite alone does not see, and mending what can be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rolebundle.corpus import lexical_index, vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.errors import CorpusCorrupt
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding: a stable code, and what was found."""
+
+    code: str
+    message: str
+
+
+def problems(corpus: Corpus) -> list[Problem]:
+    """Compare everything in the file that can be compared. Needs a corpus opened for writing."""
+    return [
+        *_file_problems(corpus),
+        *_count_problems(corpus),
+        *_content_problems(corpus),
+        *_lexical_problems(corpus),
+        *_vector_problems(corpus),
+    ]
+
+
+def repair(corpus: Corpus) -> list[str]:
+    """Rebuild what derives from the chunks; what was done, in words.
+
+    The lexical index is built anew. Vectors that do not match their hash are dropped, so that the
+    next ingest makes them again. Damaged content cannot be repaired here: its file has to be
+    ingested again.
+    """
+    done = []
+    with corpus.writing():
+        if any(_lexical_problems(corpus)):
+            lexical_index.rebuild(corpus)
+            done.append("rebuilt the lexical index from the chunks")
+        for index in vector_index.all_indexes(corpus):
+            bad = _bad_vectors(corpus, index)
+            if bad:
+                vector_index.remove(corpus, index, bad)
+                done.append(f"dropped {len(bad)} damaged vectors of {index.table}")
+    return done
+
+
+def _file_problems(corpus: Corpus) -> Iterator[Problem]:
+    for (message,) in corpus.rows("PRAGMA integrity_check(20)"):
+        if message != "ok":
+            yield Problem("file_damaged", message)
+    for table, rowid, parent, _ in corpus.rows("PRAGMA foreign_key_check"):
+        yield Problem("orphan", f"row {rowid} of {table} points to a missing {parent}")
+
+
+def _count_problems(corpus: Corpus) -> Iterator[Problem]:
+    for table, column in (("document", "documents"), ("chunk", "chunks")):
+        said = corpus.value(f"SELECT {column} FROM corpus_state")
+        found = corpus.value(f"SELECT count(*) FROM {table}")
+        if said != found:
+            yield Problem("miscounted", f"the corpus says {said} {column}, and holds {found}")
+
+
+def _content_problems(corpus: Corpus) -> Iterator[Problem]:
+    for chunk_id, content, expected in corpus.rows(
+        "SELECT chunk_id, content, content_hash FROM chunk"
+    ):
+        if content_hash(content) != expected:
+            yield Problem("content_damaged", f"{chunk_id}: its text does not match its hash")
+
+
+def content_hash(content: str) -> str:
+    """The hash that the corpus keeps of a chunk's text."""
+    return blake2b(content.encode(), digest_size=16).hexdigest()
+
+
+def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
+    try:
+        lexical_index.check(corpus)
+    except CorpusCorrupt as error:
+        yield Problem(
+            "lexical_drift", f"the lexical index differs from the chunks ({error.message})"
+        )
+
+
+def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
+    for index in vector_index.all_indexes(corpus):
+        corpus.load_vectors()
+        stored = corpus.value(f"SELECT count(*) FROM {index.table}")
+        recorded = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
+        counted = vector_index.count_embedded(corpus, index)
+        if not stored == recorded == counted:
+            yield Problem(
+                "vectors_miscounted",
+                f"{index.table}: {stored} vectors, {recorded} records, {counted} counted",
+            )
+        bad = _bad_vectors(corpus, index)
+        if bad:
+            yield Problem("vectors_damaged", f"{index.table}: {len(bad)} do not match their hash")
+
+
+def _bad_vectors(corpus: Corpus, index: vector_index.EmbeddingIndex) -> list[int]:
+    corpus.load_vectors()
+    pairs = corpus.rows(
+        f"SELECT v.rowid, v.embedding, e.vector_hash FROM {index.table} v "
+        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
+        (index.id,),
+    )
+    return [
+        rowid for rowid, vector, expected in pairs if vector_index.vector_hash(vector) != expected
+    ]

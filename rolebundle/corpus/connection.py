@@ -1,0 +1,266 @@
+"""Opening the corpus file: who may read it, who may write it, and what is refused unopened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+import apsw
+
+from rolebundle.corpus.failures import mapped
+from rolebundle.corpus.migrate import (
+    APPLICATION_ID,
+    apply_migrations,
+    check_identity,
+    latest_version,
+)
+from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
+
+BUSY_TIMEOUT_MS = 10_000
+
+Row = tuple[Any, ...]
+Binding = str | int | float | bytes | None
+
+
+@dataclass(slots=True)
+class Corpus:
+    """One open corpus file. All SQL of the project runs through these few methods."""
+
+    path: Path
+    db: apsw.Connection
+    writable: bool
+    _vectors_loaded: bool = field(default=False, init=False)
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """Run one statement and fetch all of its rows."""
+        with mapped(self.path):
+            return self.db.execute(sql, tuple(bindings)).fetchall()
+
+    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+        """The first column of the first row, or ``None``."""
+        with mapped(self.path):
+            return self.db.execute(sql, tuple(bindings)).get
+
+    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """Run one statement for its effect."""
+        with mapped(self.path):
+            self.db.execute(sql, tuple(bindings))
+
+    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+        """Run one statement for each set of bindings."""
+        with mapped(self.path):
+            self.db.executemany(sql, bindings)
+
+    def last_rowid(self) -> int:
+        """The rowid of the last insert."""
+        return self.db.last_insert_rowid()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction: everything in it is there afterwards, or nothing.
+
+        ``BEGIN IMMEDIATE``, because the busy timeout is not honoured when a read transaction
+        upgrades to a write.
+        """
+        with mapped(self.path):
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself; a second rollback would hide the cause.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """A part of a write transaction that is undone alone if it fails."""
+        with mapped(self.path):
+            self.db.execute("SAVEPOINT attempt")
+            try:
+                yield
+            except BaseException:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK TO attempt")
+                    self.db.execute("RELEASE attempt")
+                raise
+            self.db.execute("RELEASE attempt")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent snapshot for several statements."""
+        with mapped(self.path):
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+
+    def load_vectors(self) -> None:
+        """Make sqlite-vec's functions and tables available on this connection."""
+        if self._vectors_loaded:
+            return
+        import sqlite_vec
+
+        with mapped(self.path):
+            self.db.enable_load_extension(True)
+            self.db.load_extension(sqlite_vec.loadable_path())
+            self.db.enable_load_extension(False)
+        self._vectors_loaded = True
+
+    def close(self) -> None:
+        """Close the file. A writer that is the last one open folds its log into the file."""
+        with mapped(self.path):
+            self.db.close()
+
+    def __enter__(self) -> Self:
+        """The corpus itself, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_reader(path: Path) -> Corpus:
+    """Open a corpus for retrieval. Takes no write lock and works on a read-only file (law 8).
+
+    Raises:
+        UsageError: there is no file.
+        WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
+    """
+    _refuse_missing_or_empty(path)
+    with mapped(path):
+        db = _connect_read_only(path)
+        try:
+            _harden(db)
+            db.pragma("query_only", True)
+            check_identity(db, path)
+            version = db.pragma("user_version")
+            if version < latest_version():
+                raise WrongFile(
+                    "older_schema",
+                    f"{path}: has schema {version}, this version reads {latest_version()}",
+                    "run `rolebundle ingest` once with this version: it backs the file up "
+                    "and migrates it",
+                )
+        except BaseException:
+            db.close()
+            raise
+    return Corpus(path, db, writable=False)
+
+
+def open_writer(path: Path) -> Corpus:
+    """Open a corpus for writing; create or migrate it where needed.
+
+    The file is looked at read-only first, so that a foreign or newer file is refused before a
+    byte of it changes.
+
+    Raises:
+        WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
+    """
+    if path.exists() and not (path.is_file() and path.stat().st_size == 0):
+        # A file without bytes is what a kill in the first moment leaves: it is filled.
+        _refuse_missing_or_empty(path)
+        with mapped(path):
+            looked_at = _connect_read_only(path)
+            try:
+                check_identity(looked_at, path)
+            finally:
+                looked_at.close()
+    else:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                "cannot_create",
+                f"{path}: its folder cannot be made ({error.strerror})",
+                "choose another file with --db",
+            ) from error
+    with mapped(path):
+        db = apsw.Connection(str(path))
+        try:
+            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            _harden(db)
+            if db.pragma("user_version") == 0:
+                # Kept in the file's header, and readable by a bare `file corpus.db`.
+                db.pragma("application_id", APPLICATION_ID)
+            db.pragma("journal_mode", "wal")
+            # FULL: what was acknowledged survives a power loss, not only a crash.
+            db.pragma("synchronous", "full")
+            db.pragma("foreign_keys", True)
+            db.pragma("secure_delete", True)
+            apply_migrations(db, path)
+        except BaseException:
+            db.close()
+            raise
+    return Corpus(path, db, writable=True)
+
+
+def _refuse_missing_or_empty(path: Path) -> None:
+    try:
+        if not path.is_file():
+            raise UsageError(
+                "corpus_missing",
+                f"{path}: there is no corpus here" + (", but a folder" if path.is_dir() else ""),
+                "run `rolebundle ingest PATH` first, or name another file with --db",
+            )
+        size = path.stat().st_size
+    except PermissionError as error:
+        raise StorageError(
+            "no_permission",
+            f"{path}: no permission to read it",
+            "give yourself read permission, or name another file with --db",
+        ) from error
+    if size == 0:
+        raise CorpusCorrupt(
+            "corpus_empty_file",
+            f"{path}: the file has no bytes, so it was cut off or never filled",
+            "delete it to start anew, or restore a backup",
+        )
+
+
+def _connect_read_only(path: Path) -> apsw.Connection:
+    try:
+        return _opened(_uri(path, "mode=ro"))
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        # A file in WAL mode needs a shared-memory file beside it. In a folder that cannot be
+        # written there is none; with no log to read, the file alone is the whole truth.
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size > 0:
+            raise StorageError(
+                "log_unreadable",
+                f"{path}: has an unmerged log beside it in a read-only folder",
+                "open it once where the folder can be written, for example with "
+                "`rolebundle status`, or copy both files",
+            ) from error
+        return _opened(_uri(path, "mode=ro&immutable=1"))
+
+
+def _opened(uri: str) -> apsw.Connection:
+    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _uri(path: Path, parameters: str) -> str:
+    return f"file:{quote(str(path.absolute()))}?{parameters}"
+
+
+def _harden(db: apsw.Connection) -> None:
+    # A file from elsewhere may carry a hostile schema.
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    db.pragma("trusted_schema", False)
+    db.pragma("cell_size_check", True)

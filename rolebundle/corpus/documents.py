@@ -1,0 +1,159 @@
+"""Sources, files, documents and chunks: what is stored, and how it is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.corpus.connection import Corpus, Row
+
+_DOCUMENT_COLUMNS = (
+    "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
+    "d.updated_at, d.language, d.source_kind, d.sensitivity, d.origin, d.scope, d.tags, "
+    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes"
+)
+_FIRST_LIST = 13
+_CHUNK_COLUMNS = (
+    "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
+    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles"
+)
+_JOINED = (
+    "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
+    "JOIN file f ON f.id = d.file"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """What the corpus says of itself without counting."""
+
+    corpus_id: str
+    generation: int
+    documents: int
+    chunks: int
+
+
+def counts(corpus: Corpus) -> CorpusCounts:
+    """The corpus's identity, generation and sizes."""
+    row = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")[0]
+    return CorpusCounts(*row)
+
+
+def passages_sql(condition: str) -> str:
+    """Chunks with everything that they carry, for a WHERE condition."""
+    return (
+        f"SELECT {_CHUNK_COLUMNS}, d.id, {_DOCUMENT_COLUMNS} {_JOINED} WHERE {condition} "
+        "ORDER BY c.document, c.ordinal"
+    )
+
+
+def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
+    """The chunks with these rowids, by rowid."""
+    found = corpus.rows(
+        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
+    )
+    return {passage.rowid: passage for passage in _passages(corpus, found)}
+
+
+def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
+    """The chunk with this id, or ``None``."""
+    found = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
+    return found[0] if found else None
+
+
+def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
+    """The chunks of a document, in order; empty where there is no such document."""
+    return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
+
+
+def passages_at(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+    """The chunks of a file that share a line with the range, in order."""
+    found = corpus.rows(
+        passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
+        (path, end_line, start_line),
+    )
+    return _passages(corpus, found)
+
+
+def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
+    """Every document by rowid: what policy decides on."""
+    found = corpus.rows(
+        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
+        "ORDER BY d.id"
+    )
+    return [(rowid, _metadata(columns)) for rowid, *columns in found]
+
+
+def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
+    width = _CHUNK_COLUMNS.count(",") + 1
+    newer = _superseders(corpus, {row[width] for row in rows})
+    documents: dict[int, DocumentMetadata] = {}
+    found = []
+    for row in rows:
+        document = row[width]
+        if document not in documents:
+            documents[document] = _metadata(row[width + 1 :])
+        found.append(
+            Passage(
+                rowid=row[0],
+                chunk_id=row[1],
+                path=row[2],
+                headings=_strings(row[3]),
+                content=row[4],
+                content_type=row[5],
+                content_hash=row[6],
+                start_line=row[7],
+                end_line=row[8],
+                page=row[9],
+                tags=_strings(row[10]),
+                applicable_roles=_strings(row[11]),
+                excluded_roles=_strings(row[12]),
+                document=documents[document],
+                superseded_by=newer.get(document, ()),
+            )
+        )
+    return found
+
+
+def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Superseder, ...]]:
+    # Two documents that claim to replace each other cancel out: neither claim can be trusted.
+    found = corpus.rows(
+        "SELECT DISTINCT old.id, new.document_id, new.trust_tier FROM document old "
+        "JOIN file old_file ON old_file.id = old.file "
+        "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
+        "JOIN document new ON new.id = claim.newer "
+        "JOIN file new_file ON new_file.id = new.file "
+        "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
+        "AND NOT EXISTS (SELECT 1 FROM supersession counter "
+        "WHERE counter.superseded IN (new.document_id, new_file.path) "
+        "AND counter.newer = old.id) "
+        "ORDER BY old.id, new.document_id",
+        (json.dumps(sorted(documents)),),
+    )
+    newer: dict[int, tuple[Superseder, ...]] = {}
+    for old, document_id, trust_tier in found:
+        newer[old] = (*newer.get(old, ()), Superseder(document_id, trust_tier))
+    return newer
+
+
+def _metadata(columns: Sequence[object]) -> DocumentMetadata:
+    plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
+    return DocumentMetadata(*plain, *(_strings(str(text)) for text in lists))  # type: ignore[arg-type]
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
+    """(source_id, trust tier, documents, chunks), ordered by both."""
+    return [
+        (source_id, tier, documents, chunks)
+        for source_id, tier, documents, chunks in corpus.rows(
+            "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
+            "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
+            "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
+        )
+    ]

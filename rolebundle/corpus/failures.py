@@ -1,0 +1,75 @@
+"""SQLite's errors, mapped once, at the edge, to ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError
+
+_CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+_IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
+
+
+def _of_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> bool:
+    # A FullError inside a transaction can surface as "cannot rollback", with the cause as context.
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__context__
+    return False
+
+
+def translated(error: apsw.Error, path: Path) -> RolebundleError:
+    """The error of ours for an error of SQLite's on the corpus at ``path``."""
+    if _of_kind(error, apsw.FullError):
+        return StorageError(
+            "storage_full",
+            f"{path}: no room left to write ({error})",
+            "free some disk space and run the same command again; what was reported done is kept",
+        )
+    if _of_kind(error, (apsw.BusyError, apsw.LockedError)):
+        return CorpusBusy(
+            "corpus_busy",
+            f"{path}: another process is writing to it",
+            "wait for the other ingest to end and run the same command again",
+        )
+    if _of_kind(error, _CORRUPT):
+        return CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: the file is damaged ({error}); it was not changed",
+            "restore a backup, or ingest the documents into a new file with --db",
+        )
+    if _of_kind(error, apsw.ReadOnlyError):
+        return StorageError(
+            "read_only",
+            f"{path}: the file or its folder is read-only",
+            "give yourself write permission, or choose another file with --db",
+        )
+    if _of_kind(error, _IO):
+        return StorageError(
+            "io_error",
+            f"{path}: reading or writing failed ({error})",
+            "check the disk and the permissions, then run the same command again",
+        )
+    return CorpusCorrupt(
+        "corpus_unusable",
+        f"{path}: {type(error).__name__}: {error}",
+        "run `rolebundle status --check` on the file",
+    )
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[None]:
+    """Raise SQLite's errors as ours.
+
+    Raises:
+        StorageError, CorpusBusy, CorpusCorrupt: see :func:`translated`.
+    """
+    try:
+        yield
+    except apsw.Error as error:
+        raise translated(error, path) from error

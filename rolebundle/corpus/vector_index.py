@@ -1,0 +1,185 @@
+"""The embedding indexes: one vec0 table each, and the record of what each vector was made of.
+
+Vectors are little-endian float32 blobs of unit length, so cosine = 1 − d²/2 for the L2 distance
+that sqlite-vec measures.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rolebundle.contracts.index import IndexIdentity, ModelIdentity
+from rolebundle.corpus.connection import Corpus
+
+MAX_NEIGHBOURS = 4096
+"""sqlite-vec's own limit of k."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingIndex:
+    """An embedding index of the corpus, by the number that names its table."""
+
+    id: int
+    identity: IndexIdentity
+
+    @property
+    def table(self) -> str:
+        """The vec0 table of its vectors."""
+        return f"vectors_{self.id}"
+
+
+def active_index(corpus: Corpus) -> EmbeddingIndex | None:
+    """The index that answers, or ``None`` where the corpus has no vectors yet."""
+    found = corpus.rows(
+        "SELECT id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, "
+        "chunker FROM embedding_index WHERE active = 1"
+    )
+    if not found:
+        return None
+    index_id, *model, chunker = found[0]
+    return EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
+
+
+def create_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex:
+    """Create an index and make it the one that answers. Call it inside a write transaction."""
+    corpus.load_vectors()
+    model = identity.model
+    corpus.run("UPDATE embedding_index SET active = 0 WHERE active = 1")
+    corpus.run(
+        "INSERT INTO embedding_index (provider, model, model_digest, dimensions, query_prefix, "
+        "passage_prefix, chunker, vectors, active) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 1)",
+        (
+            model.provider,
+            model.model,
+            model.digest,
+            model.dimensions,
+            model.query_prefix,
+            model.passage_prefix,
+            identity.chunker,
+        ),
+    )
+    index = EmbeddingIndex(corpus.last_rowid(), identity)
+    corpus.run(
+        f"CREATE VIRTUAL TABLE {index.table} USING vec0 (embedding float[{int(model.dimensions)}])"
+    )
+    return index
+
+
+def search_sql(index: EmbeddingIndex, *, within: bool = False) -> str:
+    """The nearest chunks; bindings: vector, k[, documents as JSON]."""
+    restricted = (
+        " AND rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
+    )
+    return (
+        f"SELECT rowid, distance FROM {index.table} WHERE embedding MATCH ? AND k = ?"
+        f"{restricted if within else ''} ORDER BY distance"
+    )
+
+
+def search(
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    vector: bytes,
+    limit: int,
+    within: Sequence[int] | None = None,
+) -> list[tuple[int, float]]:
+    """The ``limit`` nearest (rowid, cosine), nearest first; exact."""
+    corpus.load_vectors()
+    k = min(limit, MAX_NEIGHBOURS)
+    bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
+    found = corpus.rows(search_sql(index, within=within is not None), bindings)
+    return [(rowid, _cosine(distance)) for rowid, distance in found]
+
+
+def score(
+    corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
+) -> dict[int, float]:
+    """The cosine of those of ``rowids`` that have a vector."""
+    corpus.load_vectors()
+    found = corpus.rows(
+        f"SELECT rowid, vec_distance_L2(embedding, ?) FROM {index.table} "
+        "WHERE rowid IN (SELECT value FROM json_each(?))",
+        (vector, json.dumps(list(rowids))),
+    )
+    return {rowid: _cosine(distance) for rowid, distance in found}
+
+
+def _cosine(distance: float) -> float:
+    return 1.0 - distance * distance / 2.0
+
+
+def vector_hash(vector: bytes) -> str:
+    """What the corpus remembers of a vector, to find flipped bits."""
+    return blake2b(vector, digest_size=8).hexdigest()
+
+
+def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
+    """Store (chunk rowid, input hash, vector), replacing what a chunk had."""
+    corpus.load_vectors()
+    rowids = [rowid for rowid, _, _ in vectors]
+    remove(corpus, index, rowids)
+    corpus.run_many(
+        f"INSERT INTO {index.table} (rowid, embedding) VALUES (?, ?)",
+        ((rowid, vector) for rowid, _, vector in vectors),
+    )
+    corpus.run_many(
+        "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash) VALUES (?, ?, ?, ?)",
+        (
+            (index.id, rowid, input_hash, vector_hash(vector))
+            for rowid, input_hash, vector in vectors
+        ),
+    )
+    _count(corpus, index, len(vectors))
+
+
+def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
+    """Take the vectors of these chunks out of one index."""
+    chosen = json.dumps(list(rowids))
+    stored = corpus.rows(
+        "SELECT chunk FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, chosen),
+    )
+    if not stored:
+        return
+    corpus.load_vectors()
+    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", stored)
+    corpus.run(
+        "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
+        (index.id, chosen),
+    )
+    _count(corpus, index, -len(stored))
+
+
+def _count(corpus: Corpus, index: EmbeddingIndex, change: int) -> None:
+    corpus.run("UPDATE embedding_index SET vectors = vectors + ? WHERE id = ?", (change, index.id))
+
+
+def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
+    """Every index that the corpus keeps, the oldest first."""
+    found = corpus.rows(
+        "SELECT id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, "
+        "chunker FROM embedding_index ORDER BY id"
+    )
+    return [
+        EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
+        for index_id, *model, chunker in found
+    ]
+
+
+def waiting(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> list[int]:
+    """Rowids over ``after`` of chunks that have no vector in this index yet, in order."""
+    found = corpus.rows(
+        "SELECT id FROM chunk WHERE id > ? AND NOT EXISTS "
+        "(SELECT 1 FROM embedded WHERE index_id = ? AND chunk = chunk.id) ORDER BY id LIMIT ?",
+        (after, index.id, limit),
+    )
+    return [rowid for (rowid,) in found]
+
+
+def count_embedded(corpus: Corpus, index: EmbeddingIndex) -> int:
+    """How many chunks have a vector in this index."""
+    return int(corpus.value("SELECT vectors FROM embedding_index WHERE id = ?", (index.id,)))

@@ -1,0 +1,91 @@
+"""What an embedding model looks like to the rest of the package, and what it must deliver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.errors import EmbedderError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float32]
+
+
+class EmbeddingProvider(Protocol):
+    """A local embedding model.
+
+    Both methods return one row a text, in order, float32, shape ``(len(texts), dimensions)``.
+    """
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Everything about the model that changes its vectors.
+
+        Raises:
+            EmbedderError: the model is not at hand.
+        """
+        ...
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of passages.
+
+        Raises:
+            EmbedderError: the model could not embed them.
+        """
+        ...
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Vectors of queries.
+
+        Raises:
+            EmbedderError: the model could not embed them.
+        """
+        ...
+
+
+def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
+    """The rows of ``vectors`` at unit length, once they are known to be sound.
+
+    A batch is taken whole or refused whole: sqlite-vec would store NaN and infinities and then
+    return distances that mean nothing.
+
+    Args:
+        vectors: what a provider returned.
+        expected: how many texts went in.
+        dimensions: what the index's identity says.
+
+    Raises:
+        EmbedderError: a wrong count or dimension, a value that is not finite, or a zero vector.
+    """
+    import numpy as np
+
+    hint = "check the model and its server, then run the same command again; nothing was stored"
+    if vectors.ndim != 2 or vectors.shape[0] != expected:
+        raise EmbedderError(
+            "embedding_count",
+            f"the model returned {vectors.shape[0] if vectors.ndim else 0} vectors "
+            f"for {expected} texts",
+            hint,
+        )
+    if vectors.shape[1] != dimensions:
+        raise EmbedderError(
+            "embedding_dimensions",
+            f"the model returned {vectors.shape[1]} dimensions, its identity says {dimensions}",
+            hint,
+        )
+    if not bool(np.isfinite(vectors).all()):
+        raise EmbedderError(
+            "embedding_not_finite", "the model returned a value that is NaN or infinite", hint
+        )
+    # In float64, so that very large or very small components neither overflow nor vanish.
+    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if bool((lengths == 0).any()):
+        which = int(np.argmin(lengths))
+        raise EmbedderError(
+            "embedding_zero", f"the model returned a zero vector for text {which + 1}", hint
+        )
+    return np.ascontiguousarray(vectors / lengths, dtype="<f4")

@@ -1,0 +1,117 @@
+"""Every error that a caller can meet.
+
+RolebundleError                     exit  rpc
+├── UsageError                         2  -32602   a request or an option that makes no sense
+├── ConfigurationError                 3  -32602   a setting, manifest or policy file that is wrong
+│   └── OverlayError                   3  -32602   an overlay that is missing or malformed
+├── AccessDenied                       4  -32001   not allowed, or not there: the two look the same
+├── CorpusBusy                         5  -32003   another process holds the write lock
+├── StorageError                       6  -32004   disk full, read-only, or an I/O error
+├── CorpusCorrupt                      7  -32005   the file is damaged
+├── WrongFile                          8  -32006   not a corpus, or made by a newer version
+├── EmbedderError                      9  -32007   the embedding model could not do its work
+└── DocumentError                     10  -32602   a document that cannot be taken as it is
+
+Each error names the thing, the reason and the next step. ``code`` is stable and meant for
+programs; ``message`` and ``hint`` are for people.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class RolebundleError(Exception):
+    """Base of all errors of this package.
+
+    Args:
+        code: stable identifier in lower_snake_case.
+        message: what is wrong, naming the thing and the reason.
+        hint: the next step to take.
+    """
+
+    exit_code: ClassVar[int] = 1
+    rpc_code: ClassVar[int] = -32603
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.message} [{self.code}]"
+        return f"{text}\n  next: {self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[type[RolebundleError], tuple[str, str, str]]:
+        # Readers run in worker processes, and their errors travel back pickled.
+        return type(self), (self.code, self.message, self.hint)
+
+
+class UsageError(RolebundleError):
+    """A request or an option that makes no sense."""
+
+    exit_code = 2
+    rpc_code = -32602
+
+
+class ConfigurationError(RolebundleError):
+    """A setting, a manifest or a policy file that is wrong."""
+
+    exit_code = 3
+    rpc_code = -32602
+
+
+class OverlayError(ConfigurationError):
+    """An overlay that is missing or malformed. It never retrieves."""
+
+
+class AccessDenied(RolebundleError):
+    """Not allowed, or not there. The two are told apart to nobody."""
+
+    exit_code = 4
+    rpc_code = -32001
+
+
+class CorpusBusy(RolebundleError):
+    """Another process holds the write lock for longer than we wait."""
+
+    exit_code = 5
+    rpc_code = -32003
+    retryable = True
+
+
+class StorageError(RolebundleError):
+    """Disk full, no permission, or an I/O error. What was acknowledged before is there."""
+
+    exit_code = 6
+    rpc_code = -32004
+
+
+class CorpusCorrupt(RolebundleError):
+    """The corpus file is damaged. It was not changed."""
+
+    exit_code = 7
+    rpc_code = -32005
+
+
+class WrongFile(RolebundleError):
+    """Not a corpus, or one that a newer version made. It was not changed."""
+
+    exit_code = 8
+    rpc_code = -32006
+
+
+class EmbedderError(RolebundleError):
+    """The embedding model could not do its work. Nothing was half-written."""
+
+    exit_code = 9
+    rpc_code = -32007
+
+
+class DocumentError(RolebundleError):
+    """A document that cannot be taken as it is. The others go on."""
+
+    exit_code = 10
+    rpc_code = -32602

@@ -1,0 +1,393 @@
+"""Documents into chunks, by structure, so that an edit changes few of them.
+
+A chunk is a run of blocks. The document is split top down: a run that fits is a chunk, any other
+is cut at one boundary and both halves are split in turn. Where to cut depends on the run alone,
+and among equally good boundaries in its middle half on a hash of the text that follows, not on a
+count from the top. So:
+
+    An edit changes the runs that contain it, and no other. A chunk outside the smallest run
+    whose cut moved keeps its text and its id.
+
+A cut moves only when the edit touches the words right after a boundary, or pushes a boundary over
+the edge of the middle half. Counting from the top, every chunk below an edit would change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest.parsed import Block, Chunk, ContentType, ParsedDocument
+
+CHUNKER_VERSION = "structure-1"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSettings:
+    """How large chunks are, in characters.
+
+    Args:
+        size: a run of blocks up to this size stays one chunk.
+        overlap: how much of the text above a chunk may repeat at its head.
+        maximum: a single block is cut only above this size.
+    """
+
+    size: int = 900
+    overlap: int = 0
+    maximum: int = 1800
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size <= self.maximum or not 0 <= self.overlap < self.size:
+            raise ConfigurationError(
+                "bad_chunk_settings",
+                f"chunk size {self.size}, overlap {self.overlap}, maximum {self.maximum}",
+                "choose 0 < size <= maximum and 0 <= overlap < size",
+            )
+
+
+# How strong the boundary before an atom is: the lower, the sooner the text is cut there.
+# 1 to 6 are headings of that level.
+_BLOCK = 7
+_LINE = 10
+_SENTENCE, _WORD, _HARD = 500, 501, 502
+_NEVER = 999
+
+_DEEPEST_INDENT = 40
+_HASHED = 24
+# Words stay together in groups of this part of the maximum: an atom a word would be slow.
+_WORD_GROUPS = 16
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
+_SPACE = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class _Atom:
+    """What is never cut: a block, or a piece of a block that alone is over the maximum.
+
+    ``start`` and ``end`` are offsets in the document's text.
+    """
+
+    block: int
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    strength: int
+
+
+def chunk_document(
+    document_id: str, parsed: ParsedDocument, settings: ChunkSettings
+) -> tuple[Chunk, ...]:
+    """The chunks of a document, in its order; ready-made ones stay as they are."""
+    if parsed.ready:
+        return tuple(_ready(parsed))
+    if not parsed.blocks:
+        return ()
+    text, starts = _text_of(parsed)
+    atoms = _atoms(parsed, text, starts, settings.maximum)
+    paths = _heading_paths(parsed.blocks)
+    counts: dict[str, int] = {}
+    chunks: list[Chunk] = []
+    for low, high in _runs(atoms, text, settings.size):
+        start, first_line = atoms[low].start, atoms[low].first_line
+        if settings.overlap:
+            room = min(settings.overlap, settings.maximum - (atoms[high - 1].end - start))
+            start, first_line = _extended(parsed, text, atoms, low, room)
+        content = text[start : atoms[high - 1].end]
+        if not content or content.isspace():
+            continue
+        digest = _digest(content)
+        counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
+        chunks.append(
+            Chunk(
+                chunk_id=f"{document_id}#{digest[:10]}" + (f"-{count}" if count > 1 else ""),
+                ordinal=len(chunks),
+                headings=paths[atoms[low].block],
+                content=content,
+                content_type=_content_type(parsed.blocks, atoms[low].block, atoms[high - 1].block),
+                start_line=first_line,
+                end_line=max(atom.last_line for atom in atoms[low:high]),
+                content_hash=digest,
+                page=parsed.blocks[atoms[low].block].page,
+            )
+        )
+    return tuple(chunks)
+
+
+def _digest(content: str) -> str:
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _ready(parsed: ParsedDocument) -> Iterator[Chunk]:
+    shown = (chunk for chunk in parsed.ready if not (not chunk.content or chunk.content.isspace()))
+    for ordinal, chunk in enumerate(shown):
+        yield Chunk(
+            chunk_id=chunk.chunk_id,
+            ordinal=ordinal,
+            headings=(),
+            content=chunk.content,
+            content_type=chunk.content_type,
+            start_line=chunk.start_line,
+            end_line=chunk.end_line,
+            content_hash=_digest(chunk.content),
+            tags=chunk.tags,
+            applicable_roles=chunk.applicable_roles,
+            excluded_roles=chunk.excluded_roles,
+        )
+
+
+def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
+    """The text that chunks are slices of, and where in it each block starts.
+
+    Line-exact: the lines of the file from the first block to the last, what lies between blocks
+    included. Else the blocks' texts, mostly with a blank line between.
+    """
+    blocks = parsed.blocks
+    if not parsed.line_exact:
+        joints = [_joint(above, below) for above, below in pairwise(blocks)]
+        parts = [block.text + joint for block, joint in zip(blocks, [*joints, ""], strict=True)]
+        return "".join(parts), list(accumulate(map(len, parts[:-1]), initial=0))
+    first, last = blocks[0].start_line - 1, blocks[-1].end_line
+    lines = parsed.lines[first:last] if parsed.lines else _lines_of(blocks)
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    return "\n".join(lines), [offsets[block.start_line - 1 - first] for block in blocks]
+
+
+def _joint(above: Block, below: Block) -> str:
+    """What stands between two blocks where the file's own lines do not."""
+    return "\n" if above.kind == below.kind and above.kind in {"list", "table"} else "\n\n"
+
+
+def _lines_of(blocks: Sequence[Block]) -> list[str]:
+    """The lines of blocks that came without their file: what lies between them is blank."""
+    lines: list[str] = []
+    first = blocks[0].start_line
+    for block in blocks:
+        lines.extend([""] * (block.start_line - first - len(lines)))
+        lines.extend(block.text.split("\n"))
+    return lines
+
+
+def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
+    """For each block the headings above it, outermost first, and itself where it is one."""
+    paths: list[tuple[str, ...]] = []
+    above: list[tuple[int, str]] = []
+    path: tuple[str, ...] = ()
+    for block in blocks:
+        if block.level:
+            while above and above[-1][0] >= block.level:
+                above.pop()
+            if block.heading:
+                above.append((block.level, block.heading))
+            path = tuple(heading for _, heading in above)
+        paths.append(path)
+    return paths
+
+
+def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
+    kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
+    if len(kinds) > 1:
+        return "excerpt"
+    kind = kinds.pop() if kinds else "paragraph"
+    return "paragraph" if kind == "heading" else kind
+
+
+def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> list[_Atom]:
+    atoms: list[_Atom] = []
+    headings_start = -1  # where the headings right above began; −1 where there are none
+    for number, block in enumerate(parsed.blocks):
+        start, end = starts[number], starts[number] + len(block.text)
+        strength = block.level or _BLOCK
+        if headings_start >= 0 and not (block.level and end - headings_start > maximum):
+            strength = _NEVER  # a heading stays with what follows it
+        if end - start <= maximum:
+            lines = (block.start_line, block.end_line)
+            atoms.append(_Atom(number, start, end, *lines, strength))
+        else:
+            pieces = list(
+                _pieces(number, block, start, parsed.line_exact or block.aligned, maximum)
+            )
+            pieces[0].strength = strength
+            atoms.extend(pieces)
+        if not block.level:
+            headings_start = -1
+        elif strength != _NEVER:
+            headings_start = start
+    _keep_last_headings(parsed.blocks, atoms)
+    return atoms
+
+
+def _keep_last_headings(blocks: Sequence[Block], atoms: list[_Atom]) -> None:
+    """Headings with nothing after them go with what stands above, where anything does."""
+    if all(block.level for block in blocks):
+        return
+    for atom in reversed(atoms):
+        if not blocks[atom.block].level:
+            break
+        atom.strength = _NEVER
+
+
+def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) -> Iterator[_Atom]:
+    """A block over the maximum, as lines; a line over the maximum as sentences, words, parts."""
+    after_blank = False
+    for offset, line in enumerate(block.text.split("\n")):
+        if not line or line.isspace():
+            after_blank = True
+        else:
+            lines = (block.start_line, block.end_line)
+            if aligned:
+                lines = (block.start_line + offset,) * 2
+            strength = _line_strength(line, after_blank)
+            for low, high, weaker in _parts(line, maximum):
+                yield _Atom(number, start + low, start + high, *lines, weaker or strength)
+            after_blank = False
+        start += len(line) + 1
+
+
+def _line_strength(line: str, after_blank: bool) -> int:
+    """Little indentation and a blank line above begin something; a closing bracket does not."""
+    body = line.lstrip()
+    strength = _LINE + min(len(line) - len(body), _DEEPEST_INDENT)
+    if not after_blank:
+        strength += 100
+    if not any(map(str.isalnum, body[:_HASHED])):
+        strength += 200
+    return strength
+
+
+def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:
+    """Ranges of a line, each with its strength; 0 means that of the line."""
+    if len(line) <= maximum:
+        yield 0, len(line), 0
+        return
+    strength = 0
+    for low, high in _between(line, 0, len(line), _SENTENCE_END):
+        if high - low <= maximum:
+            yield low, high, strength
+        else:
+            for at, until, hard in _words(line, low, high, maximum):
+                yield at, until, strength if at == low else hard
+        strength = _SENTENCE
+
+
+def _words(line: str, low: int, high: int, maximum: int) -> Iterator[tuple[int, int, int]]:
+    """Groups of words; a word over the maximum is cut anywhere."""
+    enough = max(1, maximum // _WORD_GROUPS)
+    start = end = low
+    for first, last in _between(line, low, high, _SPACE):
+        if end > start and last - start > enough:
+            yield from _hard(start, end, maximum)
+            start = first
+        end = last
+    yield from _hard(start, end, maximum)
+
+
+def _hard(start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
+    for at in range(start, end, maximum):
+        yield at, min(at + maximum, end), _WORD if at == start else _HARD
+
+
+def _between(line: str, low: int, high: int, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    start = low
+    for found in pattern.finditer(line, low, high):
+        if found.start() > start:
+            yield start, found.start()
+        start = found.end()
+    if start < high:
+        yield start, high
+
+
+def _runs(atoms: Sequence[_Atom], text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Index ranges of the atoms of each chunk, from the top."""
+    strengths = [atom.strength for atom in atoms]
+    hashes: dict[int, bytes] = {}
+
+    def rank(i: int) -> tuple[bytes, int]:
+        if i not in hashes:
+            start = atoms[i].start
+            hashes[i] = _hash_of(text[start : min(start + _HASHED, atoms[i].end)])
+        return hashes[i], i
+
+    waiting = [(0, len(atoms))]
+    while waiting:
+        low, high = waiting.pop()
+        cut = 0
+        if atoms[high - 1].end - atoms[low].start > size and high - low > 1:
+            candidates, central = _boundaries(atoms, strengths, low, high)
+            if central:
+                cut = min(central, key=rank)
+            elif candidates:
+                middle = (atoms[low].start + atoms[high - 1].end) / 2
+                cut = min(candidates, key=lambda i: (abs(atoms[i].start - middle), i))
+        if cut:
+            waiting += [(cut, high), (low, cut)]
+        else:
+            yield low, high
+
+
+def _hash_of(words: str) -> bytes:
+    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _boundaries(
+    atoms: Sequence[_Atom], strengths: Sequence[int], low: int, high: int
+) -> tuple[Sequence[int], list[int]]:
+    """The strongest boundaries inside a run, and those of them in its middle half.
+
+    Inside one long block the middle half comes first, so that no slivers are cut off it.
+    """
+    strongest = min(strengths[low + 1 : high])
+    if strongest == _NEVER:
+        return (), []
+    first, last = atoms[low].start, atoms[high - 1].end
+    quarter = (last - first) / 4
+    inner: Iterable[int] = range(low + 1, high)
+    if strongest >= _LINE:
+        allowed = [i for i in inner if strengths[i] != _NEVER]
+        central = [i for i in allowed if quarter <= atoms[i].start - first <= 3 * quarter]
+        if not central:
+            return allowed, []
+        strongest = min(strengths[i] for i in central)
+        return allowed, [i for i in central if strengths[i] == strongest]
+    candidates = [i for i in inner if strengths[i] == strongest]
+    return candidates, [i for i in candidates if quarter <= atoms[i].start - first <= 3 * quarter]
+
+
+def _extended(
+    parsed: ParsedDocument, text: str, atoms: Sequence[_Atom], low: int, room: int
+) -> tuple[int, int]:
+    """Where the chunk that begins with atom ``low`` starts when text above it is repeated.
+
+    Whole lines where there are any, else whole sentences; never over a heading. With the offset
+    goes its line.
+    """
+    blocks = parsed.blocks
+    start, line = atoms[low].start, atoms[low].first_line
+    if low == 0 or blocks[atoms[low].block].level:
+        return start, line
+    above = low
+    while above and start - atoms[above].start < room and not blocks[atoms[above - 1].block].level:
+        above -= 1
+    begin = _first_whole(text, max(atoms[above].start, start - room), start)
+    if begin >= start:
+        return start, line
+    if parsed.line_exact:
+        return begin, line - text.count("\n", begin, start)
+    while atoms[low].start > begin:
+        low -= 1
+    return begin, atoms[low].first_line
+
+
+def _first_whole(text: str, floor: int, start: int) -> int:
+    """The first offset from ``floor`` on where a line begins, or else a sentence."""
+    begin = floor if floor == 0 or text[floor - 1] == "\n" else text.find("\n", floor, start) + 1
+    if begin == 0 and floor > 0:
+        found = _SENTENCE_END.search(text, floor, start)
+        begin = found.end() if found else start
+    while begin < start and text[begin] == "\n":
+        begin += 1
+    return begin

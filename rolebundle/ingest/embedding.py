@@ -1,0 +1,103 @@
+"""Filling the embedding index: what a vector is made of, and the queue of chunks that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.corpus import documents, store, vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.vector_index import EmbeddingIndex
+from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.errors import EmbedderError
+
+BATCH = 512
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingReport:
+    """How many chunks got a vector, how many still wait, and why."""
+
+    embedded: int
+    waiting: int
+    problem: str = ""
+
+
+def embedding_text(passage: Passage) -> str:
+    """What is embedded for a passage: its title, its heading path, its content."""
+    path = [passage.document.title, *passage.headings]
+    return "\n".join([" › ".join(dict.fromkeys(path)), passage.content])
+
+
+def ensure_index(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> EmbeddingIndex:
+    """The corpus's index for this provider, created where the corpus has none.
+
+    Raises:
+        EmbedderError: the corpus has an index of another model (law 5).
+    """
+    identity = IndexIdentity(provider.identity, chunker)
+    index = vector_index.active_index(corpus)
+    if index is None:
+        with corpus.writing():
+            return vector_index.create_index(corpus, identity)
+    if index.identity.model != identity.model:
+        ours, theirs = identity.model, index.identity.model
+        raise EmbedderError(
+            "model_mismatch",
+            f"the corpus's index was made by {theirs.provider}:{theirs.model} "
+            f"(digest {theirs.digest}), and this is {ours.provider}:{ours.model} "
+            f"(digest {ours.digest}); vectors of two models are never mixed",
+            "ingest into a new corpus file with --db, or with --lexical-only into this one",
+        )
+    return index
+
+
+def fill_index(
+    corpus: Corpus, index: EmbeddingIndex, provider: EmbeddingProvider, progress: Progress
+) -> EmbeddingReport:
+    """Give every waiting chunk its vector, in batches that are each written whole.
+
+    Killed anywhere, the next call goes on where this one stopped. A batch that the model cannot
+    embed is tried chunk by chunk; what fails alone keeps waiting and is said.
+    """
+    total = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
+    done, after, problem = 0, 0, ""
+    while rowids := vector_index.waiting(corpus, index, after, BATCH):
+        progress("embedding", done, total)
+        after = rowids[-1]
+        passages = documents.passages(corpus, rowids)
+        texts = [embedding_text(passages[rowid]) for rowid in rowids]
+        vectors, failure = _embedded(provider, texts)
+        problem = problem or failure
+        rows = [
+            (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
+            for rowid, text, vector in zip(rowids, texts, vectors, strict=True)
+            if vector is not None
+        ]
+        if rows:
+            with corpus.writing():
+                vector_index.add(corpus, index, rows)
+                store.note_change(corpus)
+        done += len(rows)
+    progress("embedding", done, total)
+    left = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
+    return EmbeddingReport(done, left, problem)
+
+
+def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> tuple[list[bytes | None], str]:
+    dimensions = provider.identity.dimensions
+    try:
+        matrix = unit_vectors(provider.embed_passages(texts), len(texts), dimensions)
+    except EmbedderError as error:
+        if len(texts) == 1:
+            return [None], error.message
+        halves = [_embedded(provider, texts[: len(texts) // 2])]
+        halves.append(_embedded(provider, texts[len(texts) // 2 :]))
+        return halves[0][0] + halves[1][0], halves[0][1] or halves[1][1]
+    return [row.tobytes() for row in matrix], ""

@@ -1,0 +1,152 @@
+"""One file, from its bytes to what is stored. Runs in worker processes: no corpus, plain values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from rolebundle.corpus.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
+from rolebundle.ingest.metadata import resolve
+from rolebundle.ingest.parsed import Chunk, ParsedDocument
+from rolebundle.ingest.readers import looks_binary, reader_for
+from rolebundle.ingest.readers.base import Reader, ReaderOptions
+from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
+
+# Codes of files that could not be looked at; the corpus keeps what it had of them.
+TRANSIENT = frozenset({"unreadable", "unreadable_folder"})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A found file and what the corpus knew of it: (content hash, recipe), or ``None``."""
+
+    file: FoundFile
+    known: tuple[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for a whole run."""
+
+    chunks: ChunkSettings
+    size_cap: int
+    default_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """A file whose bytes and recipe are what the corpus holds."""
+
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A file ready to be stored; ``notes`` say what its reader left out."""
+
+    file: StoredFile
+    documents: tuple[StoredDocument, ...]
+    notes: tuple[Skipped, ...]
+
+
+Outcome = Unchanged | Prepared | Skipped
+
+
+def prepare_all(tasks: Sequence[Task], settings: Settings) -> list[Outcome]:
+    """Prepare several files, in order."""
+    return [prepare(task, settings) for task in tasks]
+
+
+def prepare(task: Task, settings: Settings) -> Outcome:
+    """Read, parse and chunk one file; a file that cannot be taken comes back as ``Skipped``."""
+    file = task.file
+    try:
+        data = read_bytes(file.location, file.path, settings.size_cap)
+        reader = _reader(file, data)
+        content_hash = blake2b(data, digest_size=16).hexdigest()
+        recipe = _recipe(file, reader, settings)
+        if task.known == (content_hash, recipe):
+            return Unchanged(file.location)
+        options = ReaderOptions(separator=file.defaults.separator)
+        notes: list[Skipped] = []
+        documents = []
+        for parsed in reader.read(data, file.path, options):
+            if isinstance(parsed, DocumentError):
+                # One record of many that cannot be taken; the others go on.
+                notes.append(Skipped(file.path, parsed.code, parsed.message))
+                continue
+            documents.append(_document(file, parsed, settings))
+            notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+        return Prepared(
+            StoredFile(file.location, file.path, content_hash, recipe),
+            tuple(documents),
+            tuple(notes),
+        )
+    except DocumentError as error:
+        return Skipped(file.path, error.code, error.message)
+
+
+def _reader(file: FoundFile, data: bytes) -> Reader:
+    named = file.defaults.reader
+    reader = reader_for(file.path, named or None)
+    if reader is None and named:
+        raise DocumentError("unknown_reader", f"{file.path}: no reader {named!r}", "see --help")
+    if reader is None:
+        if looks_binary(data):
+            raise DocumentError("binary", f"{file.path}: not text", "leave it out")
+        reader = reader_for(file.path, "text")
+    assert reader is not None
+    return reader
+
+
+def _recipe(file: FoundFile, reader: Reader, settings: Settings) -> str:
+    # Everything but the bytes that decides what is stored.
+    parts = [
+        reader.name,
+        reader.version,
+        CHUNKER_VERSION,
+        settings.chunks.size,
+        settings.chunks.overlap,
+        settings.chunks.maximum,
+        settings.default_source,
+        file.path,
+        sorted(file.ignore_keys),
+        file.defaults.separator,
+        sorted(file.defaults.values.items()),
+    ]
+    return blake2b(json.dumps(parts, default=str).encode(), digest_size=8).hexdigest()
+
+
+def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> StoredDocument:
+    metadata = resolve(
+        file.path,
+        file.defaults.values,
+        parsed.declared,
+        parsed.found,
+        default_source=settings.default_source,
+        key=parsed.key,
+        declared_at=parsed.declared_at,
+        ignore_keys=file.ignore_keys,
+    )
+    chunks = chunk_document(metadata.document_id, parsed, settings.chunks)
+    return StoredDocument(metadata, tuple(_stored(chunk) for chunk in chunks))
+
+
+def _stored(chunk: Chunk) -> StoredChunk:
+    return StoredChunk(
+        chunk_id=chunk.chunk_id,
+        headings=chunk.headings,
+        content=chunk.content,
+        content_type=chunk.content_type,
+        content_hash=chunk.content_hash,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        page=chunk.page,
+        tags=chunk.tags,
+        applicable_roles=chunk.applicable_roles,
+        excluded_roles=chunk.excluded_roles,
+    )

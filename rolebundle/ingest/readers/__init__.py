@@ -1,0 +1,87 @@
+"""Which reader takes which file.
+
+A new format joins with one file in this folder, which holds ``READER``, and one line in
+``_SUFFIXES``. The table is apart from the readers so that a lookup imports the one reader that
+is asked for, with its parser, and no other.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import PurePosixPath
+from typing import cast
+
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest.readers.base import Reader
+from rolebundle.ingest.readers.text_decoding import looks_binary, split_lines
+
+__all__ = ["looks_binary", "reader_for", "reader_names", "split_lines", "suffixes_of"]
+
+# The name is the module's, too. ``separated`` takes no suffix: a manifest or a flag chooses it.
+_SUFFIXES = {
+    "html": ".html .htm .xhtml",
+    "json": ".json",
+    "jsonl": ".jsonl .ndjson",
+    "markdown": ".md .markdown .mdx .md.txt",
+    "pdf": ".pdf",
+    "rst": ".rst .rest .rst.txt",
+    "separated": "",
+    "source": (
+        ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
+        " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
+        " .mjs .mk .ml .mm .nix .php .pl .pm .properties .proto .ps1 .py .pyi .r .rb .rs .sass"
+        " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
+        " .yml .zig .zsh"
+    ),
+    "text": ".txt .text .log .pod .adoc .asciidoc .org",
+}
+_BY_SUFFIX = {suffix: name for name, all_of in _SUFFIXES.items() for suffix in all_of.split()}
+_BY_FILE_NAME = {
+    **dict.fromkeys(
+        "readme license licence copying copyright notice changelog changes news authors"
+        " contributors maintainers credits todo install faq history codeowners".split(),
+        "text",
+    ),
+    **dict.fromkeys("makefile dockerfile rakefile gemfile justfile kconfig".split(), "source"),
+}
+
+
+def reader_names() -> tuple[str, ...]:
+    """The names that a manifest may use, in order."""
+    return tuple(sorted(_SUFFIXES))
+
+
+def suffixes_of(name: str) -> tuple[str, ...]:
+    """The file endings that the reader called ``name`` takes."""
+    return tuple(_SUFFIXES[name].split())
+
+
+def reader_for(path: str, name: str | None = None) -> Reader | None:
+    """The reader for ``path``, or the one called ``name``; None where no suffix is known.
+
+    Raises:
+        ConfigurationError: there is no reader called ``name``.
+    """
+    if name is None:
+        name = _name_for(path)
+        return None if name is None else _load(name)
+    if name not in _SUFFIXES:
+        allowed = ", ".join(reader_names())
+        raise ConfigurationError(
+            "unknown_reader", f"no reader is called {name!r}", f"use one of: {allowed}"
+        )
+    return _load(name)
+
+
+def _name_for(path: str) -> str | None:
+    file_name = PurePosixPath(path).name.lower()
+    suffixes = PurePosixPath(file_name).suffixes
+    return (
+        _BY_SUFFIX.get("".join(suffixes[-2:]))
+        or _BY_SUFFIX.get("".join(suffixes[-1:]))
+        or (None if suffixes else _BY_FILE_NAME.get(file_name))
+    )
+
+
+def _load(name: str) -> Reader:
+    return cast(Reader, import_module(f"{__name__}.{name}").READER)

@@ -1,0 +1,233 @@
+"""HTML: what a person sees of the page's main part.
+
+libxml2 parses, through lxml; nothing is fetched, no DTD is read. The document is not line-exact:
+a block's lines are those whose visible text holds it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from lxml import etree
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.html_blocks import html_blocks
+from rolebundle.ingest.readers.html_lines import LineScale, end_line, scaled_source
+from rolebundle.ingest.readers.text_decoding import (
+    clean,
+    cleaned_note,
+    decode_noting,
+    split_lines,
+)
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
+_HIDDEN: Any = etree.XPath(
+    "descendant::*[@hidden or @aria-hidden='true'"
+    " or @style[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]]"
+)
+# Most pages have the word and no such attribute; a search for text is quicker than the XPath.
+_HIDDEN_HINTS = (
+    re.compile(rb"hidden(?:\s*[=/>]|\s+[a-z-]+\s*[=/>])"),
+    re.compile(rb"display\s*:\s*none"),
+)
+# Code listings number their lines beside the code, in elements of their own.
+_LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
+_LINE_NUMBER_HINTS = tuple(name.encode() for name in _LINE_NUMBER_CLASSES)
+# What tells the page's own text from what stands around it, the surest sign first.
+_SIGNS = ("main", "article", "content", "body")
+# What shows nothing to read, or is no part of the text.
+_NEVER = (
+    "script",
+    "style",
+    "template",
+    "noscript",
+    "nav",
+    "svg",
+    "button",
+    "select",
+    "textarea",
+    "iframe",
+    "object",
+    "head",
+)
+_AROUND = ("header", "footer", "aside")
+_UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
+
+
+class HtmlReader:
+    """Reads ``.html`` and its kin."""
+
+    name = "html"
+    suffixes = suffixes_of("html")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """One document a file.
+
+        Raises:
+            DocumentError: ``unreadable_html``, ``undecodable``.
+        """
+        text, notes = decode_html(data, path)
+        lines = split_lines(text)
+        source, scale = scaled_source(lines)
+        markup = source.encode()
+        root = _parse(markup, path)
+        if root is None:
+            yield ParsedDocument(line_exact=False, notes=notes)
+            return
+        found = _found(root)
+        main, is_whole = _main_part(root)
+        hidden = _leave_out(main, is_whole, markup.lower())
+        blocks = html_blocks(main, LineScale(scale, len(lines)))
+        title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
+        yield ParsedDocument(
+            blocks=blocks,
+            found={**found, "title": title} if title else found,
+            line_exact=False,
+            notes=(*notes, f"{hidden} hidden elements left out") if hidden else notes,
+        )
+
+
+def decode_html(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
+    """The page's text, and notes: UTF-8 where it is UTF-8, else by its own ``<meta charset>``.
+
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    declared = _CHARSET.search(data[:2048])
+    if declared and not data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        encoding = declared[1].decode("ascii").lower()
+        # Browsers read what calls itself Latin-1 as cp1252.
+        encoding = "cp1252" if encoding in {"iso-8859-1", "latin1", "us-ascii"} else encoding
+        if encoding.replace("_", "-") not in {"utf-8", "utf8"} and not _is_utf8(data):
+            try:
+                text, count = clean(data.decode(encoding))
+            except (LookupError, UnicodeError):
+                return decode_noting(data, path)
+            return text, cleaned_note(count)
+    return decode_noting(data, path)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _parse(markup: bytes, path: str) -> Any:
+    if not markup or markup.isspace():
+        return None
+    parser = etree.HTMLParser(
+        encoding="utf-8", recover=True, huge_tree=False, no_network=True, collect_ids=False
+    )
+    try:
+        root = etree.fromstring(markup, parser)
+    except (etree.LxmlError, ValueError) as error:
+        raise _unreadable(path, str(error)) from error
+    # Recovery passes over a fatal error in silence, with the rest of the page lost.
+    last = parser.error_log.last_error
+    if last is not None and last.level >= etree.ErrorLevels.FATAL:
+        raise _unreadable(path, last.message)
+    return root
+
+
+def _unreadable(path: str, reason: str) -> DocumentError:
+    return DocumentError(
+        "unreadable_html",
+        f"{path}: libxml2 refuses the page: {reason}",
+        "repair or exclude the file",
+    )
+
+
+def _found(root: Any) -> Mapping[str, str]:
+    """What the page tells of itself in its head."""
+    found: dict[str, str] = {}
+    language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
+    if language and language.strip():
+        found["language"] = language.strip()
+    head = root.find("head")
+    if head is None:
+        return found
+    title = head.find("title")
+    if title is not None and title.text and not title.text.isspace():
+        found["title"] = " ".join(title.text.split())
+    for meta in head.iterfind("meta"):
+        name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
+        value = (meta.get("content") or "").strip()
+        if name.lower() in _UPDATED and _is_iso(value):
+            found["updated_at"] = value
+    return found
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _main_part(root: Any) -> tuple[Any, bool]:
+    """The element that holds the page's own text, and whether it is the whole body.
+
+    One pass over the few elements that may be it: an XPath for each sign would cost more than
+    all the rest of the reader.
+    """
+    signs: dict[str, list[Any]] = {sign: [] for sign in _SIGNS}
+    for element in root.iter("main", "article", "div", "section"):
+        sign = _sign_of(element)
+        if sign:
+            signs[sign].append(element)
+    for sign in _SIGNS:
+        if len(signs[sign]) == 1:
+            return signs[sign][0], False
+    body = root.find("body")
+    return (root if body is None else body), True
+
+
+def _sign_of(element: Any) -> str:
+    tag = element.tag
+    if tag == "main" or element.get("role") == "main":
+        return "main"
+    if tag == "article":
+        return "article"
+    if element.get("id") == "content":
+        return "content"
+    return "body" if "body" in (element.get("class") or "").split() else ""
+
+
+def _leave_out(main: Any, is_whole: bool, markup: bytes) -> int:
+    """Empty what nobody sees, and count what was hidden on purpose.
+
+    The elements stay in their place, empty: their line numbers help to find those of the text.
+    """
+    for element in list(main.iter(*(_NEVER + _AROUND if is_whole else _NEVER))):
+        if element is not main:
+            _empty(element)
+    if any(hint in markup for hint in _LINE_NUMBER_HINTS):
+        for element in list(main.iter("pre", "td", "div", "span")):
+            if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
+                _empty(element)
+    hidden = _HIDDEN(main) if any(hint.search(markup) for hint in _HIDDEN_HINTS) else []
+    hidden = [element for element in hidden if len(element) or element.text]
+    for element in hidden:
+        _empty(element)
+    return len(hidden)
+
+
+def _empty(element: Any) -> None:
+    """Leave a line break for each one inside, and nothing else."""
+    breaks = end_line(element) - (element.sourceline or 1)
+    element.clear(keep_tail=True)
+    element.text = "\n" * breaks if breaks > 0 else None
+
+
+READER = HtmlReader()

@@ -1,0 +1,267 @@
+"""The blocks of an HTML element: a walk over lxml's tree.
+
+Text inside a block comes from libxml2's own text serializer, which is ten times as fast as a walk
+in Python; the walk itself only visits what can hold blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from lxml import etree
+
+from rolebundle.ingest.parsed import Block, BlockKind
+from rolebundle.ingest.readers.html_lines import (
+    SOFT_BREAK,
+    UNCOUNTED_BREAK,
+    LineScale,
+    end_line,
+)
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset"
+    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main"
+    " menu nav ol optgroup option p plaintext pre search section summary table tbody td tfoot th"
+    " thead tr ul xmp".split()
+)
+# A longer list or table is cut anyway; in parts, each chunk gets the lines of its own items.
+_LONG = 1800
+# Sphinx ends each heading with a link to itself.
+_PERMALINK = "¶"
+_VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
+# With one of these inside, a list or a table is more than one block.
+_RICH = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
+
+
+def html_blocks(root: Any, scale: LineScale) -> tuple[Block, ...]:
+    """The blocks of ``root`` in the order of the document."""
+    for element in root.iter("br"):
+        element.tail = SOFT_BREAK + (element.tail or "")
+    walk = _Walk(scale)
+    walk.container(root)
+    return tuple(walk.blocks)
+
+
+def _text(element: Any) -> str:
+    """All text inside ``element``, as it is written."""
+    if not len(element):
+        return element.text or ""
+    return str(etree.tostring(element, method="text", encoding="unicode", with_tail=False))
+
+
+def _words(text: str) -> str:
+    """``text`` as a page shows it: white space collapsed."""
+    return " ".join(text.split())
+
+
+def _verbatim(text: str) -> tuple[str, int]:
+    """``text`` with its lines kept, and how many blank ones were dropped at its head."""
+    text = text.replace(SOFT_BREAK, "\n").replace(UNCOUNTED_BREAK, "\n").replace("\xa0", " ")
+    lines = [line.rstrip() for line in text.split("\n")]
+    dropped = next((i for i, line in enumerate(lines) if line), len(lines))
+    return "\n".join(lines[dropped:]).rstrip(), dropped
+
+
+def _holds(element: Any, *tags: str) -> bool:
+    inside = element.iter(*tags)
+    found = next(inside, None)
+    return (next(inside, None) if found is element else found) is not None
+
+
+def _holds_block(element: Any) -> bool:
+    """Whether an inline element has blocks inside, as ``<a><div>`` does."""
+    return any(inside.tag in _BLOCKS for inside in element.iterdescendants())
+
+
+class _Walk:
+    """Collects blocks. A container's inline content between two blocks is a paragraph."""
+
+    def __init__(self, scale: LineScale) -> None:
+        self.blocks: list[Block] = []
+        self._scale = scale
+        self._run: list[str] = []
+        self._run_start = self._run_end = 1
+
+    def container(self, element: Any) -> None:
+        """Walk an element that may hold blocks, inline content and both."""
+        self._text_run(element.text, element.sourceline or 1)
+        for child in element:
+            tag = child.tag
+            # Comments have a function for a tag; they only help with lines.
+            if isinstance(tag, str):
+                if tag in _BLOCKS:
+                    self._flush()
+                    self._block(child, tag)
+                elif not len(child):
+                    self._text_run(child.text, child.sourceline or 1)
+                elif _holds_block(child):
+                    self.container(child)
+                else:
+                    self._inline(child)
+            tail = child.tail
+            if tail:
+                if tail.isspace():
+                    if self._run:
+                        self._run.append(" ")
+                else:
+                    self._text_run(tail, end_line(child))
+        if element.tag in _BLOCKS:
+            self._flush()
+
+    def _text_run(self, text: str | None, line: int) -> None:
+        """Add to the run a text that begins on ``line``."""
+        if not text:
+            return
+        if text.isspace():
+            if self._run:
+                self._run.append(" ")
+            return
+        if not self._run:
+            leading = len(text) - len(text.lstrip())
+            self._run_start = line + text.count("\n", 0, leading)
+        self._run.append(text)
+        self._run_end = line + text.rstrip().count("\n")
+
+    def _inline(self, element: Any) -> None:
+        text = _text(element)
+        if not text or text.isspace():
+            return
+        if not self._run:
+            self._run_start = element.sourceline or 1
+        self._run.append(text)
+        self._run_end = end_line(element)
+
+    def _flush(self) -> None:
+        if self._run:
+            text = _words("".join(self._run))
+            self._run = []
+            if text:
+                self._add("paragraph", text, self._run_start, self._run_end)
+
+    def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
+        if kind != "code" and text.endswith(_PERMALINK):
+            text = text[:-1].rstrip()
+        start, end = self._scale(first, last)
+        self.blocks.append(Block(kind, text, start, end, level, text if level else ""))
+
+    def _block(self, element: Any, tag: str) -> None:
+        if tag == "p":
+            if len(element) and _holds_block(element):
+                self.container(element)
+            else:
+                self._leaf("paragraph", element, _words(_text(element)))
+        elif tag in _HEADINGS:
+            self._leaf("heading", element, _words(_text(element)), _HEADINGS[tag])
+        elif tag in _VERBATIM:
+            self._code(element)
+        elif tag in _LISTS and not _holds(element, *_RICH):
+            self._whole_or_parts("list", element, "\n".join(_list_lines(element, 0)))
+        elif tag == "table" and not _holds(element, *_RICH):
+            self._whole_or_parts("table", element, "\n".join(_table_rows(element)))
+        else:
+            self.container(element)
+
+    def _whole_or_parts(self, kind: Literal["list", "table"], element: Any, text: str) -> None:
+        """A list or a table as one block; a long one as a block for each item, with its lines."""
+        if len(text) <= _LONG:
+            self._leaf(kind, element, text)
+        elif kind == "table":
+            for row in element.iter("tr", "caption"):
+                self._leaf(kind, row, _table_row(row))
+        else:
+            self._text_run(element.text, element.sourceline or 1)
+            self._flush()
+            for item in element:
+                if isinstance(item.tag, str):
+                    self._leaf(kind, item, "\n".join(_item_lines(item, 0)))
+                self._text_run(item.tail, end_line(item))
+                self._flush()
+
+    def _code(self, element: Any) -> None:
+        raw = _text(element)
+        text, dropped = _verbatim(raw)
+        if not text:
+            return
+        first, last = element.sourceline or 1, end_line(element)
+        # No other line break is in the source than those of the text.
+        if last - first == raw.count("\n") and SOFT_BREAK not in raw and not self._scale.is_coarse:
+            first += dropped
+            last = first + text.count("\n")
+            self.blocks.append(Block("code", text, first, last, aligned=True))
+        else:
+            self._add("code", text, first, last)
+
+    def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
+        if text:
+            self._add(kind, text, element.sourceline or 1, end_line(element), level)
+
+
+def _list_lines(element: Any, depth: int) -> Iterable[str]:
+    """A line for each item, nested lists indented under theirs."""
+    yield from _loose(element.text, depth)
+    for child in element:
+        if child.tag in _LISTS:
+            yield from _list_lines(child, depth + 1)
+        elif isinstance(child.tag, str):
+            yield from _item_lines(child, depth)
+        yield from _loose(child.tail, depth)
+
+
+def _loose(text: str | None, depth: int) -> Iterable[str]:
+    if text and not text.isspace():
+        yield "  " * depth + _words(text)
+
+
+def _item_lines(item: Any, depth: int) -> Iterable[str]:
+    indent = "  " * depth
+    if not _holds(item, *_LISTS):
+        words = _words(_spaced(item))
+        if words:
+            yield f"{indent}- {words}"
+        return
+    mark, parts = "- ", [item.text or ""]
+    for child in item:
+        if child.tag in _LISTS or (isinstance(child.tag, str) and _holds(child, *_LISTS)):
+            yield from _said(indent + mark, parts)
+            mark, parts = "  ", []
+            yield from _list_lines(child, depth + 1 if child.tag in _LISTS else depth)
+        elif isinstance(child.tag, str):
+            parts.append(_spaced(child))
+        parts.append(child.tail or "")
+    yield from _said(indent + mark, parts)
+
+
+def _said(mark: str, parts: list[str]) -> Iterable[str]:
+    text = _words("".join(parts))
+    if text:
+        yield mark + text
+
+
+def _spaced(element: Any) -> str:
+    """The text of ``element``; blocks inside it do not run together."""
+    if len(element) and _holds_block(element):
+        parts = [element.text or ""]
+        for child in element:
+            if isinstance(child.tag, str):
+                parts.append(_spaced(child))
+            parts.append(child.tail or "")
+        text = "".join(parts)
+    else:
+        text = _text(element)
+    return f" {text} " if element.tag in _BLOCKS else text
+
+
+def _table_rows(table: Any) -> Iterable[str]:
+    """A line for each row, its cells divided by bars."""
+    rows = (_table_row(row) for row in table.iter("tr", "caption"))
+    return (row for row in rows if row)
+
+
+def _table_row(row: Any) -> str:
+    if row.tag == "caption":
+        return _words(_spaced(row))
+    cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
+    return " | ".join(cells) if any(cells) else ""

@@ -1,0 +1,81 @@
+"""True line numbers out of libxml2.
+
+libxml2 gives each element and comment the line where its start tag ends, up to line 65,535. In
+between, the line breaks in the text are counted. Three things would break the count, and are
+written otherwise in the source that libxml2 gets:
+
+- a line break inside an end tag, which no node records: a comment after the tag holds it;
+- ``&#10;``, a line break that is none in the file: it becomes U+2028, which is white space, too;
+- more lines than libxml2 counts: only each n-th break stays, the others become form feeds, and
+  lines are then true to within n.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Stands for a line break on the page that is none in the file, such as ``<br>``.
+SOFT_BREAK = "\u2028"
+# Stands for a line break of the file that libxml2 shall not count.
+UNCOUNTED_BREAK = "\f"
+_MOST_LINES = 65_000
+_BROKEN_END_TAG = re.compile(r"</([A-Za-z][^\s<>]*)\s*\n\s*>")
+# Line breaks are fewer than end tags: this search is the quicker one.
+_BREAK_BEFORE_CLOSE = re.compile(r"\n\s*>")
+_BREAK_ENTITY = re.compile(r"&(?:#0*10|#[xX]0*[aA]|NewLine);")
+
+
+def scaled_source(lines: Sequence[str]) -> tuple[str, int]:
+    """The source to parse, and how many lines of the file one line of it stands for."""
+    scale = -(-len(lines) // _MOST_LINES) or 1
+    if scale == 1:
+        source = "\n".join(lines)
+    else:
+        groups = range(0, len(lines), scale)
+        source = "\n".join(UNCOUNTED_BREAK.join(lines[i : i + scale]) for i in groups)
+    if _BREAK_BEFORE_CLOSE.search(source):
+        source = _BROKEN_END_TAG.sub(_with_comment, source)
+    if "&#" in source or "&NewLine" in source:
+        source = _BREAK_ENTITY.sub(SOFT_BREAK, source)
+    return source, scale
+
+
+def _with_comment(found: re.Match[str]) -> str:
+    breaks = "\n" * found[0].count("\n")
+    return f"</{found[1]}><!--{breaks}-->"
+
+
+@dataclass(frozen=True, slots=True)
+class LineScale:
+    """From libxml2's lines to the file's."""
+
+    scale: int
+    last: int
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether one line of libxml2 stands for several of the file."""
+        return self.scale > 1
+
+    def __call__(self, first: int, last: int) -> tuple[int, int]:
+        """The first and the last line of the file that libxml2's two stand for."""
+        if self.scale > 1:
+            first, last = (first - 1) * self.scale + 1, last * self.scale
+        first = first if first <= self.last else self.last
+        return first, (first if last < first else last if last <= self.last else self.last)
+
+
+def end_line(element: Any) -> int:
+    """The line where the content of ``element`` ends, by its last descendant."""
+    tails = 0
+    while len(element):
+        element = element[-1]
+        tail = element.tail
+        if tail:
+            tails += tail.count("\n")
+    text = element.text
+    line: int = element.sourceline or 1
+    return line + tails + (text.count("\n") if text else 0)

@@ -1,0 +1,144 @@
+"""JSON: a Knowledge Core corpus with its ready-made chunks, or any other file as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, get_args
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument, ReadyChunk
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.strict_json import (
+    LineIndex,
+    LocatedObject,
+    NotStrictError,
+    UnknownKeys,
+    bad_json,
+    declared_of,
+    parse_located,
+    parse_strict,
+)
+from rolebundle.ingest.readers.text_decoding import clean
+from rolebundle.ingest.readers.text_file import TextFile, block_of, is_blank, open_text
+
+_CONTENT_TYPES = get_args(ContentType)
+
+
+class JsonReader:
+    """Reads ``.json``."""
+
+    name = "json"
+    suffixes = suffixes_of("json")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """The documents of a corpus, or one document for any other file.
+
+        Raises:
+            DocumentError: ``bad_json``, with the line; ``undecodable``.
+        """
+        file = open_text(data, path)
+        text = "\n".join(file.lines)
+        value = _parse(text, path)
+        if _is_corpus(value):
+            yield from _Corpus(text, path, file.notes).documents(value["documents"])
+        else:
+            yield ParsedDocument(blocks=tuple(_as_text(file)), lines=file.lines, notes=file.notes)
+
+
+def _parse(text: str, path: str) -> Any:
+    try:
+        may_be_corpus = '"documents"' in text and '"chunks"' in text
+        return parse_located(text) if may_be_corpus else parse_strict(text)
+    except NotStrictError as error:
+        at = error.at if error.at >= 0 else _place(text)
+        line = text.count("\n", 0, max(at, 0)) + 1
+        raise bad_json(path, line, f"not strict JSON: {error}") from error
+
+
+def _place(text: str) -> int:
+    """Where the text stops being strict JSON, found the slow way."""
+    try:
+        parse_located(text)
+    except NotStrictError as error:
+        return error.at
+    return 0
+
+
+def _is_corpus(value: Any) -> bool:
+    """A list of documents with chunks; the version is not asked for, the shape is."""
+    documents = value.get("documents") if isinstance(value, LocatedObject) else None
+    return isinstance(documents, list) and all(
+        isinstance(document, LocatedObject) and isinstance(document.get("chunks"), list)
+        for document in documents
+    )
+
+
+def _as_text(file: TextFile) -> Iterator[Block]:
+    shown = [i for i, line in enumerate(file.lines) if not is_blank(line)]
+    if shown:
+        yield block_of(file.lines, "code", shown[0], shown[-1] + 1)
+
+
+class _Corpus:
+    """Turns the parsed corpus into documents, with the lines of each chunk's content."""
+
+    def __init__(self, text: str, path: str, notes: tuple[str, ...]) -> None:
+        self._index = LineIndex(text)
+        self._path = path
+        self._notes = notes
+        self._unknown = UnknownKeys()
+
+    def documents(self, found: list[LocatedObject]) -> Iterator[ParsedDocument]:
+        for document in found:
+            record = {key: value for key, value in document.items() if key != "chunks"}
+            key = self._text(document, "document_id")
+            yield ParsedDocument(
+                ready=tuple(self._chunk(chunk, document) for chunk in document["chunks"]),
+                declared=declared_of(record),
+                declared_at=self._index.line(document.at),
+                key=key,
+                line_exact=False,
+                notes=self._notes + self._unknown.note(record),
+            )
+
+    def _chunk(self, chunk: Any, document: LocatedObject) -> ReadyChunk:
+        if not isinstance(chunk, LocatedObject):
+            raise self._wrong(document.at, "a chunk has to be an object")
+        content = self._text(chunk, "content")
+        first, last = chunk.spans["content"]
+        content_type = chunk.get("content_type", "paragraph")
+        if content_type not in _CONTENT_TYPES:
+            allowed = ", ".join(_CONTENT_TYPES)
+            raise self._wrong(chunk.at, f"`content_type` has to be one of {allowed}")
+        return ReadyChunk(
+            chunk_id=self._text(chunk, "chunk_id"),
+            content=content,
+            start_line=self._index.line(first),
+            end_line=self._index.line(last),
+            content_type=content_type,
+            tags=self._texts(chunk, "tags"),
+            applicable_roles=self._texts(chunk, "applicable_roles"),
+            excluded_roles=self._texts(chunk, "excluded_roles"),
+        )
+
+    def _text(self, owner: LocatedObject, key: str) -> str:
+        value = owner.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self._wrong(owner.at, f"`{key}` has to be a text")
+        return clean(value)[0]
+
+    def _texts(self, owner: LocatedObject, key: str) -> tuple[str, ...]:
+        value = owner.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(owner.at, f"`{key}` has to be a list of texts")
+        return tuple(clean(item)[0] for item in value)
+
+    def _wrong(self, at: int, reason: str) -> DocumentError:
+        return bad_json(self._path, self._index.line(at), reason)
+
+
+READER = JsonReader()

@@ -1,0 +1,129 @@
+"""JSON Lines as BEIR has them: a line is a document, ``_id``, ``title``, ``text``, ``metadata``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.strict_json import (
+    NotStrictError,
+    UnknownKeys,
+    declared_of,
+    parse_strict,
+)
+from rolebundle.ingest.readers.text_decoding import clean, cleaned_note
+from rolebundle.ingest.readers.text_file import is_blank, open_text
+
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
+# Past this many bad lines the file is something else, and a report of thousands helps nobody.
+_MOST_PROBLEMS = 20
+
+
+class JsonlReader:
+    """Reads ``.jsonl``. A bad line is an error of its own, and the others go on."""
+
+    name = "jsonl"
+    suffixes = suffixes_of("jsonl")
+    version = 1
+
+    def read(
+        self, data: bytes, path: str, options: ReaderOptions
+    ) -> Iterable[ParsedDocument | DocumentError]:
+        """One document a line, or ``bad_json_line`` for it.
+
+        Raises:
+            DocumentError: ``undecodable``.
+        """
+        problems = 0
+        first_lines: dict[str, int] = {}
+        unknown = UnknownKeys()
+        for number, line in enumerate(open_text(data, path).lines, 1):
+            if is_blank(line):
+                continue
+            try:
+                document = _document(line, number, unknown)
+                earlier = first_lines.setdefault(document.key, number)
+                if earlier != number:
+                    raise NotStrictError(f"repeats the _id of line {earlier}")
+                yield document
+            except NotStrictError as error:
+                problems += 1
+                if problems <= _MOST_PROBLEMS:
+                    yield _bad_line(path, f"line {number} {error}")
+        if problems > _MOST_PROBLEMS:
+            yield _bad_line(path, f"{problems - _MOST_PROBLEMS} more lines are bad")
+
+
+def _bad_line(path: str, reason: str) -> DocumentError:
+    return DocumentError(
+        "bad_json_line",
+        f"{path}: {reason}",
+        'each line is {"_id": "…", "title": "…", "text": "…", "metadata": {…}}',
+    )
+
+
+def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
+    record = _record(line)
+    key = _key(record, number)
+    title, text = _text(record, "title"), _text(record, "text")
+    metadata = record.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise NotStrictError("has a metadata that is no object")
+    declared = declared_of(metadata)
+    if title:
+        declared.setdefault("title", title)
+    if "_id" in record or "id" in record:
+        declared["document_id"] = key
+    # A record with nothing but a title is found by its title.
+    text, replaced = clean(text if not is_blank(text) else title)
+    return ParsedDocument(
+        blocks=tuple(_paragraphs(text, number)),
+        declared=declared,
+        declared_at=number,
+        key=key,
+        line_exact=False,
+        notes=unknown.note(metadata) + cleaned_note(replaced),
+    )
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        record = parse_strict(line)
+    except NotStrictError as error:
+        raise NotStrictError(f"is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise NotStrictError("is not a JSON object")
+    return record
+
+
+def _key(record: dict[str, Any], number: int) -> str:
+    key = record.get("_id", record.get("id", f"line-{number}"))
+    if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
+        raise NotStrictError("has an _id that is neither a text nor a number")
+    return clean(str(key))[0]
+
+
+def _text(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    if value is None:
+        value = ""
+    if not isinstance(value, str):
+        raise NotStrictError(f"has a {key} that is no text")
+    return clean(value)[0] if key == "title" else value
+
+
+def _paragraphs(text: str, line: int) -> Iterator[Block]:
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for paragraph in _BLANK_LINES.split(text) if "\n" in text else (text,):
+        shown = paragraph.strip("\n")
+        if not is_blank(shown):
+            yield Block("paragraph", shown, line, line)
+
+
+READER = JsonlReader()

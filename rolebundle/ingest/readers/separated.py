@@ -1,0 +1,99 @@
+"""One file of many documents, cut at a declared separator line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.front_matter import read_front_matter
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.markdown_blocks import first_heading, markdown_blocks
+from rolebundle.ingest.readers.text_file import TextFile, is_blank, open_text
+
+_NOT_WORD = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What stands between two separator lines, as indexes of lines."""
+
+    title: str
+    ordinal: int
+    start: int
+    end: int
+
+
+class SeparatedReader:
+    """Reads a file whose documents each begin with a separator line, inside by Markdown's rules.
+
+    The rest of the separator line is the document's title.
+    """
+
+    name = "separated"
+    suffixes = suffixes_of("separated")
+    version = 1
+
+    def read(
+        self, data: bytes, path: str, options: ReaderOptions
+    ) -> Iterable[ParsedDocument | DocumentError]:
+        """One document a part; text before the first separator is one, too.
+
+        Raises:
+            DocumentError: ``no_separator``, ``undecodable``.
+        """
+        if not options.separator:
+            raise DocumentError(
+                "no_separator",
+                f"{path}: the reader `separated` needs a separator",
+                "set `separator` in rolebundle.toml, or --separator",
+            )
+        file = open_text(data, path)
+        taken: set[str] = set()
+        for part in _parts(file.lines, options.separator):
+            try:
+                yield _document(file, part, path, _key(part, taken))
+            except DocumentError as error:
+                yield error
+
+
+def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
+    title, ordinal, start = "", 0, 0
+    for i, line in enumerate(lines):
+        if line.startswith(separator):
+            if ordinal or any(not is_blank(above) for above in lines[:i]):
+                yield _Part(title, ordinal, start, i)
+            title, ordinal, start = line[len(separator) :].strip(), ordinal + 1, i + 1
+    if ordinal or any(not is_blank(line) for line in lines):
+        yield _Part(title, ordinal, start, len(lines))
+
+
+def _key(part: _Part, taken: set[str]) -> str:
+    slug = _NOT_WORD.sub("-", part.title.lower()).strip("-") or str(part.ordinal)
+    key, n = slug, 1
+    while key in taken:
+        n += 1
+        key = f"{slug}-{n}"
+    taken.add(key)
+    return key
+
+
+def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocument:
+    front = read_front_matter(file.lines, path, part.start, part.end)
+    blocks = markdown_blocks(file.lines, front.body if front else part.start, part.end)
+    title = part.title or first_heading(blocks)
+    return ParsedDocument(
+        blocks=blocks,
+        declared=front.declared if front else {},
+        declared_at=front.declared_at if front else part.start + 1,
+        found={"title": title} if title else {},
+        key=key,
+        lines=file.lines,
+        notes=file.notes,
+    )
+
+
+READER = SeparatedReader()

@@ -1,0 +1,47 @@
+"""Source code as text: a block is what stands at the left margin, with all that hangs under it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.text_file import block_of, open_text, runs
+
+# A line at the margin that begins with one of these ends something; it begins nothing.
+_CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "fi", "done")
+
+
+class SourceReader:
+    """Reads programs and configuration."""
+
+    name = "source"
+    suffixes = suffixes_of("source")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """One document a file."""
+        file = open_text(data, path)
+        yield ParsedDocument(blocks=tuple(_units(file.lines)), lines=file.lines, notes=file.notes)
+
+
+def _units(lines: Sequence[str]) -> Iterator[Block]:
+    """A unit goes on over blank lines while the next line is indented or closes it."""
+    first = last = -1
+    for start, end in runs(lines, 0, len(lines)):
+        if first >= 0 and not _hangs(lines[start]):
+            yield block_of(lines, "code", first, last)
+            first = start
+        elif first < 0:
+            first = start
+        last = end
+    if first >= 0:
+        yield block_of(lines, "code", first, last)
+
+
+def _hangs(line: str) -> bool:
+    return line[0].isspace() or line.startswith(_CLOSERS)
+
+
+READER = SourceReader()

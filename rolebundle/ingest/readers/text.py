@@ -1,0 +1,81 @@
+"""Plain text: paragraphs between blank lines, and the headings of pod, AsciiDoc and Org."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rolebundle.ingest.front_matter import read_front_matter
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.text_file import LONGEST_TITLE, block_of, open_text, runs
+
+_POD = re.compile(r"=head([1-6])\s+(.*)")
+_ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
+_HEADINGS = {
+    ".pod": _POD,
+    ".adoc": _ASCIIDOC,
+    ".asciidoc": _ASCIIDOC,
+    ".org": re.compile(r"(\*{1,6})\s+(\S.*)"),
+}
+_POD_FORMATTING = re.compile(r"[A-Z]<+\s*([^<>]*?)\s*>+")
+
+
+class TextReader:
+    """Reads ``.txt`` and its kin, and every text file that no other reader takes."""
+
+    name = "text"
+    suffixes = suffixes_of("text")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """One document a file."""
+        file = open_text(data, path)
+        front = read_front_matter(file.lines, path)
+        suffix = path[path.rfind(".") :].lower() if "." in path else ""
+        yield ParsedDocument(
+            blocks=tuple(_blocks(file.lines, front.body if front else 0, suffix)),
+            declared=front.declared if front else {},
+            declared_at=front.declared_at if front else 1,
+            lines=file.lines,
+            notes=file.notes,
+        )
+
+
+def _blocks(lines: Sequence[str], body: int, suffix: str) -> Iterator[Block]:
+    pattern = _HEADINGS.get(suffix)
+    for start, end in runs(lines, body, len(lines)):
+        if pattern is None:
+            yield block_of(lines, "paragraph", start, end)
+        else:
+            yield from _structured(lines, start, end, pattern)
+
+
+def _structured(
+    lines: Sequence[str], start: int, end: int, pattern: re.Pattern[str]
+) -> Iterator[Block]:
+    """A run of lines, cut before and after each heading line in it."""
+    first = start
+    for i in range(start, end):
+        found = pattern.match(lines[i])
+        if not found:
+            continue
+        if first < i:
+            yield _body(lines, first, i, pattern)
+        level = int(found[1]) if pattern is _POD else len(found[1])
+        words = found[2]
+        if pattern is _POD and len(words) <= LONGEST_TITLE:
+            words = _POD_FORMATTING.sub(r"\1", words)
+        yield block_of(lines, "heading", i, i + 1, level=level, heading=words.strip())
+        first = i + 1
+    if first < end:
+        yield _body(lines, first, end, pattern)
+
+
+def _body(lines: Sequence[str], start: int, end: int, pattern: re.Pattern[str]) -> Block:
+    verbatim = pattern is _POD and all(lines[i][0] in " \t" for i in range(start, end))
+    return block_of(lines, "code" if verbatim else "paragraph", start, end)
+
+
+READER = TextReader()

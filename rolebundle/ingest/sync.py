@@ -1,0 +1,276 @@
+"""Bringing the corpus in step with files: added, updated, unchanged, removed, skipped.
+
+walk ─▶ prepare (in worker processes where there is much to do) ─▶ store ─▶ embed what waits
+
+Files are stored in batches, each in one transaction: a run that is killed anywhere leaves whole
+batches, and the next run completes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from multiprocessing import get_context
+from pathlib import Path
+
+from rolebundle.corpus import documents, store
+from rolebundle.corpus.connection import Corpus
+from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.errors import ConfigurationError, DocumentError, UsageError
+from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
+from rolebundle.ingest.embedding import EmbeddingReport, Progress, ensure_index, fill_index
+from rolebundle.ingest.metadata import MANIFEST_NAME, validated
+from rolebundle.ingest.prepare import (
+    TRANSIENT,
+    Outcome,
+    Prepared,
+    Settings,
+    Task,
+    Unchanged,
+    prepare_all,
+)
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
+
+ERROR_CODES = frozenset(
+    {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
+)
+"""Skips that are the author's mistake to mend: the run goes on, and ends with exit code 10."""
+
+_BATCH_CHUNKS = 2_000
+_BATCH_FILES = 500
+_FILES_A_TASK = 16
+_WORTH_WORKERS = 64
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What a run did, counted in files; the totals are of the corpus afterwards."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[Skipped] = field(default_factory=list)
+    documents: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    waiting: int = 0
+    embedding_problem: str = ""
+
+    def refused(self) -> list[Skipped]:
+        """Documents that were refused for a mistake in what they declare."""
+        return [skip for skip in self.skipped if skip.code in ERROR_CODES]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Settings of a run.
+
+    Attributes:
+        flags: metadata for every file, weaker than manifests and front matter.
+        chunks: chunk size, overlap and maximum, in characters.
+        size_cap: the largest file that is read, in bytes.
+        workers: processes that parse; 1 parses in this one.
+    """
+
+    flags: Mapping[str, object] = field(default_factory=dict)
+    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    size_cap: int = DEFAULT_SIZE_CAP
+    workers: int = 1
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+def ingest(
+    corpus: Corpus,
+    paths: Sequence[Path],
+    provider: EmbeddingProvider | None,
+    options: IngestOptions | None = None,
+    progress: Progress = _silent,
+) -> IngestReport:
+    """Bring the corpus in step with everything at and below ``paths``.
+
+    Args:
+        corpus: opened for writing.
+        paths: files and folders.
+        provider: embeds what is new; ``None`` leaves chunks waiting.
+        options: settings of the run.
+        progress: told what is being done.
+
+    Raises:
+        UsageError: a path that is not there.
+        ConfigurationError: a wrong manifest or flag. Nothing was stored.
+        EmbedderError: the corpus has an index of another model. Nothing was stored.
+        StorageError, CorpusBusy, CorpusCorrupt: what was stored before stays.
+    """
+    options = options or IngestOptions()
+    validated(options.flags, "command line", ConfigurationError, "bad_flag")
+    index = ensure_index(corpus, provider, CHUNKER_VERSION) if provider is not None else None
+    known = store.known_files(corpus)
+    report = IngestReport()
+    for path in paths:
+        _ingest_path(corpus, path, known, options, report, progress)
+    embedding = EmbeddingReport(0, 0)
+    if provider is not None and index is not None:
+        embedding = fill_index(corpus, index, provider, progress)
+    totals = documents.counts(corpus)
+    report.documents, report.chunks = totals.documents, totals.chunks
+    report.embedded, report.waiting = embedding.embedded, embedding.waiting
+    report.embedding_problem = embedding.problem
+    return report
+
+
+def _ingest_path(
+    corpus: Corpus,
+    path: Path,
+    known: dict[str, tuple[str, str]],
+    options: IngestOptions,
+    report: IngestReport,
+    progress: Progress,
+) -> None:
+    start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
+    if not os.path.lexists(start):
+        raise UsageError(
+            "path_missing", f"{path}: there is no such file or folder", "check the spelling"
+        )
+    root = root_of(start)
+    # The whole walk comes first, so that a wrong manifest deep down stops the run before a write.
+    found: list[FoundFile] = []
+    unlisted: list[str] = []
+    for entry in walk(root, start, options.flags):
+        if isinstance(entry, FoundFile):
+            found.append(entry)
+        else:
+            report.skipped.append(entry)
+            if entry.code in TRANSIENT:
+                unlisted.append(str(root / entry.path))
+    settings = Settings(options.chunks, options.size_cap, source_name(root))
+    tasks = [Task(file, known.get(file.location)) for file in found]
+    outcomes = _prepared(tasks, settings, options.workers)
+    taken: set[str] = set()
+    done = 0
+    for batch in _batches(zip(tasks, outcomes, strict=True)):
+        taken |= _store_batch(corpus, batch, report)
+        done += len(batch)
+        progress("reading", done, len(tasks))
+    gone = [
+        location
+        for location in known
+        if _is_below(location, str(start))
+        and location not in taken
+        and not any(_is_below(location, folder) for folder in unlisted)
+    ]
+    if gone:
+        with corpus.writing():
+            store.remove_files(corpus, gone)
+            store.drop_unused_sources(corpus)
+            store.note_change(corpus)
+        report.removed += len(gone)
+
+
+def root_of(start: Path) -> Path:
+    """The folder that document ids are relative to: the outermost one above with a manifest.
+
+    Without a manifest it is the ingested folder itself, or the folder of an ingested file.
+    """
+    folder = start if start.is_dir() and not start.is_symlink() else start.parent
+    with_manifest = [
+        place for place in (folder, *folder.parents) if (place / MANIFEST_NAME).is_file()
+    ]
+    return with_manifest[-1] if with_manifest else folder
+
+
+def source_name(root: Path) -> str:
+    """The source_id of documents for which nobody declares one: the folder's name as a slug."""
+    return re.sub(r"[^\w.-]+", "-", root.name).strip("-") or "files"
+
+
+def _is_below(location: str, folder: str) -> bool:
+    return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterator[Outcome]:
+    if workers <= 1 or len(tasks) < _WORTH_WORKERS:
+        for task in tasks:
+            yield from prepare_all([task], settings)
+        return
+    groups = iter([tasks[i : i + _FILES_A_TASK] for i in range(0, len(tasks), _FILES_A_TASK)])
+    # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        # A window, so that results do not pile up in memory before a slower writer.
+        window: deque[Future[list[Outcome]]] = deque()
+        for group in islice(groups, workers * 4):
+            window.append(pool.submit(prepare_all, group, settings))
+        while window:
+            yield from window.popleft().result()
+            for group in islice(groups, 1):
+                window.append(pool.submit(prepare_all, group, settings))
+
+
+def _batches(
+    outcomes: Iterable[tuple[Task, Outcome]],
+) -> Iterator[list[tuple[Task, Outcome]]]:
+    batch: list[tuple[Task, Outcome]] = []
+    chunks = 0
+    for task, outcome in outcomes:
+        batch.append((task, outcome))
+        if isinstance(outcome, Prepared):
+            chunks += sum(len(document.chunks) for document in outcome.documents)
+        if chunks >= _BATCH_CHUNKS or len(batch) >= _BATCH_FILES:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def _store_batch(
+    corpus: Corpus, batch: Sequence[tuple[Task, Outcome]], report: IngestReport
+) -> set[str]:
+    """Store one batch and return the locations that the corpus is to keep."""
+    keep: set[str] = set()
+    prepared: list[tuple[Task, Prepared]] = []
+    for task, outcome in batch:
+        if isinstance(outcome, Unchanged):
+            report.unchanged += 1
+            keep.add(outcome.location)
+        elif isinstance(outcome, Skipped):
+            report.skipped.append(outcome)
+            # A file that could not be looked at has not changed as far as anyone knows. One that
+            # was read and refused is doubtful, and its former version goes too.
+            if outcome.code in TRANSIENT:
+                keep.add(task.file.location)
+        else:
+            prepared.append((task, outcome))
+    if not prepared:
+        return keep
+    with corpus.writing():
+        stored = [(task, file, _try_put(corpus, file)) for task, file in prepared]
+        store.note_change(corpus)
+    for task, file, problem in stored:
+        report.notes += file.notes
+        if problem is not None:
+            report.skipped.append(problem)
+            continue
+        keep.add(task.file.location)
+        if task.known is None:
+            report.added += 1
+        else:
+            report.updated += 1
+    return keep
+
+
+def _try_put(corpus: Corpus, prepared: Prepared) -> Skipped | None:
+    try:
+        with corpus.attempt():
+            store.put_file(corpus, prepared.file, prepared.documents)
+    except DocumentError as error:
+        return Skipped(prepared.file.path, error.code, f"{prepared.file.path}: {error.message}")
+    return None

@@ -1,0 +1,33 @@
+"""`rolebundle get`: follow a reference back into the corpus."""
+
+from __future__ import annotations
+
+import click
+
+from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+
+
+@click.command()
+@click.argument("reference", metavar="ID")
+@db_option
+@json_option
+def get(reference: str, db: str | None, as_json: bool) -> None:
+    """Show a chunk, a document, or lines: a chunk id, a document id, or path:start-end.
+
+    \b
+    rolebundle get security-review/security/token-lifecycle-audit.md
+    rolebundle get security/token-lifecycle-audit.md:12-20
+    """
+    with engine_for(db) as engine:
+        found = engine.get(reference)
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+        return
+    document = found.document
+    dated = document.updated_at or "undated"
+    click.echo(f"{document.title} [{document.source_id}] · {document.trust_tier} · {dated}")
+    for newer in document.superseded_by:
+        click.echo(f"superseded by {newer}")
+    for passage in found.passages:
+        click.echo(f"\n── {passage.locator}  {passage.chunk_id}")
+        click.echo(passage.content)

@@ -1,0 +1,162 @@
+"""`rolebundle ingest`: files into the corpus."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.metadata import METADATA_KEYS
+from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
+from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+
+if TYPE_CHECKING:
+    from rolebundle.ingest.embedding import Progress
+
+_LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
+_SHOWN = 20
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@db_option
+@click.option(
+    "--meta",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Metadata for every file; manifests and front matter win over it. Lists: a,b,c.",
+)
+@click.option("--lexical-only", is_flag=True, help="Do not embed; new chunks wait for a vector.")
+@click.option("--chunk-size", type=int, default=900, show_default=True, help="Characters wanted.")
+@click.option("--chunk-overlap", type=int, default=0, show_default=True, help="Shared characters.")
+@click.option("--chunk-maximum", type=int, default=1800, show_default=True, help="Never longer.")
+@click.option(
+    "--max-size", type=int, default=DEFAULT_SIZE_CAP, show_default=True, help="Bytes of a file."
+)
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@json_option
+def ingest(
+    paths: tuple[Path, ...],
+    db: str | None,
+    meta: tuple[str, ...],
+    lexical_only: bool,
+    chunk_size: int,
+    chunk_overlap: int,
+    chunk_maximum: int,
+    max_size: int,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Bring the corpus in step with files and folders.
+
+    Unchanged files are skipped by their content, changed ones are read again, deleted ones
+    removed. Metadata comes from front matter, over the folder's rolebundle.toml, over --meta.
+
+    \b
+    rolebundle ingest docs/ notes/todo.txt
+    rolebundle ingest export/ --meta source_id=wiki --meta trust_tier=preferred
+    rolebundle ingest docs/ --json --db team.db
+    """
+    options = IngestOptions(
+        flags=_flags(meta),
+        chunks=ChunkSettings(size=chunk_size, overlap=chunk_overlap, maximum=chunk_maximum),
+        size_cap=max_size,
+        workers=workers or os.cpu_count() or 1,
+    )
+    engine = engine_for(db)
+    with _progress() as progress:
+        report = engine.ingest(paths, options, lexical_only=lexical_only, progress=progress)
+    if as_json:
+        click.echo(json.dumps(asdict(report), ensure_ascii=False))
+    else:
+        click.echo(_summary(report))
+    _tell(report, quiet=as_json)
+    refused = report.refused()
+    if refused:
+        raise DocumentError(
+            "bad_documents",
+            f"{len(refused)} documents were refused; the others were taken",
+            "correct what is named above and run the same command again",
+        )
+
+
+def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
+    flags: dict[str, object] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise click.UsageError(
+                f"--meta {pair}: write KEY=VALUE; keys: {', '.join(METADATA_KEYS)}"
+            )
+        flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
+    return flags
+
+
+def _summary(report: IngestReport) -> str:
+    codes = Counter(skip.code for skip in report.skipped)
+    skipped = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+    lines = [
+        f"files: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {len(report.skipped)} skipped"
+        + (f" ({skipped})" if skipped else ""),
+        f"corpus: {report.documents} documents, {report.chunks} chunks; "
+        f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
+    ]
+    return "\n".join(lines)
+
+
+def _tell(report: IngestReport, *, quiet: bool) -> None:
+    refused = report.refused()
+    for skip in refused:
+        click.echo(f"refused [{skip.code}] {skip.message}", err=True)
+    if not quiet:
+        others = [skip for skip in report.skipped if skip not in refused]
+        for skip in others[:_SHOWN]:
+            click.echo(f"skipped [{skip.code}] {skip.path}: {skip.message}", err=True)
+        for note in report.notes[:_SHOWN]:
+            click.echo(f"note {note.path}: {note.message}", err=True)
+        more = max(0, len(others) - _SHOWN) + max(0, len(report.notes) - _SHOWN)
+        if more:
+            click.echo(f"and {more} more; --json lists them all", err=True)
+    if report.embedding_problem:
+        click.echo(f"embedding: {report.embedding_problem}; run the same command again", err=True)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks = {name: bar.add_task(name, visible=False) for name in ("reading", "embedding")}
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(tasks[what], completed=done, total=total, visible=True)
+
+        yield show

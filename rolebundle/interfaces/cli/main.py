@@ -1,0 +1,98 @@
+"""The command line: `rolebundle COMMAND`. Commands are imported when they are called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from rolebundle.errors import RolebundleError
+
+_COMMANDS = {
+    "ingest": "rolebundle.interfaces.cli.ingest",
+    "retrieve": "rolebundle.interfaces.cli.retrieve",
+    "get": "rolebundle.interfaces.cli.get",
+    "status": "rolebundle.interfaces.cli.status",
+    "overlay": "rolebundle.interfaces.cli.overlay",
+    "demo": "rolebundle.interfaces.cli.demo",
+}
+EXIT_INTERRUPTED = 130
+EXIT_INTERNAL = 1
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when the command is asked for: start-up time is a feature."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = _COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        command = getattr(import_module(module), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(version("rolebundle"))
+        ctx.exit()
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show it."
+)
+def cli() -> None:
+    """Governed retrieval for on-device agents.
+
+    \b
+    rolebundle ingest docs/                    read documents into the corpus
+    rolebundle retrieve "TASK" --role ROLE     what that role may use for the task
+    rolebundle demo                            see it on the sample corpus
+
+    The corpus is one file: --db, else $ROLEBUNDLE_DB, else your user data folder.
+    Exit codes: 0 ok, 2 usage, 3 configuration or overlay, 4 denied, 5 busy,
+    6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with the documented exit code; never with a traceback."""
+    try:
+        code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
+        sys.stdout.flush()
+    except RolebundleError as error:
+        _say(f"error: {error}")
+        code = error.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted; what was reported as done is kept")
+        code = EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        if os.environ.get("ROLEBUNDLE_DEBUG"):
+            raise
+        _say(
+            f"error: internal error: {type(error).__name__}: {error} [internal]\n"
+            "  next: please report it; ROLEBUNDLE_DEBUG=1 shows where it happened"
+        )
+        code = EXIT_INTERNAL
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str) -> None:
+    # Names of files may hold bytes that are no characters; they are shown, not died of.
+    click.echo(message.encode("utf-8", "backslashreplace").decode("utf-8"), err=True)

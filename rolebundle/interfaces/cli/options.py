@@ -1,0 +1,46 @@
+"""Options that several commands share, and how they become an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rolebundle.corpus.location import corpus_path
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+
+Command = Callable[..., Any]
+
+
+def db_option(command: Command) -> Command:
+    """``--db FILE``."""
+    return click.option(
+        "--db",
+        metavar="FILE",
+        help="The corpus file. Default: $ROLEBUNDLE_DB, else your user data folder.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def overlay_dir_option(command: Command) -> Command:
+    """``--overlay-dir DIR``, as often as wanted."""
+    return click.option(
+        "--overlay-dir",
+        "overlay_dirs",
+        metavar="DIR",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Look for overlays here first. May be repeated.",
+    )(command)
+
+
+def engine_for(db: str | None, overlay_dirs: tuple[Path, ...] = ()) -> Engine:
+    """The engine that a command's options name."""
+    return Engine(corpus_path(db), overlay_folders(overlay_dirs))

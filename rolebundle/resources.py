@@ -1,0 +1,16 @@
+"""Where the data folders lie that ship with the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parent
+
+
+def data_folder(name: str) -> Path:
+    """The folder ``migrations``, ``overlays`` or ``sample_corpus``.
+
+    A wheel carries it inside the package (``rolebundle/_data``); a checkout has it at the top.
+    """
+    packaged = _PACKAGE / "_data" / name
+    return packaged if packaged.is_dir() else _PACKAGE.parent / name

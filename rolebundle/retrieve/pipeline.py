@@ -1,0 +1,233 @@
+"""The pipeline, as it is drawn:
+
+task + overlay ─▶ query ─▶ lexical lane ─┐
+                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
+"""  # noqa: D415
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from time import perf_counter
+
+from rolebundle.contracts.bundle import CorpusState, Diagnostics, IndexState, RetrievalBundle
+from rolebundle.contracts.candidate import Filtered, LexicalHit, Query, Rejected, SemanticHit
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import Fusion
+from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.migrate import latest_version
+from rolebundle.corpus.vector_index import EmbeddingIndex
+from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.errors import EmbedderError
+from rolebundle.retrieve import lexical, semantic
+from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
+from rolebundle.retrieve.filter import filter_candidates, rejection
+from rolebundle.retrieve.merge import merge
+from rolebundle.retrieve.query import build_query
+from rolebundle.retrieve.rerank import rerank
+
+POOL_DEPTH = 100
+"""What each lane proposes at first; at least four times what is wanted."""
+MAX_DEPTH = vector_index.MAX_NEIGHBOURS
+"""The bound of law 2: a lane is not asked for more than this many chunks at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticLane:
+    """The semantic lane, made ready for one query; or why it cannot run."""
+
+    index: EmbeddingIndex | None = None
+    vector: bytes = b""
+    degraded: str = ""
+
+
+@dataclass(slots=True)
+class Pool:
+    """What the lanes have found so far, and how long they took."""
+
+    lexical: dict[int, LexicalHit] = field(default_factory=dict)
+    semantic: dict[int, SemanticHit] = field(default_factory=dict)
+    lexical_seconds: float = 0.0
+    semantic_seconds: float = 0.0
+    refills: int = 0
+
+
+def retrieve(
+    corpus: Corpus,
+    request: RetrievalRequest,
+    overlay: Overlay | None,
+    overlay_digest: str,
+    provider: EmbeddingProvider | None,
+    now: datetime,
+) -> RetrievalBundle:
+    """Answer a request from the corpus, governed by the overlay.
+
+    Args:
+        corpus: an open corpus; it is only read.
+        request: the task and its limits.
+        overlay: the role's overlay, resolved; ``None`` for none.
+        overlay_digest: the overlay's digest, named in the bundle.
+        provider: embeds the query; ``None`` where only words are wanted.
+        now: the time that ages are measured against.
+
+    Raises:
+        CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
+    """
+    started = perf_counter()
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    fusion, limit = request.fusion or policy.fusion, request.limit or policy.max_selected_chunks
+    query = build_query(request.task, overlay)
+    with corpus.reading():
+        lane = _semantic_lane(corpus, query, provider)
+        pool, allowed, rejected = _gather(corpus, query, lane, overlay, fusion, limit, now)
+        state = corpus_state(corpus)
+        waiting = _waiting(corpus, lane, state)
+    ranked = rerank(allowed, overlay, fusion)
+    made = cut(ranked, limit, policy.min_score, request.token_budget)
+    context = Context(query, overlay, overlay_digest, fusion, now, state, lane.degraded, waiting)
+    diagnostics = _diagnostics(pool, made, rejected, perf_counter() - started)
+    return assemble(made, rejected, context, diagnostics)
+
+
+def corpus_state(corpus: Corpus) -> CorpusState:
+    """Which corpus this is and in what state."""
+    counts = documents.counts(corpus)
+    index = vector_index.active_index(corpus)
+    return CorpusState(
+        file=corpus.path.name,
+        corpus_id=counts.corpus_id,
+        schema_version=latest_version(),
+        generation=counts.generation,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        index=(
+            IndexState(
+                provider=index.identity.model.provider,
+                model=index.identity.model.model,
+                dimensions=index.identity.model.dimensions,
+                chunker=index.identity.chunker,
+            )
+            if index
+            else None
+        ),
+    )
+
+
+def _semantic_lane(
+    corpus: Corpus, query: Query, provider: EmbeddingProvider | None
+) -> SemanticLane:
+    if provider is None:
+        return SemanticLane()
+    try:
+        index = semantic.usable_index(corpus, provider)
+        return SemanticLane(index, semantic.query_vector(query, provider))
+    except EmbedderError as error:
+        # Law 6: the lexical lane answers, and the bundle says what is missing and why.
+        return SemanticLane(degraded=f"{error.message}; {error.hint}")
+
+
+def _gather(
+    corpus: Corpus,
+    query: Query,
+    lane: SemanticLane,
+    overlay: Overlay | None,
+    fusion: Fusion,
+    limit: int,
+    now: datetime,
+) -> tuple[Pool, list[Filtered], list[Rejected]]:
+    """Run the lanes until enough candidates are allowed, or the corpus has no more (law 2).
+
+    The first run searches everything, so that what policy rejects is seen and said. Later runs
+    search only in documents that policy allows, deeper each time.
+    """
+    pool = Pool()
+    depth = min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
+    within: list[int] | None = None
+    while True:
+        found = _run_lanes(corpus, query, lane, pool, depth, within)
+        passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
+        candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
+        allowed, rejected = filter_candidates(candidates, overlay, now)
+        passages_left = (one.candidate.passage for one in allowed)
+        texts = {one.content_hash for one in passages_left if not one.superseded_by}
+        if len(texts) >= limit:
+            return pool, allowed, rejected
+        if within is None:
+            if not rejected and found < depth:
+                return pool, allowed, rejected
+            within = _allowed_documents(corpus, overlay, now)
+        elif found < depth or depth >= MAX_DEPTH:
+            return pool, allowed, rejected
+        else:
+            depth = min(MAX_DEPTH, 4 * depth)
+        pool.refills += 1
+
+
+def _run_lanes(
+    corpus: Corpus,
+    query: Query,
+    lane: SemanticLane,
+    pool: Pool,
+    depth: int,
+    within: list[int] | None,
+) -> int:
+    """Add to the pool what the lanes propose; the larger of what the two lanes had to offer."""
+    started = perf_counter()
+    lexical_hits = lexical.search(corpus, query, depth, within)
+    pool.lexical_seconds += perf_counter() - started
+    started = perf_counter()
+    semantic_hits: list[SemanticHit] = []
+    if lane.index is not None:
+        semantic_hits = semantic.search(corpus, lane.index, lane.vector, depth, within)
+    pool.semantic_seconds += perf_counter() - started
+    for lexical_hit in lexical_hits:
+        pool.lexical[lexical_hit.rowid] = lexical_hit
+    for semantic_hit in semantic_hits:
+        pool.semantic[semantic_hit.rowid] = semantic_hit
+    _score_across(corpus, query, lane, pool)
+    return max(len(lexical_hits), len(semantic_hits))
+
+
+def _score_across(corpus: Corpus, query: Query, lane: SemanticLane, pool: Pool) -> None:
+    """Give each candidate the true score of the lane that did not propose it."""
+    started = perf_counter()
+    unscored = sorted(pool.semantic.keys() - pool.lexical.keys())
+    for lexical_hit in lexical.score(corpus, query, unscored):
+        pool.lexical[lexical_hit.rowid] = lexical_hit
+    pool.lexical_seconds += perf_counter() - started
+    if lane.index is None:
+        return
+    started = perf_counter()
+    unscored = sorted(pool.lexical.keys() - pool.semantic.keys())
+    for semantic_hit in semantic.score(corpus, lane.index, lane.vector, unscored):
+        pool.semantic[semantic_hit.rowid] = semantic_hit
+    pool.semantic_seconds += perf_counter() - started
+
+
+def _allowed_documents(corpus: Corpus, overlay: Overlay | None, now: datetime) -> list[int]:
+    return [
+        rowid
+        for rowid, document in documents.all_documents(corpus)
+        if rejection(document, document.excluded_roles, overlay, now) is None
+    ]
+
+
+def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:
+    if lane.index is None:
+        return 0
+    return state.chunks - vector_index.count_embedded(corpus, lane.index)
+
+
+def _diagnostics(pool: Pool, made: Cut, rejected: list[Rejected], seconds: float) -> Diagnostics:
+    return Diagnostics(
+        latency_ms=round(seconds * 1000, 3),
+        candidate_pool_size=len(made.selected) + len(made.rejected) + len(rejected),
+        deduped_count=sum(one.reason == "duplicate" for one in made.rejected),
+        dropped_forbidden_count=sum(one.reason == "forbidden_source" for one in rejected),
+        dropped_stale_count=sum(one.reason == "stale" for one in rejected),
+        lexical_ms=round(pool.lexical_seconds * 1000, 3),
+        semantic_ms=round(pool.semantic_seconds * 1000, 3),
+        refills=pool.refills,
+    )

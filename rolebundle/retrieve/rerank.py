@@ -1,0 +1,175 @@
+"""Step 4: every term of the final score, duplicates, and source diversity. Pure.
+
+final = lexical·w1 + semantic·w2 + normalize(metadata)·w3 + vocabulary·w4 − diversity penalty
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rolebundle.contracts.candidate import Candidate, Filtered, Ranked
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
+from rolebundle.contracts.terms import Fusion
+
+BOOST_PHRASE = 0.15
+PREFERRED_TERM = 0.08
+SUPPRESS_PHRASE = -0.2
+DIVERSITY_STEP = 0.15
+
+NEAR_DUPLICATE = 0.9
+"""Jaccard similarity of word shingles from which two chunks are the same to a reader."""
+SHINGLE_WORDS = 3
+NEAR_DUPLICATE_WINDOW = 50
+"""Near-duplicates are looked for among the best so many candidates, exact ones among all."""
+
+
+def rerank(
+    allowed: Iterable[Filtered], overlay: Overlay | None, fusion: Fusion = "weighted"
+) -> list[Ranked]:
+    """Score and order the allowed candidates: final score first, ties by chunk id.
+
+    A candidate whose text a better one has already brought carries ``duplicate_of``. Duplicates
+    and superseded candidates leave at the cut, so they do not count toward a source's share.
+    """
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    vocabulary = overlay.vocabulary if overlay else Vocabulary()
+    scored = [_scored(candidate, policy, vocabulary, fusion) for candidate in allowed]
+    scored.sort(key=_order)
+    ranked = _diversified(_marked_duplicates(scored), policy)
+    ranked.sort(key=_order)
+    return ranked
+
+
+def normalized_metadata(score: float) -> float:
+    """``min(1, ln(1 + m) / ln 6)``: 0.5 becomes 0.23, 5 and more become 1."""
+    return min(1.0, math.log1p(score) / math.log(6))
+
+
+def vocabulary_score(
+    text: str, tags: Sequence[str], vocabulary: Vocabulary
+) -> tuple[float, tuple[str, ...]]:
+    """How much of the role's language a chunk speaks, in [0, 1], and the hits that made it so."""
+    content = _spaced(text)
+    tagged = _spaced(" | ".join(tags).replace("-", " ")) + " | " + _spaced(" | ".join(tags))
+    score = 0.0
+    hits: list[str] = []
+    for phrase in vocabulary.boost_phrases:
+        if _contains(content, phrase):
+            score += BOOST_PHRASE
+            hits.append(f"vocab:boost({phrase})")
+    for term in vocabulary.preferred_terms:
+        if _contains(content, term) or _contains(tagged, term):
+            score += PREFERRED_TERM
+            hits.append(f"vocab:preferred({term})")
+    for phrase in vocabulary.suppress_phrases:
+        if _contains(content, phrase):
+            score += SUPPRESS_PHRASE
+            hits.append(f"vocab:suppress({phrase})")
+    return min(1.0, max(0.0, score)), tuple(hits)
+
+
+def _scored(
+    filtered: Filtered, policy: RetrievalPolicy, vocabulary: Vocabulary, fusion: Fusion
+) -> Ranked:
+    passage = filtered.candidate.passage
+    metadata = normalized_metadata(filtered.metadata_score)
+    spoken, hits = vocabulary_score(passage.content, passage.tags, vocabulary)
+    return Ranked(
+        filtered=filtered,
+        metadata=metadata,
+        vocabulary=spoken,
+        vocabulary_hits=hits,
+        diversity_penalty=0.0,
+        final=(
+            _lane_terms(filtered.candidate, policy, fusion)
+            + policy.metadata_weight * metadata
+            + policy.rerank_weight * spoken
+        ),
+    )
+
+
+def _lane_terms(candidate: Candidate, policy: RetrievalPolicy, fusion: Fusion) -> float:
+    if fusion == "rrf":
+        # Reciprocal rank fusion gives the lanes equal say; together they keep the lanes' weight.
+        shared = (policy.lexical_weight + policy.semantic_weight) / 2
+        return shared * (candidate.lexical + candidate.semantic)
+    return policy.lexical_weight * candidate.lexical + policy.semantic_weight * candidate.semantic
+
+
+def _order(ranked: Ranked) -> tuple[float, str]:
+    return (-ranked.final, ranked.passage.chunk_id)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _contains(spaced: str, phrase: str) -> bool:
+    # From the beginning of a word on: "threat model" is in "threat models", "api" not in "rapid".
+    wanted = _spaced(phrase)
+    start = spaced.find(wanted)
+    while start > 0 and spaced[start - 1].isalnum():
+        start = spaced.find(wanted, start + 1)
+    return start >= 0
+
+
+def _marked_duplicates(ordered: Sequence[Ranked]) -> list[Ranked]:
+    first_with: dict[str, str] = {}
+    kept_shingles: list[tuple[str, frozenset[tuple[str, ...]]]] = []
+    marked: list[Ranked] = []
+    for position, ranked in enumerate(ordered):
+        if ranked.superseded:
+            # Its newer version may say the same in the same words, and must not leave with it.
+            marked.append(ranked)
+            continue
+        passage = ranked.passage
+        original = first_with.get(passage.content_hash)
+        if original is None and position < NEAR_DUPLICATE_WINDOW:
+            shingles = _shingles(passage.content)
+            original = next(
+                (chunk_id for chunk_id, kept in kept_shingles if _is_near(shingles, kept)), None
+            )
+            if original is None:
+                kept_shingles.append((passage.chunk_id, shingles))
+        if original is None:
+            first_with[passage.content_hash] = passage.chunk_id
+            marked.append(ranked)
+        else:
+            marked.append(replace(ranked, duplicate_of=original))
+    return marked
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    words = text.casefold().split()
+    if len(words) < SHINGLE_WORDS:
+        return frozenset([tuple(words)])
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
+
+
+def _is_near(ours: frozenset[tuple[str, ...]], theirs: frozenset[tuple[str, ...]]) -> bool:
+    smaller, larger = sorted((len(ours), len(theirs)))
+    # Jaccard cannot exceed the ratio of the sizes, which costs nothing to look at.
+    if smaller < NEAR_DUPLICATE * larger:
+        return False
+    shared = len(ours & theirs)
+    return shared >= NEAR_DUPLICATE * (smaller + larger - shared)
+
+
+def _diversified(ordered: Sequence[Ranked], policy: RetrievalPolicy) -> list[Ranked]:
+    if not policy.require_source_diversity:
+        return list(ordered)
+    seen: Counter[str] = Counter()
+    penalized: list[Ranked] = []
+    for ranked in ordered:
+        if ranked.duplicate_of is not None or ranked.superseded:
+            penalized.append(ranked)
+            continue
+        source = ranked.passage.document.source_id
+        seen[source] += 1
+        excess = max(0, seen[source] - policy.max_chunks_per_source)
+        penalty = DIVERSITY_STEP * excess
+        penalized.append(replace(ranked, diversity_penalty=penalty, final=ranked.final - penalty))
+    return penalized

@@ -1,0 +1,77 @@
+"""The semantic lane: cosine with the task, a little of the role's mission mixed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rolebundle.contracts.candidate import Query, SemanticHit
+from rolebundle.corpus import vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.vector_index import EmbeddingIndex
+from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.errors import EmbedderError
+
+
+def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
+    """The corpus's embedding index, if this provider may be compared with it (law 5).
+
+    Raises:
+        EmbedderError: there is no index, or its model is another one.
+    """
+    index = vector_index.active_index(corpus)
+    if index is None:
+        raise EmbedderError(
+            "no_index",
+            "the corpus has no embedding index",
+            "run `rolebundle ingest` again without --lexical-only",
+        )
+    ours, theirs = provider.identity, index.identity.model
+    if ours != theirs:
+        raise EmbedderError(
+            "model_mismatch",
+            f"the index was made by {theirs.provider}:{theirs.model} "
+            f"({theirs.dimensions} dimensions, digest {theirs.digest}), the query would be by "
+            f"{ours.provider}:{ours.model} ({ours.dimensions} dimensions, digest {ours.digest})",
+            "use the index's own model, or ingest into a new corpus file with this one",
+        )
+    return index
+
+
+def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
+    """The unit vector of the task, with the role's mission at its weight.
+
+    The mix is of unit vectors: ``v = w_task · task + w_context · mission``, at unit length again.
+
+    Raises:
+        EmbedderError: the model could not embed the query.
+    """
+    texts = [query.semantic_text] + ([query.context_text] if query.context_text else [])
+    dimensions = provider.identity.dimensions
+    vectors = unit_vectors(provider.embed_queries(texts), len(texts), dimensions)
+    if len(texts) == 1:
+        return bytes(vectors[0].tobytes())
+    weights = query.weights
+    mixed = weights.semantic_task * vectors[0] + weights.semantic_context * vectors[1]
+    return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
+
+
+def search(
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    vector: bytes,
+    depth: int,
+    within: Sequence[int] | None = None,
+) -> list[SemanticHit]:
+    """The ``depth`` nearest chunks, ordered by rowid."""
+    found = vector_index.search(corpus, index, vector, depth, within)
+    return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(found)]
+
+
+def score(
+    corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
+) -> list[SemanticHit]:
+    """The true cosines of chunks that the other lane proposed."""
+    if not rowids:
+        return []
+    found = vector_index.score(corpus, index, vector, rowids)
+    return [SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(found.items())]
