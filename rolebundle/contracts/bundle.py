@@ -5,10 +5,10 @@ Fields that are ours have defaults, so that the reference's bundles parse.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.terms import (
     ContentType,
     FallbackAction,
@@ -24,11 +24,8 @@ from rolebundle.contracts.terms import (
 )
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class AppliedFilter(_Part):
+@contract
+class AppliedFilter(Contract):
     """One filter that policy put on the candidates."""
 
     field: str
@@ -36,7 +33,8 @@ class AppliedFilter(_Part):
     value: str | float | bool | list[str]
 
 
-class QueryWeights(_Part):
+@contract
+class QueryWeights(Contract):
     """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1."""
 
     lexical_task: float
@@ -45,13 +43,14 @@ class QueryWeights(_Part):
     semantic_context: float
 
 
-class QueryTrace(_Part):
+@contract
+class QueryTrace(Contract):
     """What was searched."""
 
     task_text: str
     packet_context_summary: str | None = None
     lexical_query: list[str]
-    expansion_query: list[str] = []
+    expansion_query: list[str] = field(default_factory=list)
     semantic_query: list[str]
     weights: QueryWeights | None = None
     applied_overlay_rules: list[str]
@@ -59,7 +58,8 @@ class QueryTrace(_Part):
     generated_at: str
 
 
-class Summary(_Part):
+@contract
+class Summary(Contract):
     """Counts."""
 
     total_candidates: int
@@ -71,7 +71,8 @@ class Summary(_Part):
     rerank_strategy: str
 
 
-class Scores(_Part):
+@contract
+class Scores(Contract):
     """The terms of the final score, each as it was weighed.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``.
@@ -85,7 +86,8 @@ class Scores(_Part):
     diversity_penalty: float = 0.0
 
 
-class RawScores(_Part):
+@contract
+class RawScores(Contract):
     """What the lanes measured, before normalization. ``None``: the lane has no such value.
 
     ``bm25`` and ``bm25_expansion`` are positive, larger is better; ``cosine`` is in [−1, 1];
@@ -98,7 +100,8 @@ class RawScores(_Part):
     metadata: float
 
 
-class Freshness(_Part):
+@contract
+class Freshness(Contract):
     """A chunk's age against the maximum age."""
 
     status: FreshnessStatus
@@ -106,7 +109,8 @@ class Freshness(_Part):
     max_age_days: float | None = None
 
 
-class ChunkMetadata(_Part):
+@contract
+class ChunkMetadata(Contract):
     """What the corpus knows about a chunk."""
 
     trust_tier: TrustTier
@@ -123,14 +127,16 @@ class ChunkMetadata(_Part):
     scope: str | None = None
 
 
-class Citation(_Part):
+@contract
+class Citation(Contract):
     """Where the passage stands. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
 
     reference: str
     locator: str | None = None
 
 
-class SelectedChunk(_Part):
+@contract
+class SelectedChunk(Contract):
     """One passage of the answer."""
 
     rank: int | None = None
@@ -140,10 +146,10 @@ class SelectedChunk(_Part):
     source_type: str
     title: str | None = None
     uri: str | None = None
-    headings: list[str] = []
+    headings: list[str] = field(default_factory=list)
     content: str
     content_type: ContentType
-    lanes: list[Lane] = []
+    lanes: list[Lane] = field(default_factory=list)
     scores: Scores
     raw: RawScores | None = None
     reasons_selected: list[str]
@@ -152,7 +158,8 @@ class SelectedChunk(_Part):
     citation: Citation
 
 
-class Rejection(_Part):
+@contract
+class Rejection(Contract):
     """A candidate that did not make it."""
 
     chunk_id: str
@@ -160,7 +167,8 @@ class Rejection(_Part):
     notes: str | None = None
 
 
-class Provenance(_Part):
+@contract
+class Provenance(Contract):
     """How far the selection can be trusted."""
 
     source_ids: list[str]
@@ -169,14 +177,16 @@ class Provenance(_Part):
     freshness_posture: FreshnessPosture
 
 
-class BundleWarning(_Part):
+@contract
+class BundleWarning(Contract):
     """Something that the reader of the bundle should know."""
 
     code: WarningCode
     message: str
 
 
-class Diagnostics(_Part):
+@contract
+class Diagnostics(Contract):
     """Pool sizes and timings. Timings are the only part that may differ between equal calls."""
 
     latency_ms: float
@@ -189,7 +199,8 @@ class Diagnostics(_Part):
     refills: int | None = None
 
 
-class Fallback(_Part):
+@contract
+class Fallback(Contract):
     """What the caller should do with the answer, and why."""
 
     state: FallbackState
@@ -197,7 +208,8 @@ class Fallback(_Part):
     message: str
 
 
-class IndexState(_Part):
+@contract
+class IndexState(Contract):
     """The identity of the embedding index that answered."""
 
     provider: str
@@ -206,7 +218,8 @@ class IndexState(_Part):
     chunker: str
 
 
-class CorpusState(_Part):
+@contract
+class CorpusState(Contract):
     """Which corpus answered, and in what state."""
 
     file: str
@@ -218,14 +231,16 @@ class CorpusState(_Part):
     index: IndexState | None = None
 
 
-class OverlayRef(_Part):
+@contract
+class OverlayRef(Contract):
     """Which overlay governed, by content."""
 
     role_id: str
     digest: str
 
 
-class RetrievalBundle(_Part):
+@contract
+class RetrievalBundle(Contract):
     """What was searched, what was selected and why, what was rejected, and what went wrong."""
 
     version: Literal["1.0"]
@@ -234,7 +249,7 @@ class RetrievalBundle(_Part):
     summary: Summary
     selected: list[SelectedChunk]
     rejected: list[Rejection]
-    rejected_summary: dict[RejectionCode, int] = {}
+    rejected_summary: dict[RejectionCode, int] = field(default_factory=dict)
     provenance: Provenance
     warnings: list[BundleWarning]
     fallback: Fallback | None = None

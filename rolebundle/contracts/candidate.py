@@ -5,14 +5,13 @@ query ─▶ Query ─▶ lanes ─▶ hits ─▶ merge ─▶ Candidate ─▶
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from rolebundle.contracts.base import value
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import FreshnessStatus, Lane, RejectionCode
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Term:
     """A word or phrase of the lexical query; ``weight`` is how often it is repeated."""
 
@@ -20,7 +19,7 @@ class Term:
     weight: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Query:
     """A task, expanded by a role. The task's own terms and the role's are kept apart."""
 
@@ -34,7 +33,7 @@ class Query:
     applied_filters: tuple[AppliedFilter, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LexicalHit:
     """A chunk's BM25 against the task's terms and against the role's; larger is better, ≥ 0."""
 
@@ -45,7 +44,7 @@ class LexicalHit:
     """False where the lane only scored what the other one proposed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SemanticHit:
     """A chunk's cosine with the query, in [−1, 1]."""
 
@@ -54,7 +53,7 @@ class SemanticHit:
     proposed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Candidate:
     """A chunk that some lane proposed, with both lanes' scores normalized to [0, 1]."""
 
@@ -67,7 +66,7 @@ class Candidate:
     cosine: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rejected:
     """A candidate that did not make it, with the code and the note of the step that said so."""
 
@@ -76,7 +75,7 @@ class Rejected:
     notes: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Filtered:
     """A candidate that policy allows, with its metadata score in [0.01, 10]."""
 
@@ -86,7 +85,7 @@ class Filtered:
     overlay_hits: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ranked:
     """An allowed candidate with every term of its final score."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
+from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.terms import ContentType, TrustTier
 
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+LookupKind = Literal["chunk", "document", "lines"]
 
 
-class FoundDocument(_Part):
+@contract
+class FoundDocument(Contract):
     """The document that a lookup led to."""
 
     document_id: str
@@ -28,7 +27,8 @@ class FoundDocument(_Part):
     superseded_by: list[str]
 
 
-class FoundPassage(_Part):
+@contract
+class FoundPassage(Contract):
     """A passage, whole, or the lines of it that were asked for."""
 
     chunk_id: str
@@ -38,16 +38,18 @@ class FoundPassage(_Part):
     content: str
 
 
-class Lookup(_Part):
+@contract
+class Lookup(Contract):
     """The answer to `get`: one reference, its document, its passages in order."""
 
     reference: str
-    kind: Literal["chunk", "document", "lines"]
+    kind: LookupKind
     document: FoundDocument
     passages: list[FoundPassage]
 
 
-class SourceStatus(_Part):
+@contract
+class SourceStatus(Contract):
     """What the corpus holds of one source."""
 
     source_id: str
@@ -56,14 +58,16 @@ class SourceStatus(_Part):
     trust_tiers: dict[str, int]
 
 
-class CheckProblem(_Part):
+@contract
+class CheckProblem(Contract):
     """Something that a check of the corpus found."""
 
     code: str
     message: str
 
 
-class CorpusStatus(_Part):
+@contract
+class CorpusStatus(Contract):
     """The answer to `status`."""
 
     location: str
@@ -72,4 +76,4 @@ class CorpusStatus(_Part):
     sources: list[SourceStatus]
     waiting: int
     checked: bool = False
-    problems: list[CheckProblem] = []
+    problems: list[CheckProblem] = field(default_factory=list)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
-
+from rolebundle.contracts.base import Contract, contract
+from rolebundle.contracts.constraints import Range, Text
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import Fusion
 
 MAX_TASK_CHARACTERS = 1_000_000
 
 
-class RetrievalRequest(BaseModel):
+@contract
+class RetrievalRequest(Contract):
     """What an agent asks.
 
     Attributes:
@@ -25,12 +27,10 @@ class RetrievalRequest(BaseModel):
         now: the time that ages are measured against; else the clock's.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    task: str = Field(min_length=1, max_length=MAX_TASK_CHARACTERS)
+    task: Annotated[str, Text(MAX_TASK_CHARACTERS)]
     role: RoleId | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
-    token_budget: Annotated[int, Field(ge=1)] | None = None
+    limit: Annotated[int, Range(least=1, most=1000)] | None = None
+    token_budget: Annotated[int, Range(least=1)] | None = None
     lexical_only: bool = False
     fusion: Fusion | None = None
-    now: AwareDatetime | None = None
+    now: datetime | None = None

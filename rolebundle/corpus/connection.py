@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
 import apsw
 
@@ -227,7 +226,7 @@ def _refuse_missing_or_empty(path: Path) -> None:
 
 def _connect_read_only(path: Path) -> apsw.Connection:
     try:
-        return _opened(_uri(path, "mode=ro"))
+        return _opened(str(path.absolute()))
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         # A file in WAL mode needs a shared-memory file beside it. In a folder that cannot be
         # written there is none; with no log to read, the file alone is the whole truth.
@@ -239,11 +238,13 @@ def _connect_read_only(path: Path) -> apsw.Connection:
                 "open it once where the folder can be written, for example with "
                 "`rolebundle status`, or copy both files",
             ) from error
-        return _opened(_uri(path, "mode=ro&immutable=1"))
+        from urllib.parse import quote
+
+        return _opened(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1")
 
 
-def _opened(uri: str) -> apsw.Connection:
-    db = apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+def _opened(name: str) -> apsw.Connection:
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         db.set_busy_timeout(BUSY_TIMEOUT_MS)
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
@@ -251,10 +252,6 @@ def _opened(uri: str) -> apsw.Connection:
         db.close()
         raise
     return db
-
-
-def _uri(path: Path, parameters: str) -> str:
-    return f"file:{quote(str(path.absolute()))}?{parameters}"
 
 
 def _harden(db: apsw.Connection) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from rolebundle.contracts.base import value
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.corpus.connection import Corpus, Row
 
@@ -25,7 +25,7 @@ _JOINED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CorpusCounts:
     """What the corpus says of itself without counting."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.overlay import Overlay, SourceRule, Vocabulary
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.documents import all_documents
 from rolebundle.govern.overlay_json import nearest
@@ -162,7 +162,8 @@ def _numbers(overlay: Overlay) -> Iterator[Finding]:
     if policy.stale_penalty >= 1 and policy.freshness_max_age_days is None:
         message = "1 rejects what is too old, and without freshness_max_age_days nothing ever is"
         yield Finding("warning", "retrieval_policy.stale_penalty", "no_effect", message)
-    if "max_chunks_per_source" in policy.model_fields_set and not policy.require_source_diversity:
+    default = RetrievalPolicy().max_chunks_per_source
+    if policy.max_chunks_per_source != default and not policy.require_source_diversity:
         message = "has no effect while require_source_diversity is false"
         yield Finding("warning", "retrieval_policy.max_chunks_per_source", "no_effect", message)
 

@@ -9,14 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
 
-from pydantic import BaseModel, ValidationError
-
+from rolebundle.contracts.check import Mistake, Place, checked, keys_at
 from rolebundle.contracts.overlay import Overlay
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 64
@@ -30,7 +25,6 @@ _NULL_HINT = (
     "the same name"
 )
 
-Place = tuple[str | int, ...]
 Values = dict[str, object]
 
 
@@ -96,11 +90,9 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
 
 
 def validate(values: Values) -> Overlay | list[Problem]:
-    """The overlay, or all that the model has against it."""
-    try:
-        return Overlay.model_validate(values)
-    except ValidationError as error:
-        return [_explained(detail) for detail in error.errors(include_url=False)]
+    """The overlay, or all that the contract has against it."""
+    found = checked(Overlay, values)
+    return [_explained(mistake) for mistake in found] if isinstance(found, list) else found
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -172,45 +164,26 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
             merged[key] = value
         elif key in parent:
             del merged[key]
-        elif key not in _known_keys(place):
+        elif key not in keys_at(Overlay, place):
             merged[key] = None
     return merged
 
 
-def _known_keys(place: Place) -> tuple[str, ...]:
-    """The keys that the format has at a place; none where keys are free, as among synonyms."""
-    model: type[BaseModel] = Overlay
-    for step in place:
-        if isinstance(step, int):
-            continue
-        field = model.model_fields.get(step)
-        annotation = field.annotation if field else None
-        # list[SourceRule] → SourceRule; a plain model has no arguments.
-        inner = (get_args(annotation) or (annotation,))[0]
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return ()
-        model = inner
-    return tuple(model.model_fields)
-
-
-def _explained(detail: ErrorDetails) -> Problem:
-    steps = detail["loc"]
-    place: Place = steps[:-1] if steps[-1:] == ("[key]",) else steps
-    kind, given = detail["type"], detail["input"]
-    message = detail["msg"].removeprefix("Value error, ").replace("Input should ", "must ", 1)
-    if kind == "extra_forbidden":
-        known = _known_keys(place[:-1])
-        guess = nearest(str(place[-1]), known)
+def _explained(mistake: Mistake) -> Problem:
+    place, known, given = _dotted(mistake.place), mistake.known, mistake.given
+    if mistake.kind == "unknown":
+        guess = nearest(str(mistake.place[-1]), known)
         allowed = f"allowed keys: {', '.join(known)}"
-        return Problem(_dotted(place), "unknown_key", f"unknown key{guess}", allowed)
-    if kind == "missing":
-        return Problem(_dotted(place), "missing_key", "is missing", "add the key")
-    if kind == "value_error":
-        return Problem(_dotted(place), "bad_value", message, "correct the values")
-    if kind == "literal_error" and isinstance(given, str):
-        message += nearest(given, detail.get("ctx", {}).get("expected", "").split("'")[1::2])
+        return Problem(place, "unknown_key", f"unknown key{guess}", allowed)
+    if mistake.kind == "missing":
+        return Problem(place, "missing_key", "is missing", "add the key")
+    if mistake.kind == "whole":
+        return Problem(place, "bad_value", mistake.message, "correct the values")
+    message = mistake.message
+    if known and isinstance(given, str):
+        message += nearest(given, known)
     hint = _NULL_HINT if given is None else "correct the value"
-    return Problem(_dotted(place), "bad_value", f"{message} (it is {_shown(given)})", hint)
+    return Problem(place, "bad_value", f"{message} (it is {_shown(given)})", hint)
 
 
 def _bad_text(message: str, hint: str) -> Problem:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b  # pydantic has loaded hashlib already: no cost of its own
+from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 from typing import NoReturn, TypeVar
@@ -175,7 +175,7 @@ def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
 
 def digest_of(overlay: Overlay) -> str:
     """The digest of what an overlay means: neither key order nor layout nor defaults left out."""
-    canonical = json.dumps(overlay.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    canonical = json.dumps(overlay.model_dump(), sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 

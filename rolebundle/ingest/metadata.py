@@ -15,7 +15,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.document import DeclaredMetadata, DocumentMetadata
+from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
+from rolebundle.contracts.check import checked
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import UsageError
 
@@ -14,7 +13,7 @@ def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
     """A request from plain fields.
 
     Raises:
-        UsageError: an unknown field, a bad value, or a task without a character to search for.
+        UsageError: an unknown field, a bad value, or a task that is not text or is empty.
     """
     task = fields.get("task")
     if isinstance(task, str) and any("\ud800" <= character <= "\udfff" for character in task):
@@ -23,17 +22,14 @@ def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
             "the task holds bytes or half characters that are not Unicode text",
             "send the task as UTF-8",
         )
-    try:
-        request = RetrievalRequest.model_validate(dict(fields))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "request"
-        allowed = ", ".join(RetrievalRequest.model_fields)
-        raise UsageError(
-            "bad_request", f"{field}: {first['msg'].lower()}", f"fields of a request: {allowed}"
-        ) from None
-    if not request.task.strip():
+    if isinstance(task, str) and not task.strip():
         raise UsageError(
             "empty_task", "the task is empty", "say in words what the agent is about to do"
         )
-    return request
+    request = checked(RetrievalRequest, fields)
+    if isinstance(request, RetrievalRequest):
+        return request
+    first = request[0]
+    field = ".".join(str(step) for step in first.place) or "request"
+    allowed = ", ".join(RetrievalRequest.__dataclass_fields__)
+    raise UsageError("bad_request", f"{field}: {first.message}", f"fields of a request: {allowed}")

@@ -12,6 +12,7 @@ from rolebundle.contracts.lookup import (
     FoundDocument,
     FoundPassage,
     Lookup,
+    LookupKind,
     SourceStatus,
 )
 from rolebundle.corpus import check as corpus_check
@@ -40,8 +41,8 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
     if whole:
         return _lookup(reference, "document", whole)
     named = _LINES.match(reference)
-    if named:
-        start, end = int(named["start"]), int(named["end"])
+    start, end = (int(named["start"]), int(named["end"])) if named else (1, 0)
+    if named and start <= end:
         found = documents.passages_at(corpus, named["path"], start, end)
         if len({passage.document.document_id for passage in found}) > 1:
             ids = ", ".join(sorted({passage.document.document_id for passage in found}))
@@ -92,27 +93,25 @@ def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) 
 
 
 def _lookup(
-    reference: str, kind: str, passages: list[Passage], lines: tuple[int, int] | None = None
+    reference: str, kind: LookupKind, passages: list[Passage], lines: tuple[int, int] | None = None
 ) -> Lookup:
     first = passages[0]
     document = first.document
-    return Lookup.model_validate(
-        {
-            "reference": reference,
-            "kind": kind,
-            "document": FoundDocument(
-                document_id=document.document_id,
-                source_id=document.source_id,
-                title=document.title,
-                uri=document.uri,
-                document_type=document.document_type,
-                domain=document.domain,
-                trust_tier=document.trust_tier,
-                updated_at=document.updated_at,
-                superseded_by=[newer.document_id for newer in first.superseded_by],
-            ),
-            "passages": [_passage(passage, lines) for passage in passages],
-        }
+    return Lookup(
+        reference=reference,
+        kind=kind,
+        document=FoundDocument(
+            document_id=document.document_id,
+            source_id=document.source_id,
+            title=document.title,
+            uri=document.uri,
+            document_type=document.document_type,
+            domain=document.domain,
+            trust_tier=document.trust_tier,
+            updated_at=document.updated_at,
+            superseded_by=[newer.document_id for newer in first.superseded_by],
+        ),
+        passages=[_passage(passage, lines) for passage in passages],
     )
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
 
+from rolebundle.contracts.base import value
 from rolebundle.contracts.bundle import CorpusState, Diagnostics, IndexState, RetrievalBundle
-from rolebundle.contracts.candidate import Filtered, LexicalHit, Query, Rejected, SemanticHit
+from rolebundle.contracts.candidate import LexicalHit, Query, Ranked, Rejected, SemanticHit
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
@@ -34,7 +35,7 @@ MAX_DEPTH = vector_index.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SemanticLane:
     """The semantic lane, made ready for one query; or why it cannot run."""
 
@@ -43,7 +44,7 @@ class SemanticLane:
     degraded: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Pool:
     """What the lanes have found so far, and how long they took."""
 
@@ -81,10 +82,9 @@ def retrieve(
     query = build_query(request.task, overlay)
     with corpus.reading():
         lane = _semantic_lane(corpus, query, provider)
-        pool, allowed, rejected = _gather(corpus, query, lane, overlay, fusion, limit, now)
+        pool, ranked, rejected = _gather(corpus, query, lane, overlay, fusion, limit, now)
         state = corpus_state(corpus)
         waiting = _waiting(corpus, lane, state)
-    ranked = rerank(allowed, overlay, fusion)
     made = cut(ranked, limit, policy.min_score, request.token_budget)
     context = Context(query, overlay, overlay_digest, fusion, now, state, lane.degraded, waiting)
     diagnostics = _diagnostics(pool, made, rejected, perf_counter() - started)
@@ -136,8 +136,8 @@ def _gather(
     fusion: Fusion,
     limit: int,
     now: datetime,
-) -> tuple[Pool, list[Filtered], list[Rejected]]:
-    """Run the lanes until enough candidates are allowed, or the corpus has no more (law 2).
+) -> tuple[Pool, list[Ranked], list[Rejected]]:
+    """Run the lanes until enough texts are left to select from, or the corpus has no more (law 2).
 
     The first run searches everything, so that what policy rejects is seen and said. Later runs
     search only in documents that policy allows, deeper each time.
@@ -150,16 +150,14 @@ def _gather(
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         allowed, rejected = filter_candidates(candidates, overlay, now)
-        passages_left = (one.candidate.passage for one in allowed)
-        texts = {one.content_hash for one in passages_left if not one.superseded_by}
-        if len(texts) >= limit:
-            return pool, allowed, rejected
+        ranked = rerank(allowed, overlay, fusion)
+        left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
+        if left >= limit or found < depth:
+            return pool, ranked, rejected
         if within is None:
-            if not rejected and found < depth:
-                return pool, allowed, rejected
             within = _allowed_documents(corpus, overlay, now)
-        elif found < depth or depth >= MAX_DEPTH:
-            return pool, allowed, rejected
+        elif depth >= MAX_DEPTH:
+            return pool, ranked, rejected
         else:
             depth = min(MAX_DEPTH, 4 * depth)
         pool.refills += 1

@@ -23,9 +23,15 @@ MAX_SYNONYMS = 2
 MAX_TASK_TERMS = 128
 MAX_REPEATS = 8
 
-_WORD = re.compile(r"\w+")
-# v2.1.3, src/auth.py, Pan-Tompkins, E_CONFLICT:409 — exact as a phrase, beside their parts.
-_COMPOUND = re.compile(r"\w+(?:[-./:_@#]\w+)+")
+# Letters and digits with their combining marks: what the lexical index's tokenizer, too, keeps in
+# one token. Possessive, so that a word of a megabyte is passed over once and not once a letter.
+_LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
+_WORD = re.compile(_LETTERS)
+# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409 — exact as a phrase, beside their
+# parts. A phrase costs the index one look-up a part, so a longer one is cut at eight.
+_COMPOUND = re.compile(
+    rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
+)
 
 
 def build_query(task: str, overlay: Overlay | None) -> Query:
@@ -45,7 +51,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
     filters: tuple[AppliedFilter, ...] = ()
     share = 0.0
     if overlay is not None:
-        expansion, expansion_rules = _expansion(task, task_terms, overlay)
+        expansion, expansion_rules = _expansion(task, overlay)
         context = overlay.mission.strip()
         filters = _filters(overlay)
         share = overlay.retrieval_policy.expansion_weight
@@ -79,11 +85,11 @@ def words_of(text: str) -> list[str]:
 
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
-    words = words_of(task)
+    words = [_searchable(word) for word in _WORD.findall(task)]
     informative = [word for word in words if word not in STOP_WORDS]
     # "Who are we?" has stop words alone; they are better than nothing.
     counts = Counter(informative or words)
-    counts.update(_COMPOUND.findall(task.casefold()))
+    counts.update(_searchable(compound) for compound in _COMPOUND.findall(task))
     rules = []
     if len(counts) > MAX_TASK_TERMS:
         rules.append(f"task:cut({len(counts)} terms to {MAX_TASK_TERMS})")
@@ -92,18 +98,17 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     return tuple(Term(text, min(count, MAX_REPEATS)) for text, count in kept), rules
 
 
-def _expansion(
-    task: str, task_terms: tuple[Term, ...], overlay: Overlay
-) -> tuple[tuple[Term, ...], list[str]]:
+def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
     vocabulary = overlay.vocabulary
     task_words = words_of(task)
+    distinct_words = frozenset(task_words)
     rules = []
 
     signature = vocabulary.boost_phrases[:SIGNATURE_PHRASES]
     relevant = [
         phrase
         for phrase in vocabulary.boost_phrases[SIGNATURE_PHRASES:]
-        if _share_in(words_of(phrase), task_words) > TASK_RELEVANCE
+        if _share_in(words_of(phrase), distinct_words) > TASK_RELEVANCE
     ]
     boosts = (signature + relevant)[:MAX_BOOST_PHRASES]
     if boosts:
@@ -115,7 +120,7 @@ def _expansion(
     if preferred:
         rules.append(f"vocab:preferred({len(preferred)} terms)")
 
-    expanded = [words_of(text) for text in [*(t.text for t in task_terms), *boosts, *preferred]]
+    expanded = [task_words, *(words_of(text) for text in (*boosts, *preferred))]
     synonyms: list[str] = []
     for canonical, alternatives in vocabulary.synonyms.items():
         if any(_stands_in(words_of(canonical), words) for words in expanded):
@@ -126,20 +131,22 @@ def _expansion(
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(text.casefold() for text in texts))
+    return list(dict.fromkeys(_searchable(text) for text in texts))
 
 
-def _share_in(phrase: list[str], words: list[str]) -> float:
-    present = set(words)
-    return sum(word in present for word in phrase) / len(phrase) if phrase else 0.0
+def _searchable(text: str) -> str:
+    # The index folds case by its own tables. Python's would make "straße" to "strasse", which the
+    # index has never seen; where the two may differ the text is left as it is.
+    return text.lower() if text.isascii() else text
+
+
+def _share_in(phrase: list[str], words: frozenset[str]) -> float:
+    return sum(word in words for word in phrase) / len(phrase) if phrase else 0.0
 
 
 def _stands_in(phrase: list[str], words: list[str]) -> bool:
     """Whether the words of the phrase stand in ``words`` one after the other."""
-    length = len(phrase)
-    return length > 0 and any(
-        words[start : start + length] == phrase for start in range(len(words) - length + 1)
-    )
+    return bool(phrase) and f" {' '.join(phrase)} " in f" {' '.join(words)} "
 
 
 def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:

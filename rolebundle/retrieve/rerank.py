@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from rolebundle.contracts.candidate import Candidate, Filtered, Ranked
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
@@ -23,7 +24,7 @@ NEAR_DUPLICATE = 0.9
 """Jaccard similarity of word shingles from which two chunks are the same to a reader."""
 SHINGLE_WORDS = 3
 NEAR_DUPLICATE_WINDOW = 50
-"""Near-duplicates are looked for among the best so many candidates, exact ones among all."""
+"""Candidates are compared with the best so many different texts; exact copies with all."""
 
 
 def rerank(
@@ -107,10 +108,15 @@ def _spaced(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+@lru_cache(maxsize=4096)
+def _spaced_phrase(phrase: str) -> str:
+    return _spaced(phrase)
+
+
 def _contains(spaced: str, phrase: str) -> bool:
     # From the beginning of a word on: "threat model" is in "threat models", "api" not in "rapid".
-    wanted = _spaced(phrase)
-    start = spaced.find(wanted)
+    wanted = _spaced_phrase(phrase)
+    start = spaced.find(wanted) if wanted else -1
     while start > 0 and spaced[start - 1].isalnum():
         start = spaced.find(wanted, start + 1)
     return start >= 0
@@ -120,25 +126,23 @@ def _marked_duplicates(ordered: Sequence[Ranked]) -> list[Ranked]:
     first_with: dict[str, str] = {}
     kept_shingles: list[tuple[str, frozenset[tuple[str, ...]]]] = []
     marked: list[Ranked] = []
-    for position, ranked in enumerate(ordered):
+    for ranked in ordered:
         if ranked.superseded:
             # Its newer version may say the same in the same words, and must not leave with it.
             marked.append(ranked)
             continue
         passage = ranked.passage
         original = first_with.get(passage.content_hash)
-        if original is None and position < NEAR_DUPLICATE_WINDOW:
+        # The window counts different texts, so that copies of the best cannot fill it.
+        if original is None and len(kept_shingles) < NEAR_DUPLICATE_WINDOW:
             shingles = _shingles(passage.content)
             original = next(
                 (chunk_id for chunk_id, kept in kept_shingles if _is_near(shingles, kept)), None
             )
             if original is None:
                 kept_shingles.append((passage.chunk_id, shingles))
-        if original is None:
-            first_with[passage.content_hash] = passage.chunk_id
-            marked.append(ranked)
-        else:
-            marked.append(replace(ranked, duplicate_of=original))
+        first_with.setdefault(passage.content_hash, original or passage.chunk_id)
+        marked.append(ranked if original is None else replace(ranked, duplicate_of=original))
     return marked
 
 

@@ -7,7 +7,7 @@ in Python; the walk itself only visits what can hold blocks.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 from lxml import etree
 
@@ -17,6 +17,7 @@ from rolebundle.ingest.readers.html_lines import (
     UNCOUNTED_BREAK,
     LineScale,
     end_line,
+    text_end_line,
 )
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -73,7 +74,15 @@ def _holds(element: Any, *tags: str) -> bool:
 
 def _holds_block(element: Any) -> bool:
     """Whether an inline element has blocks inside, as ``<a><div>`` does."""
-    return any(inside.tag in _BLOCKS for inside in element.iterdescendants())
+    for inside in element.iterdescendants():  # noqa: SIM110 (any() is twice as slow)
+        if inside.tag in _BLOCKS:
+            return True
+    return False
+
+
+def _is_long(element: Any) -> bool:
+    """Whether an item of a list has a list of its own inside, or a row lays out a page."""
+    return len(_text(element)) > _LONG and _holds_block(element)
 
 
 class _Walk:
@@ -132,7 +141,7 @@ class _Walk:
         if not self._run:
             self._run_start = element.sourceline or 1
         self._run.append(text)
-        self._run_end = end_line(element)
+        self._run_end = text_end_line(element)
 
     def _flush(self) -> None:
         if self._run:
@@ -144,6 +153,8 @@ class _Walk:
     def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
         if kind != "code" and text.endswith(_PERMALINK):
             text = text[:-1].rstrip()
+        if not text:
+            return
         start, end = self._scale(first, last)
         self.blocks.append(Block(kind, text, start, end, level, text if level else ""))
 
@@ -158,27 +169,38 @@ class _Walk:
         elif tag in _VERBATIM:
             self._code(element)
         elif tag in _LISTS and not _holds(element, *_RICH):
-            self._whole_or_parts("list", element, "\n".join(_list_lines(element, 0)))
+            self._list(element)
         elif tag == "table" and not _holds(element, *_RICH):
-            self._whole_or_parts("table", element, "\n".join(_table_rows(element)))
+            self._table(element)
         else:
             self.container(element)
 
-    def _whole_or_parts(self, kind: Literal["list", "table"], element: Any, text: str) -> None:
-        """A list or a table as one block; a long one as a block for each item, with its lines."""
-        if len(text) <= _LONG:
-            self._leaf(kind, element, text)
-        elif kind == "table":
-            for row in element.iter("tr", "caption"):
-                self._leaf(kind, row, _table_row(row))
-        else:
-            self._text_run(element.text, element.sourceline or 1)
+    def _list(self, element: Any) -> None:
+        """A list as one block; a long one as a block for each item, with its own lines."""
+        if len(_text(element)) <= _LONG:
+            self._leaf("list", element, "\n".join(_list_lines(element, 0)))
+            return
+        self._text_run(element.text, element.sourceline or 1)
+        self._flush()
+        for item in element:
+            if isinstance(item.tag, str):
+                if _is_long(item):
+                    self.container(item)
+                else:
+                    self._leaf("list", item, "\n".join(_item_lines(item, 0)))
+            self._text_run(item.tail, end_line(item))
             self._flush()
-            for item in element:
-                if isinstance(item.tag, str):
-                    self._leaf(kind, item, "\n".join(_item_lines(item, 0)))
-                self._text_run(item.tail, end_line(item))
-                self._flush()
+
+    def _table(self, element: Any) -> None:
+        """A table as one block; a long one as a block for each row, with its own lines."""
+        if len(_text(element)) <= _LONG:
+            self._leaf("table", element, "\n".join(_table_rows(element)))
+            return
+        for row in element.iter("tr", "caption"):
+            if _is_long(row):
+                self.container(row)
+            else:
+                self._leaf("table", row, _table_row(row))
 
     def _code(self, element: Any) -> None:
         raw = _text(element)
@@ -196,7 +218,7 @@ class _Walk:
 
     def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
         if text:
-            self._add(kind, text, element.sourceline or 1, end_line(element), level)
+            self._add(kind, text, element.sourceline or 1, text_end_line(element), level)
 
 
 def _list_lines(element: Any, depth: int) -> Iterable[str]:

@@ -70,12 +70,24 @@ class LineScale:
 
 def end_line(element: Any) -> int:
     """The line where the content of ``element`` ends, by its last descendant."""
-    tails = 0
+    line, text = _after_last_tag(element)
+    return line + text.count("\n")
+
+
+def text_end_line(element: Any) -> int:
+    """The line where what can be seen of ``element`` ends."""
+    line, text = _after_last_tag(element)
+    return line + text.rstrip().count("\n")
+
+
+def _after_last_tag(element: Any) -> tuple[int, str]:
+    """The line of the last start tag or comment inside, and the text from there to the end."""
+    text = ""
     while len(element):
         element = element[-1]
         tail = element.tail
         if tail:
-            tails += tail.count("\n")
-    text = element.text
+            text = tail + text
     line: int = element.sourceline or 1
-    return line + tails + (text.count("\n") if text else 0)
+    own = element.text
+    return line, (own + text if own else text)

@@ -60,6 +60,13 @@ def plain_words(title: str) -> str:
     return " ".join(title.split())
 
 
+def _item_mark(line: str) -> str:
+    """What begins a list item, the bullet or 1 for any number; empty where the line is none."""
+    if _BULLET.match(line):
+        return line[0]
+    return "1" if _ENUMERATOR.match(line) else ""
+
+
 def _unmarked(found: re.Match[str]) -> str:
     words = next((group for group in found.groups() if group), "")
     return _ANGLED.sub("", words) if "<" in words else words
@@ -131,7 +138,7 @@ class _Scanner:
                 return self._plain("code", at, self._paragraph_end(at))
         if indent == 0 and self._underlined(at, line):
             return at + 2, self._section(at, at + 2, line, (self.lines[at + 1][0], False))
-        if _BULLET.match(line) or _ENUMERATOR.match(line):
+        if _item_mark(line):
             return self._plain("list", at, self._list_end(at, indent))
         return self._plain("paragraph", at, self._paragraph_end(at))
 
@@ -227,6 +234,7 @@ class _Scanner:
 
     def _list_end(self, at: int, indent: int) -> int:
         """A list goes on while its lines are indented further, or begin another item."""
+        mark = _item_mark(self.lines[at].strip())
         end, after_blank = at + 1, False
         for i in range(at + 1, len(self.lines)):
             if self.indents[i] < 0:
@@ -236,7 +244,7 @@ class _Scanner:
                 break
             if self.indents[i] == indent and after_blank:
                 line = self.lines[i].strip()
-                if not (_BULLET.match(line) or _ENUMERATOR.match(line)):
+                if _item_mark(line) != mark:
                     break
                 if indent == 0 and self._underlined(i, line):
                     break

@@ -1,0 +1,69 @@
+"""What may be declared about a document: by itself, by a manifest, or by a flag."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.overlay import ROLE_ID_PATTERN
+from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
+
+
+def _parse_moment(value: object) -> str:
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, date):
+        moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    elif isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError("an ISO 8601 date or time, such as 2026-03-01") from None
+    else:
+        raise ValueError("an ISO 8601 date or time, such as 2026-03-01")  # noqa: TRY004
+    # A time without a zone is taken as UTC, so that the answer does not depend on the machine.
+    return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _without_repeats(values: list[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+RoleName = Annotated[str, StringConstraints(pattern=ROLE_ID_PATTERN)]
+Moment = Annotated[str, BeforeValidator(_parse_moment)]
+Slug = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"
+    ),
+]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
+Slugs = Annotated[list[Slug], AfterValidator(_without_repeats)]
+
+
+class DeclaredMetadata(BaseModel):
+    """The keys that front matter, a manifest or a flag may set. ``None`` is: not declared."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    document_id: Slug | None = None
+    source_id: Slug | None = None
+    title: Line | None = None
+    uri: Line | None = None
+    document_type: Slug | None = None
+    domain: Slug | None = None
+    trust_tier: TrustTier | None = None
+    updated_at: Moment | None = None
+    language: Slug | None = None
+    source_kind: Slug | None = None
+    sensitivity: Sensitivity | None = None
+    origin: Origin | None = None
+    scope: Slug | None = None
+    tags: Slugs | None = None
+    applicable_roles: list[RoleName] | None = None
+    excluded_roles: list[RoleName] | None = None
+    retrieval_hints: list[Line] | None = None
+    supersedes: Slugs | None = None

@@ -1,0 +1,133 @@
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+
+
+def read(text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return next(iter(reader_for("a.html").read(data, "a.html", ReaderOptions())))
+
+
+def blocks(text):
+    return [(b.kind, b.text, b.start_line, b.end_line) for b in read(text).blocks]
+
+
+def test_structure_and_lines():
+    assert blocks(
+        "<html><body>\n<h2>A <em>title</em></h2>\n<p\n class=x>two\nlines</p>\nloose\n<b>text</b>\n"
+        "<ul><li>one</li>\n<li>two <p>more</p><ul><li>deep</li></ul></li></ul>\n"
+        "<table><tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr></table>\n"
+        "<pre>\nx = 1\n\n  y</pre>\n<dl><dt>term</dt><dd>meaning</dd></dl>\n"
+        "<blockquote>said</blockquote></body></html>"
+    ) == [
+        ("heading", "A title", 2, 2),
+        ("paragraph", "two lines", 4, 5),
+        ("paragraph", "loose text", 6, 7),
+        ("list", "- one\n- two more\n  - deep", 8, 9),
+        ("table", "a | b\n1 | 2", 10, 11),
+        ("code", "x = 1\n\n  y", 13, 15),
+        ("paragraph", "term", 16, 16),
+        ("paragraph", "meaning", 16, 16),
+        ("paragraph", "said", 17, 17),
+    ]
+
+
+def test_what_nobody_sees_is_left_out_and_counted():
+    document = read(
+        "<body><nav>menu</nav><header>head</header><p>kept<script>no()</script> too</p>"
+        "<div hidden>no</div><div aria-hidden=true>no</div><p style='DISPLAY : none'>no</p>"
+        "<style>no</style><template>no</template><!-- no --><noscript>no</noscript>"
+        "<aside>no</aside><footer>no</footer></body>"
+    )
+    assert [b.text for b in document.blocks] == ["kept too"]
+    assert document.notes == ("3 hidden elements left out",)
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "<main>{}</main>",
+        "<div role=main>{}</div>",
+        "<article>{}</article>",
+        "<div id=content>{}</div>",
+        "<div class='x body'>{}</div>",
+    ],
+)
+def test_the_main_part_is_taken_where_there_is_one(main):
+    page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
+    assert [b.text for b in read(page).blocks] == ["H", "text"]
+
+
+def test_two_articles_are_both_taken():
+    page = "<body><article>one</article><article>two</article></body>"
+    assert [b.text for b in read(page).blocks] == ["one", "two"]
+
+
+def test_the_head_tells_title_language_and_date():
+    page = (
+        "<html lang=de><head><title>\n The\n title</title>"
+        "<meta property='article:modified_time' content='2026-03-01T10:00:00Z'>"
+        "<meta name=last-modified content='last Tuesday'></head><body>x</body></html>"
+    )
+    assert read(page).found == {
+        "title": "The title",
+        "language": "de",
+        "updated_at": "2026-03-01T10:00:00Z",
+    }
+    assert read("<h1>Only a heading</h1>").found == {"title": "Only a heading"}
+
+
+def test_line_breaks_in_odd_places_are_counted():
+    page = "<body><p>a</p\n><p>b &#10;\n<!-- x\ny --> c<img\nalt=x>d\n</p><p>e</p></body>"
+    assert [block[1:] for block in blocks(page)] == [("a", 1, 1), ("b cd", 2, 5), ("e", 6, 6)]
+
+
+def test_lines_past_what_libxml2_counts_are_true():
+    page = "<body>\n" + "".join(f"<p>line {i}</p>\n" for i in range(2, 150_000)) + "</body>"
+    found = read(page).blocks
+    assert len(found) == 149_998
+    for block in found[::10_000]:
+        number = int(block.text.split()[1])
+        assert block.start_line <= number <= block.end_line
+        assert block.end_line - block.start_line < 3
+
+
+def test_a_long_listing_has_a_line_for_each_of_its_own():
+    page = "<body><pre>" + "\n".join(f"<b>line</b> {i}" for i in range(1, 300)) + "</pre></body>"
+    (block,) = read(page).blocks
+    assert block.aligned
+    assert (block.start_line, block.end_line) == (1, 299)
+
+
+def test_a_long_list_and_a_long_table_come_in_parts():
+    items = "".join(f"<li>item {i} {'x' * 40}</li>\n" for i in range(100))
+    rows = "".join(f"<tr><td>row {i}</td><td>{'x' * 40}</td></tr>\n" for i in range(100))
+    found = read(f"<body><ul>\n{items}</ul>\n<table>\n{rows}</table></body>").blocks
+    assert [b.kind for b in found] == ["list"] * 100 + ["table"] * 100
+    assert {b.end_line - b.start_line for b in found} == {0}
+
+
+def test_the_page_is_decoded_by_its_own_charset():
+    page = "<meta charset=koi8-r><p>мягких булок</p>".encode("koi8-r")
+    assert [b.text for b in read(page).blocks] == ["мягких булок"]
+
+
+def test_nothing_is_fetched_or_expanded():
+    page = (
+        '<!DOCTYPE html [<!ENTITY x SYSTEM "file:///etc/passwd">]><body><p>a &x; b</p>'
+        '<iframe src="file:///etc/passwd"></iframe></body>'
+    )
+    assert "root:" not in read(page).blocks[0].text
+
+
+def test_too_deep_a_page_is_refused_and_not_cut_short():
+    with pytest.raises(DocumentError) as caught:
+        read("<div>" * 400 + "deep" + "</div>" * 400 + "<p>after</p>")
+    assert caught.value.code == "unreadable_html"
+
+
+@pytest.mark.parametrize("page", [b"", b" \n", b"<!--", b"<!-- x -->"])
+def test_an_empty_page_has_no_blocks(page):
+    assert read(page).blocks == ()

@@ -1,0 +1,64 @@
+import json
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+
+
+def read(text):
+    return list(reader_for("a.jsonl").read(text.encode(), "a.jsonl", ReaderOptions()))
+
+
+def test_a_line_is_a_document():
+    record = {
+        "_id": 7,
+        "title": "T",
+        "text": "one\nline\n\n \ntwo",
+        "metadata": {"domain": "x", "authors": "A"},
+    }
+    (document,) = read("\n" + json.dumps(record) + "\n")
+    assert document.key == "7"
+    assert document.declared == {"document_id": "7", "title": "T", "domain": "x"}
+    assert document.declared_at == 2
+    assert [(b.text, b.start_line, b.end_line) for b in document.blocks] == [
+        ("one\nline", 2, 2),
+        ("two", 2, 2),
+    ]
+    assert "'authors'" in document.notes[0]
+    assert not document.line_exact
+
+
+def test_an_unknown_key_is_noted_once():
+    line = '{"_id": "%s", "text": "x", "metadata": {"authors": "A"}}\n'
+    documents = read(line % "a" + line % "b")
+    assert [len(d.notes) for d in documents] == [1, 0]
+
+
+def test_a_record_without_text_is_found_by_its_title():
+    (document,) = read('{"_id": "a", "title": "Only this", "text": ""}')
+    assert [b.text for b in document.blocks] == ["Only this"]
+
+
+def test_bad_lines_are_said_and_the_others_go_on():
+    good, *bad, last = read(
+        '{"_id": "a", "text": "x"}\n{oops\n[1]\n{"_id": "a", "text": "y"}\n'
+        '{"_id": [], "text": "y"}\n{"_id": "c", "text": 1}\n{"_id": "d", "_id": "e"}\n'
+        '{"_id": "f", "metadata": 3}\n{"_id": "z", "text": "x"}\n'
+    )
+    assert [good.key, last.key] == ["a", "z"]
+    assert all(isinstance(e, DocumentError) and e.code == "bad_json_line" for e in bad)
+    assert "line 2 is not JSON" in bad[0].message
+    assert "line 3 is not a JSON object" in bad[1].message
+    assert "line 4 repeats the _id of line 1" in bad[2].message
+    assert len(bad) == 7
+
+
+def test_a_file_of_bad_lines_gives_a_short_report():
+    found = read("x\n" * 1000)
+    assert len(found) == 21
+    assert "980 more lines" in found[-1].message
+
+
+def test_lines_are_not_cut_at_unicode_separators():
+    (document,) = read('{"_id": "a", "text": "x\u2028y"}\n')
+    assert document.blocks[0].text == "x\u2028y"

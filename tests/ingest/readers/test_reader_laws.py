@@ -1,0 +1,291 @@
+"""What holds for every reader: true lines, nothing lost, and no bytes that break it."""
+
+from __future__ import annotations
+
+import html as html_entities
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for, reader_names, split_lines
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.text_decoding import clean, decode
+
+OPTIONS = ReaderOptions(separator="=====")
+WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)
+LINE = st.lists(WORD, min_size=1, max_size=8).map(lambda words: " ".join(words).strip())
+PARAGRAPH = st.lists(LINE, min_size=1, max_size=5).map("\n".join)
+SETTINGS = st.builds(
+    lambda size, over, extra: ChunkSettings(size, min(over, size - 1), size + extra),
+    st.integers(20, 200),
+    st.sampled_from([0, 0, 15, 60]),
+    st.integers(0, 200),
+)
+
+MARKDOWN = st.one_of(
+    PARAGRAPH,
+    st.builds("{} {}".format, st.sampled_from(["#", "##", "###"]), LINE),
+    st.builds("{}\n----".format, LINE),
+    st.lists(LINE, min_size=1, max_size=6).map(lambda ls: "\n".join(f"- {x}" for x in ls)),
+    st.lists(LINE, min_size=1, max_size=9).map(lambda ls: "```\n" + "\n\n".join(ls) + "\n```"),
+    st.lists(LINE, max_size=5).map(lambda ls: "|a|b|\n|-|-|\n" + "".join(f"|{x}|y|\n" for x in ls)),
+    LINE.map("[{}]: https://example.org".format),
+    LINE.map("> {}".format),
+    LINE.map("<div>{}</div>".format),
+    LINE.map("<!-- {} -->".format),
+)
+RST = st.one_of(
+    PARAGRAPH,
+    st.builds(lambda t, c: f"{t}\n{c * max(4, len(t))}", LINE, st.sampled_from("=-~^")),
+    st.builds(lambda t: f"{'=' * 60}\n{t}\n{'=' * 60}", LINE),
+    st.lists(LINE, min_size=1, max_size=6).map(lambda ls: "\n".join(f"* {x}" for x in ls)),
+    st.lists(LINE, min_size=1, max_size=6).map(
+        lambda ls: "x::\n\n" + "\n\n".join("  " + x for x in ls)
+    ),
+    LINE.map(".. code-block:: c\n\n   {}".format),
+    LINE.map(".. note::\n\n   {}".format),
+    LINE.map("==== ====\n{}\n==== ====".format),
+)
+SOURCE = st.one_of(
+    PARAGRAPH,
+    st.lists(LINE, min_size=1, max_size=6).map(
+        lambda ls: "def f():\n" + "\n\n".join("    " + x for x in ls)
+    ),
+    LINE.map("{{\n  {}\n\n}}".format),
+)
+FORMATS = {"markdown": ("a.md", MARKDOWN), "rst": ("a.rst", RST), "source": ("a.py", SOURCE),
+           "text": ("a.txt", PARAGRAPH), "separated": ("a.txt", MARKDOWN)}  # fmt: skip
+
+
+def documents_of(name: str, data: bytes, path: str) -> list[ParsedDocument]:
+    reader = reader_for(path, name)
+    assert reader is not None
+    return [d for d in reader.read(data, path, OPTIONS) if isinstance(d, ParsedDocument)]
+
+
+@st.composite
+def files(draw: st.DrawFn, name: str) -> tuple[str, bytes]:
+    path, block = FORMATS[name]
+    blocks = draw(st.lists(block, min_size=1, max_size=12))
+    if name == "separated":
+        blocks = [part for block in blocks for part in ("===== " + draw(LINE), block)]
+    gap = draw(st.sampled_from(["\n\n", "\n\n\n", "\n \n"]))
+    text = gap.join(blocks) + draw(st.sampled_from(["", "\n", "\n\n"]))
+    return path, text.replace("\n", draw(st.sampled_from(["\n", "\r\n"]))).encode()
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+@given(data=st.data())
+def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
+    path, content = data.draw(files(name))
+    settings = data.draw(SETTINGS)
+    lines = split_lines(decode(content))
+    for document in documents_of(name, content, path):
+        for block in document.blocks:
+            assert block.text == "\n".join(lines[block.start_line - 1 : block.end_line])
+        for chunk in chunk_document("d", document, settings):
+            cited = "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
+            assert chunk.content in cited
+            # Only a line that alone is over the maximum is cut inside.
+            if chunk.content != cited:
+                assert any(len(line) > settings.maximum for line in cited.split("\n"))
+
+
+@pytest.mark.parametrize("name", ["markdown", "rst", "source", "text"])
+@given(data=st.data())
+def test_no_line_with_text_is_lost(name, data):
+    path, content = data.draw(files(name))
+    (document,) = documents_of(name, content, path)
+    chunks = chunk_document("d", document, data.draw(SETTINGS))
+    assert_all_lines_held(split_lines(decode(content)), document, chunks)
+
+
+def assert_all_lines_held(lines, document, chunks, may_miss=lambda line: False):
+    held = {n for c in chunks for n in range(c.start_line, c.end_line + 1)}
+    missing = [
+        line
+        for number, line in enumerate(lines, 1)
+        if line.strip() and number not in held and not may_miss(line)
+    ]
+    assert missing == []
+
+
+THEMATIC_BREAK = re.compile(r"\s*[->*\d.)\s]*([-*_])(\s*\1){2,}\s*$")
+
+
+@given(st.text(alphabet="ab #-*_=`~>|[]():!<\n \t1.+\\", max_size=200), SETTINGS)
+def test_no_line_of_any_markdown_is_lost(text, chosen):
+    try:
+        (document,) = documents_of("markdown", text.encode(), "a.md")
+    except DocumentError:
+        return
+    lines = split_lines(text)
+    body = lines[0].rstrip() not in {"---", "+++"} if lines else True
+    chunks = chunk_document("d", document, chosen)
+    if body:
+        assert_all_lines_held(lines, document, chunks, THEMATIC_BREAK.match)
+
+
+class VisibleText(HTMLParser):
+    """The oracle: what can be seen on each line, by another parser."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self.by_line: dict[int, str] = {}
+
+    def add(self, text: str, offset: int = 0) -> None:
+        line = self.getpos()[0] + offset
+        self.by_line[line] = self.by_line.get(line, "") + text
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem:  # inside <script> and <style>
+            return
+        for offset, part in enumerate(data.split("\n")):
+            self.add(part, offset)
+
+    def handle_entityref(self, name: str) -> None:
+        self.add(html_entities.unescape(f"&{name};"))
+
+    def handle_charref(self, name: str) -> None:
+        self.add(html_entities.unescape(f"&#{name};"))
+
+
+def squeezed(text: str) -> str:
+    """Without white space, and without the marks that lists and tables get."""
+    return re.sub(r"[\s|-]", "", text)
+
+
+GAP = st.sampled_from(["", " ", "\n", "\n\n", "<!-- x\ny -->", "<br>", "<script>\nno\n</script>"])
+INLINE = st.builds(
+    lambda gap, open_tag, line, close: f"{gap}{open_tag}{line}{close}",
+    GAP,
+    st.sampled_from(["<b>", "<a\nhref='x'>", "<span class=x\n>"]),
+    LINE,
+    st.sampled_from(["</b>", "</b\n>", " &amp; &#10; &lt;</b>"]),
+).map(
+    lambda t: t.replace(
+        "</b",
+        "</"
+        + re.search(
+            r"<(b|a|span)\b(?!r)",
+            t[t.index("<") :]
+            if "<!--" not in t and "<script" not in t and "<br" not in t
+            else t.split(">", 1)[1].split("</script>")[-1],
+        )[1],
+    )
+)
+CONTENT = st.lists(st.one_of(LINE, INLINE, GAP), min_size=1, max_size=5).map("".join)
+LEAF = st.builds(
+    lambda tag, content: f"<{tag}>{content}</{tag}>",
+    st.sampled_from(["p", "h1", "h2", "div", "pre", "blockquote", "section", "dt"]),
+    CONTENT,
+)
+LIST = st.lists(CONTENT, min_size=1, max_size=8).map(
+    lambda cs: "<ul>\n" + "\n".join(f"<li>{c}</li>" for c in cs) + "</ul>"
+)
+TABLE = st.lists(st.tuples(CONTENT, CONTENT), min_size=1, max_size=6).map(
+    lambda rows: (
+        "<table>" + "\n".join(f"<tr><td>{a}</td><td>{b}</td></tr>" for a, b in rows) + "</table>"
+    )
+)
+PAGE = st.lists(st.one_of(LEAF, LIST, TABLE, CONTENT, GAP), min_size=1, max_size=10).map(
+    lambda parts: (
+        "<html><head><title>t</title></head>\n<body>" + "\n".join(parts) + "</body></html>"
+    )
+)
+
+
+@given(PAGE, SETTINGS)
+def test_the_lines_of_an_html_chunk_show_its_text(page, settings):
+    oracle = VisibleText()
+    oracle.feed(page)
+    oracle.close()
+    (document,) = documents_of("html", page.encode(), "a.html")
+    last = len(split_lines(page))
+    for chunk in chunk_document("d", document, settings):
+        assert 1 <= chunk.start_line <= chunk.end_line <= last
+        numbers = range(chunk.start_line, chunk.end_line + 1)
+        cited = squeezed("".join(oracle.by_line.get(n, "") for n in numbers))
+        for line in chunk.content.split("\n"):
+            assert squeezed(line) in cited
+
+
+@given(
+    st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6),
+    st.sampled_from([None, 2]),
+)
+def test_the_lines_of_a_ready_chunk_hold_its_content(contents, indent):
+    chunks = [{"chunk_id": f"c{i}", "content": content} for i, content in enumerate(contents)]
+    text = json.dumps({"documents": [{"document_id": "d", "chunks": chunks}]}, indent=indent)
+    (document,) = documents_of("json", text.encode(), "a.json")
+    lines = split_lines(text)
+    for chunk in chunk_document("d", document, ChunkSettings()):
+        cited = "\n".join(lines[chunk.start_line - 1 : chunk.end_line])
+        decoded = [
+            clean(json.loads(f'"{found}"'))[0]
+            for found in re.findall(r'"((?:[^"\\]|\\.)*)"', cited)
+        ]
+        assert chunk.content in decoded
+
+
+@given(st.lists(st.text(), min_size=1, max_size=6), SETTINGS)
+def test_the_line_of_a_jsonl_chunk_holds_its_text(texts, settings):
+    content = "".join(json.dumps({"_id": str(i), "text": t}) + "\n" for i, t in enumerate(texts))
+    lines = split_lines(content)
+    for document in documents_of("jsonl", content.encode(), "a.jsonl"):
+        for chunk in chunk_document("d", document, settings):
+            assert chunk.start_line == chunk.end_line
+            text = clean(json.loads(lines[chunk.start_line - 1])["text"])[0]
+            assert squeezed(chunk.content) in squeezed(text)
+
+
+SAMPLES = {
+    "html": b"<html><body><table><tr><td>a<pre>b</pre><ul><li>c</ul></table><p hidden>d",
+    "json": b'{"documents": [{"document_id": "d", "chunks": [{"chunk_id": "c", "content": "x"}]}]}',
+    "jsonl": b'{"_id": "1", "text": "x", "metadata": {"domain": "y"}}\n{"_id": 2}\n',
+    "markdown": b"---\na: 1\n---\n# T\n\n- a\n  - b\n\n|a|b|\n|-|-|\n|1|2|\n\n> q\n\n```\nx\n```\n",
+    "pdf": b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\ntrailer << /Root 1 0 R >>",
+    "rst": b"T\n=\n\n.. a::\n\n  b\n\n+--+\n|a |\n+--+\n\n== ==\na  b\n== ==\n\nx::\n\n y\n",
+    "separated": b"===== A\n---\na: 1\n---\ntext\n=====\n",
+    "source": b"def f():\n    x\n\n    y\n\n}\n",
+    "text": b"+++\na = 1\n+++\none\n\ntwo\n",
+}  # fmt: skip
+
+
+@st.composite
+def damaged(draw: st.DrawFn, name: str) -> bytes:
+    sample = SAMPLES[name]
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(sample)))
+        until = draw(st.integers(at, min(len(sample), at + 6)))
+        sample = sample[:at] + draw(st.binary(max_size=6)) + sample[until:]
+    return sample
+
+
+@pytest.mark.parametrize("name", reader_names())
+@given(data=st.data())
+def test_any_bytes_give_documents_or_a_coded_error(name, data):
+    content = data.draw(
+        st.one_of(st.binary(), st.text().map(lambda t: t.encode("utf-8", "replace")), damaged(name))
+    )
+    reader = reader_for("x", name)
+    assert reader is not None
+    try:
+        documents = list(reader.read(content, "x", OPTIONS))
+    except DocumentError:
+        return
+    for document in documents:
+        if isinstance(document, ParsedDocument):
+            for chunk in chunk_document("d", document, ChunkSettings(20, 5, 30)):
+                assert chunk.content.strip()
+                assert "\x00" not in chunk.content
+                chunk.content.encode("utf-8")
+                "".join(chunk.headings).encode("utf-8")
+                assert 1 <= chunk.start_line <= chunk.end_line

@@ -1,0 +1,95 @@
+import io
+
+import pypdf
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.pdf import pdf_lines
+
+
+def make_pdf(pages):
+    """A PDF whose pages hold the given lines, written by hand."""
+    kids = " ".join(f"{4 + 2 * i} 0 R" for i in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for i, lines in enumerate(pages):
+        shown = "".join(f"({line}) Tj 0 -14 Td " for line in lines)
+        stream = f"BT /F1 12 Tf 72 720 Td {shown}ET"
+        objects.append(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]"
+            f" /Resources << /Font << /F1 3 0 R >> >> /Contents {5 + 2 * i} 0 R >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    out, offsets = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n{body}\nendobj\n".encode()
+    xref = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    trailer = f"<< /Size {len(objects) + 1} /Root 1 0 R >>"
+    return (
+        out
+        + (
+            f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{xref}"
+            f"trailer\n{trailer}\nstartxref\n{len(out)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+def read(data):
+    return next(iter(reader_for("a.pdf").read(data, "a.pdf", ReaderOptions())))
+
+
+def refused(data):
+    with pytest.raises(DocumentError) as caught:
+        read(data)
+    return caught.value.code
+
+
+def test_blocks_stay_on_their_page_and_name_lines_of_the_whole():
+    data = make_pdf([["first line", "second line"], [], ["third page"]])
+    document = read(data)
+    assert [(b.page, b.text) for b in document.blocks] == [
+        (1, "first line\nsecond line"),
+        (3, "third page"),
+    ]
+    lines = pdf_lines(data)
+    for block in document.blocks:
+        assert block.text == "\n".join(lines[block.start_line - 1 : block.end_line])
+
+
+def rewritten(data, change):
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(data))
+    change(writer)
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_the_title_is_found():
+    data = rewritten(make_pdf([["x"]]), lambda w: w.add_metadata({"/Title": "The title"}))
+    assert read(data).found == {"title": "The title"}
+
+
+def test_what_cannot_be_taken_has_its_code():
+    plain = make_pdf([["secret"]])
+    assert refused(rewritten(plain, lambda w: w.encrypt("password", algorithm="RC4-128"))) == (
+        "encrypted_pdf"
+    )
+    assert refused(make_pdf([[], []])) == "no_text_layer"
+    assert refused(b"%PDF-1.4 nothing") == "unreadable_pdf"
+    assert refused(b"") == "unreadable_pdf"
+
+
+def test_more_pages_than_the_cap_are_refused(monkeypatch):
+    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MOST_PAGES", 2)
+    assert refused(make_pdf([["x"]] * 3)) == "pdf_too_large"
+
+
+def test_more_text_than_the_cap_is_refused(monkeypatch):
+    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MOST_CHARACTERS", 10)
+    assert refused(make_pdf([["more than ten characters"]])) == "pdf_too_large"

@@ -1,0 +1,66 @@
+import subprocess
+import sys
+
+import pytest
+
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("a/b.md", "markdown"),
+        ("a/B.MD", "markdown"),
+        ("a/b.txt", "text"),
+        ("_sources/index.rst.txt", "rst"),
+        ("b.rst", "rst"),
+        ("b.xhtml", "html"),
+        ("b.pdf", "pdf"),
+        ("b.json", "json"),
+        ("b.ndjson", "jsonl"),
+        ("b.py", "source"),
+        ("README", "text"),
+        ("deep/LICENSE", "text"),
+        ("Makefile", "source"),
+    ],
+)
+def test_a_file_finds_its_reader(path, name):
+    reader = reader_for(path)
+    assert reader is not None
+    assert reader.name == name
+
+
+@pytest.mark.parametrize("path", ["a.bin", "a", "a.tar.gz", "README.xyz", ".md/", ""])
+def test_an_unknown_suffix_has_no_reader(path):
+    assert path == ".md/" or reader_for(path) is None
+
+
+def test_a_reader_can_be_chosen_by_name():
+    reader = reader_for("cases.txt", "separated")
+    assert reader is not None
+    assert reader.name == "separated"
+
+
+def test_an_unknown_name_is_an_error_that_lists_the_names():
+    with pytest.raises(ConfigurationError) as caught:
+        reader_for("a.md", "docx")
+    assert caught.value.code == "unknown_reader"
+    assert "markdown" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", reader_names())
+def test_every_reader_says_of_itself_what_the_table_says(name):
+    reader = reader_for("x", name)
+    assert reader is not None
+    assert (reader.name, reader.suffixes) == (name, suffixes_of(name))
+    assert reader.version >= 1
+
+
+def test_a_lookup_imports_no_parser_of_another_format():
+    code = (
+        "import sys; from rolebundle.ingest.readers import reader_for; reader_for('a.txt');"
+        "print([m for m in ('lxml', 'markdown_it', 'pypdf', 'yaml') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

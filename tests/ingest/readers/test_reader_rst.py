@@ -1,0 +1,151 @@
+import pytest
+
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.rst_blocks import plain_words
+
+TEXT = """\
+.. SPDX-License-Identifier: MIT
+   a comment
+   of three lines
+
+.. _label:
+
+=====
+Title
+=====
+
+:Author: Someone
+:Date: today
+
+Section
+-------
+
+A paragraph that ends like this::
+
+  literal block
+
+  still literal
+
+* one
+* two
+
+  more of two
+
+#. first
+#. second
+
+.. code-block:: python
+   :linenos:
+
+   x = 1
+
+.. note:: Take care
+
+   of this as well.
+
++---+---+
+| a | b |
++---+---+
+
+=== ===
+ a   b
+=== ===
+ 1   2
+=== ===
+
+Sub :ref:`part <x>`
+~~~~~~~~~~~~~~~~~~~
+
+>>> 1 + 1
+2
+
+----
+
+.. _site: https://example.org
+
+Other
+-----
+text right below
+"""
+
+
+def read(text):
+    return next(iter(reader_for("a.rst").read(text.encode(), "a.rst", ReaderOptions())))
+
+
+def test_blocks_are_the_source_lines_of_each_structure():
+    document = read(TEXT)
+    assert [(b.kind, b.level, b.heading or b.text.split("\n")[0]) for b in document.blocks] == [
+        ("heading", 1, "Title"),
+        ("paragraph", 0, ":Author: Someone"),
+        ("heading", 2, "Section"),
+        ("paragraph", 0, "A paragraph that ends like this::"),
+        ("code", 0, "  literal block"),
+        ("list", 0, "* one"),
+        ("list", 0, "#. first"),
+        ("code", 0, ".. code-block:: python"),
+        ("paragraph", 0, ".. note:: Take care"),
+        ("paragraph", 0, "   of this as well."),
+        ("table", 0, "+---+---+"),
+        ("table", 0, "=== ==="),
+        ("heading", 3, "Sub part"),
+        ("code", 0, ">>> 1 + 1"),
+        ("paragraph", 0, ".. _site: https://example.org"),
+        ("heading", 2, "Other"),
+        ("paragraph", 0, "text right below"),
+    ]
+    assert document.found == {"title": "Title"}
+    for block in document.blocks:
+        assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
+
+
+def test_blocks_of_several_lines_end_where_they_end():
+    by_start = {b.start_line: b.end_line for b in read(TEXT).blocks}
+    assert by_start[7] == 9
+    assert by_start[19] == 21  # the literal block with a blank line in it
+    assert by_start[23] == 26  # the list with a second paragraph
+    assert by_start[31] == 34  # the code block
+    assert by_start[44] == 48  # the simple table
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("A :func:`name` call", "A name call"),
+        ("``literal`` *stress*", "literal stress"),
+        ("`text <https://example.org>`_", "text"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+    ],
+)
+def test_titles_are_words(title, words):
+    assert plain_words(title) == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "::\n\n  literal",
+        "..",
+        "..\n\n  quoted",
+        "=\n",
+        "====",
+        "====\nTitle",
+        "== ==\nno end",
+        "a\n==",
+        ".. |x| image:: y.png",
+        ".. [1] note",
+        ".. _`a: b`: c",
+        "\t.. code::\n\n\t  x",
+    ],
+)
+def test_odd_input_is_read(text):
+    read(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [".. _" + "`a` " * 2000, "== ==\nx\n" * 3000, ".. _" + "\\" * 5000, ":a" * 5000 + "\n===="],
+)
+def test_hostile_lines_take_no_time_to_speak_of(line):
+    read(line + "\n")

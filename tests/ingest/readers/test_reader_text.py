@@ -1,0 +1,49 @@
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+
+
+def read(text, path):
+    return next(iter(reader_for(path, "text").read(text.encode(), path, ReaderOptions())))
+
+
+def shape(document):
+    return [(b.kind, b.level, b.heading, b.start_line, b.end_line) for b in document.blocks]
+
+
+def test_paragraphs_lie_between_blank_lines():
+    document = read("one\ntwo\n \t\n\nthree\n", "a.txt")
+    assert shape(document) == [("paragraph", 0, "", 1, 2), ("paragraph", 0, "", 5, 5)]
+    assert "title" not in document.found
+
+
+def test_front_matter_is_taken():
+    document = read("---\ntitle: T\n---\ntext", "a.txt")
+    assert document.declared == {"title": "T"}
+    assert shape(document) == [("paragraph", 0, "", 4, 4)]
+
+
+def test_pod_has_headings_and_verbatim_paragraphs():
+    document = read(
+        "=head1 B<The> C<< name >>\n\ntext\n\n    code\n    more\n\n=head2 Sub\n", "a.pod"
+    )
+    assert shape(document) == [
+        ("heading", 1, "The name", 1, 1),
+        ("paragraph", 0, "", 3, 3),
+        ("code", 0, "", 5, 6),
+        ("heading", 2, "Sub", 8, 8),
+    ]
+
+
+def test_asciidoc_and_org_have_headings():
+    assert shape(read("= Title\ntext\n== Sub\nmore", "a.adoc")) == [
+        ("heading", 1, "Title", 1, 1),
+        ("paragraph", 0, "", 2, 2),
+        ("heading", 2, "Sub", 3, 3),
+        ("paragraph", 0, "", 4, 4),
+    ]
+    assert shape(read("** Two\n\ntext", "a.org"))[0] == ("heading", 2, "Two", 1, 1)
+
+
+def test_a_form_feed_ends_no_line():
+    document = read("one\ftwo\n\nthree\u2028four\n", "a.txt")
+    assert [(b.start_line, b.end_line) for b in document.blocks] == [(1, 1), (3, 3)]

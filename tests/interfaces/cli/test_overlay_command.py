@@ -1,0 +1,102 @@
+"""`rolebundle overlay`: data to standard output, messages to standard error, exit code 3."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.cli.main import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as left:
+        main(["overlay", *arguments])
+    captured = capsys.readouterr()
+    assert isinstance(left.value.code, int)
+    return left.value.code, captured.out, captured.err
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    keys: dict[str, object] = {"version": "1.0", "mission": "Read.", "label": "A \x1b[31mlabel"}
+    for role_id, more in (("base", {}), ("child", {"extends": "base"})):
+        (tmp_path / f"{role_id}.json").write_text(
+            json.dumps({**keys, "role_id": role_id, **more}), encoding="utf-8"
+        )
+    return tmp_path
+
+
+def test_list(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    code, out, err = run(capsys, "list", "--overlay-dir", str(folder))
+    assert (code, err) == (0, "")
+    assert "security-reviewer" in out
+    assert "extends base" in out
+    assert "\x1b" not in out
+    code, out, _ = run(capsys, "list", "--json")
+    assert code == 0
+    assert len(json.loads(out)["overlays"]) == 5
+
+
+def test_list_with_a_malformed_one(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "bad.json").write_text("{", encoding="utf-8")
+    for option in ([], ["--json"]):
+        code, out, err = run(capsys, "list", "--overlay-dir", str(folder), *option)
+        assert code == 3
+        assert "is not JSON" in out
+        assert "child" in out
+        assert "1 overlay would not load: bad" in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are always text here")
+def test_list_with_a_name_that_is_no_text(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "\udcff.json").write_text("{}", encoding="utf-8")
+    assert run(capsys, "list", "--overlay-dir", str(folder))[0] == 3
+    code, out, _ = run(capsys, "list", "--overlay-dir", str(folder), "--json")
+    assert code == 3
+    assert json.loads(out)["overlays"][-1]["role_id"] == "\udcff"
+
+
+def test_show(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    code, out, err = run(capsys, "show", "child", "--overlay-dir", str(folder), "--json")
+    shown = json.loads(out)
+    assert (code, err) == (0, "")
+    assert shown["path"] == str(folder / "child.json")
+    assert shown["extends"] == [{"role_id": "base", "path": str(folder / "base.json")}]
+    assert shown["overlay"]["retrieval_policy"]["max_selected_chunks"] == 10
+    assert run(capsys, "show", str(folder / "child.json"))[1] == out
+
+
+def test_show_of_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "show", "securty-reviewer")
+    assert (code, out) == (3, "")
+    assert "did you mean security-reviewer?" in err
+    assert run(capsys, "show", "../x")[0] == 3
+
+
+def test_lint_without_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "lint")
+    assert (code, out) == (0, "")
+    assert "5 overlays checked: 0 errors, 0 warnings" in err
+    assert "not checked against a corpus" in err
+
+
+def test_lint_with_errors(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    path = folder / "bad.json"
+    path.write_text('{"version": "1.0", "role_id": "bad", "misson": ""}', encoding="utf-8")
+    for wanted in (str(path), "bad"):
+        code, out, err = run(capsys, "lint", wanted, "child", "--overlay-dir", str(folder))
+        assert code == 3
+        assert out.startswith(f"{path}: error: misson: unknown key; did you mean mission?")
+        assert "2 overlays checked: 1 error, 0 warnings" in err
+    code, out, _ = run(capsys, "lint", str(path), "--json")
+    assert code == 3
+    assert json.loads(out)["overlays"][0]["findings"][0]["code"] == "unknown_key"
+
+
+def test_lint_of_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(capsys, "lint", "securty-reviewer")[0] == 3
+    assert run(capsys, "lint", "../x.json")[0] == 3
+    assert run(capsys, "lint", "--db", str(tmp_path / "none.db"))[0] == 2

@@ -1,0 +1,64 @@
+"""Law 1. Nothing vanishes: every candidate ends in ``selected`` or in ``rejected``, once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus.store import StoredDocument
+from support.corpora import ask, built, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import corpora, overlays, requests
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with scratch_folder() as place:
+        yield place
+
+
+@given(
+    documents=corpora(),
+    waiting=st.integers(0, 3),
+    asked=st.lists(st.tuples(st.none() | overlays(), requests()), min_size=1, max_size=2),
+)
+def test_pool_is_selected_and_rejected(
+    folder: Path,
+    documents: list[StoredDocument],
+    waiting: int,
+    asked: list[tuple[Overlay | None, dict[str, Any]]],
+) -> None:
+    provider = HashingProvider()
+    with built(folder, documents, provider, waiting=waiting) as corpus:
+        for overlay, fields in asked:
+            accounts_balance(ask(corpus, overlay, provider, **fields))
+
+
+def accounts_balance(bundle: RetrievalBundle) -> None:
+    selected = [passage.chunk_id for passage in bundle.selected]
+    rejected = [rejection.chunk_id for rejection in bundle.rejected]
+    pool = bundle.diagnostics.candidate_pool_size
+
+    assert len(selected) + len(rejected) == pool
+    assert len({*selected, *rejected}) == pool, "an id stands there twice, or in both"
+
+    codes = Counter(rejection.reason for rejection in bundle.rejected)
+    assert bundle.rejected_summary == dict(codes)
+    assert all(rejection.notes for rejection in bundle.rejected), "a code without a note"
+    assert bundle.summary.total_candidates == pool
+    assert bundle.summary.selected_count == len(selected)
+    assert bundle.summary.forbidden_hits == codes["forbidden_source"]
+    assert sum(bundle.summary.trust_tier_breakdown.values()) == len(selected)
+    assert sum(bundle.summary.source_breakdown.values()) == len(selected)
+    assert bundle.diagnostics.deduped_count == codes["duplicate"]
+    assert bundle.diagnostics.dropped_forbidden_count == codes["forbidden_source"]
+    assert bundle.diagnostics.dropped_stale_count == codes["stale"]
+    assert [passage.rank for passage in bundle.selected] == [*range(1, len(selected) + 1)]

@@ -1,0 +1,181 @@
+"""Building small, real corpus files quickly."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus import documents as stored_documents
+from rolebundle.corpus import store, vector_index
+from rolebundle.corpus.check import content_hash
+from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.corpus.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.ingest.embedding import embedding_text
+from rolebundle.interfaces.parse import request_from
+from rolebundle.retrieve.pipeline import retrieve
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+# Memory where there is some: a law builds a corpus file an example.
+SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder, in memory where possible, that is gone afterwards."""
+    with TemporaryDirectory(prefix="rolebundle-test-", dir=SCRATCH) as folder:
+        yield Path(folder)
+
+
+@cache
+def _empty_corpus() -> bytes:
+    folder = Path(mkdtemp(prefix="rolebundle-test-", dir=SCRATCH))
+    try:
+        open_writer(folder / "empty.db").close()
+        return (folder / "empty.db").read_bytes()
+    finally:
+        shutil.rmtree(folder)
+
+
+def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
+    """A chunk of one line, unless the fields say otherwise."""
+    settings: dict[str, Any] = {
+        "headings": (),
+        "content_type": "paragraph",
+        "start_line": 1,
+        "end_line": 1,
+    }
+    return StoredChunk(
+        chunk_id=chunk_id,
+        content=content,
+        content_hash=content_hash(content),
+        **(settings | fields),
+    )
+
+
+def document(document_id: str, texts: Sequence[str], **metadata: Any) -> StoredDocument:
+    """A document with a chunk for each text: ``id#0``, ``id#1``, …"""
+    fields: dict[str, Any] = {
+        "source_id": "wiki",
+        "title": document_id,
+        "uri": f"file:{document_id}",
+    }
+    return StoredDocument(
+        DocumentMetadata(document_id=document_id, **(fields | metadata)),
+        tuple(
+            chunk(f"{document_id}#{n}", text, start_line=n + 1, end_line=n + 1)
+            for n, text in enumerate(texts)
+        ),
+    )
+
+
+def file_of(document_id: str) -> StoredFile:
+    return StoredFile(f"/docs/{document_id}.md", f"{document_id}.md", "hash", "recipe")
+
+
+def fill(
+    corpus: Corpus,
+    documents: Iterable[StoredDocument],
+    provider: EmbeddingProvider | None = None,
+    *,
+    waiting: int = 0,
+) -> None:
+    """Store each document as a file of its own; all chunks but ``waiting`` get a vector."""
+    with corpus.writing():
+        for one in documents:
+            store.put_file(corpus, file_of(one.metadata.document_id), [one])
+        store.note_change(corpus)
+        if provider is not None:
+            embed(corpus, provider, waiting=waiting)
+
+
+def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> None:
+    """Inside a write transaction: vectors for what has none, but for the last ``waiting``."""
+    index = vector_index.active_index(corpus) or vector_index.create_index(
+        corpus, IndexIdentity(provider.identity, "test-chunker")
+    )
+    rowids = vector_index.waiting(corpus, index, 0, 1_000_000)
+    rowids = rowids[: max(0, len(rowids) - waiting)]
+    if not rowids:
+        return
+    passages = stored_documents.passages(corpus, rowids)
+    texts = [embedding_text(passages[rowid]) for rowid in rowids]
+    vectors = unit_vectors(
+        provider.embed_passages(texts), len(texts), provider.identity.dimensions
+    )
+    vector_index.add(
+        corpus,
+        index,
+        [(row, "input", vector.tobytes()) for row, vector in zip(rowids, vectors, strict=True)],
+    )
+
+
+_numbers = count()
+
+
+def build(
+    folder: Path,
+    documents: Iterable[StoredDocument],
+    provider: EmbeddingProvider | None = None,
+    *,
+    waiting: int = 0,
+    name: str = "",
+) -> Path:
+    """A corpus file with these documents. Its corpus id is the same for all of a test run."""
+    path = folder / (name or f"corpus-{next(_numbers)}.db")
+    path.write_bytes(_empty_corpus())
+    with open_writer(path) as corpus:
+        fill(corpus, documents, provider, waiting=waiting)
+    return path
+
+
+def remove(path: Path) -> None:
+    """The corpus file and what SQLite left beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+@contextmanager
+def built(
+    folder: Path,
+    documents: Iterable[StoredDocument],
+    provider: EmbeddingProvider | None = None,
+    *,
+    waiting: int = 0,
+) -> Iterator[Corpus]:
+    """A corpus built, opened for reading, and gone afterwards."""
+    path = build(folder, documents, provider, waiting=waiting)
+    try:
+        with open_reader(path) as corpus:
+            yield corpus
+    finally:
+        remove(path)
+
+
+def overlay(**fields: Any) -> Overlay:
+    """An overlay from plain values; only what a test is about has to be said."""
+    return Overlay.model_validate({"version": "1.0", "role_id": "reviewer"} | fields)
+
+
+def ask(
+    corpus: Corpus,
+    role: Overlay | None = None,
+    provider: EmbeddingProvider | None = None,
+    **fields: Any,
+) -> RetrievalBundle:
+    """Run the real pipeline on a request given as plain fields."""
+    request = request_from(fields)
+    wanted = None if request.lexical_only else provider
+    return retrieve(corpus, request, role, "digest" if role else "", wanted, request.now or NOW)

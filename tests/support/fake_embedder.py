@@ -1,0 +1,65 @@
+"""Embedding providers for tests: one that works, deterministic and tiny, and ones that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+
+import numpy as np
+
+from rolebundle.contracts.index import ModelIdentity
+
+DIMENSIONS = 8
+IDENTITY = ModelIdentity("fake", "hashed-words", "0000", DIMENSIONS)
+
+
+@cache
+def _word_vector(word: str) -> np.ndarray:
+    digest = blake2b(word.encode("utf-8", "replace"), digest_size=DIMENSIONS).digest()
+    return np.frombuffer(digest, dtype=np.uint8).astype(np.float32) / 127.5 - 1
+
+
+def vector_of(text: str) -> np.ndarray:
+    """The sum of its words' vectors; never zero, also not for a text without words."""
+    vector = np.full(DIMENSIONS, 0.01, dtype=np.float32)
+    for word in text.casefold().split():
+        vector = vector + _word_vector(word)
+    return vector
+
+
+@dataclass
+class HashingProvider:
+    """Texts that share words are near each other. No weights, no clock, no randomness."""
+
+    identity: ModelIdentity = IDENTITY
+    asked: int = 0
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        return self._embed(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        self.asked += 1
+        return self._embed(texts)
+
+    def _embed(self, texts: Sequence[str]) -> np.ndarray:
+        rows = [vector_of(text) for text in texts]
+        matrix = np.array(rows, dtype=np.float32).reshape(len(texts), DIMENSIONS)
+        if self.identity.dimensions == DIMENSIONS:
+            return matrix
+        return np.resize(matrix, (len(texts), self.identity.dimensions))
+
+
+@dataclass
+class BrokenProvider:
+    """Answers queries with whatever ``answer`` returns or raises."""
+
+    answer: Callable[[Sequence[str]], np.ndarray]
+    identity: ModelIdentity = field(default=IDENTITY)
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        return self.answer(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        return self.answer(texts)
