@@ -1,1 +1,61 @@
-"""Governed retrieval for on-device agents."""
+"""Governed retrieval for on-device agents.
+
+>>> from pathlib import Path
+>>> from rolebundle import Engine, RetrievalRequest
+>>> engine = Engine(Path("corpus.db"))  # doctest: +SKIP
+>>> bundle = engine.retrieve(RetrievalRequest(task="Plan release 3.0"))  # doctest: +SKIP
+
+The names below are the public API. They are loaded when they are first used, because a one-shot
+command must not wait for what it does not need.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.bundle import RetrievalBundle as RetrievalBundle
+    from rolebundle.contracts.lookup import CorpusStatus as CorpusStatus
+    from rolebundle.contracts.lookup import Lookup as Lookup
+    from rolebundle.contracts.overlay import Overlay as Overlay
+    from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
+    from rolebundle.embed.provider import EmbeddingProvider as EmbeddingProvider
+    from rolebundle.engine import Engine as Engine
+    from rolebundle.errors import RolebundleError as RolebundleError
+    from rolebundle.govern.overlays import ResolvedOverlay as ResolvedOverlay
+    from rolebundle.govern.overlays import load_file as load_file
+    from rolebundle.govern.overlays import load_role as load_role
+    from rolebundle.govern.overlays import overlay_folders as overlay_folders
+    from rolebundle.ingest.sync import IngestOptions as IngestOptions
+    from rolebundle.ingest.sync import IngestReport as IngestReport
+
+_PUBLIC = {
+    "CorpusStatus": "rolebundle.contracts.lookup:CorpusStatus",
+    "EmbeddingProvider": "rolebundle.embed.provider:EmbeddingProvider",
+    "Engine": "rolebundle.engine:Engine",
+    "IngestOptions": "rolebundle.ingest.sync:IngestOptions",
+    "IngestReport": "rolebundle.ingest.sync:IngestReport",
+    "Lookup": "rolebundle.contracts.lookup:Lookup",
+    "Overlay": "rolebundle.contracts.overlay:Overlay",
+    "ResolvedOverlay": "rolebundle.govern.overlays:ResolvedOverlay",
+    "RetrievalBundle": "rolebundle.contracts.bundle:RetrievalBundle",
+    "RetrievalRequest": "rolebundle.contracts.request:RetrievalRequest",
+    "RolebundleError": "rolebundle.errors:RolebundleError",
+    "load_role": "rolebundle.govern.overlays:load_role",
+    "load_file": "rolebundle.govern.overlays:load_file",
+    "overlay_folders": "rolebundle.govern.overlays:overlay_folders",
+}
+
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605 - the table is the list
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'rolebundle' has no attribute {name!r}")
+    module, _, attribute = _PUBLIC[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return list(_PUBLIC)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def value(cls: type[T]) -> type[T]:
+def plain_value(cls: type[T]) -> type[T]:
     """A plain value: a dataclass that the type checker holds to be frozen.
 
     The methods that ``@dataclass(frozen=True, slots=True)`` would generate cost a millisecond a

@@ -5,13 +5,13 @@ query ─▶ Query ─▶ lanes ─▶ hits ─▶ merge ─▶ Candidate ─▶
 
 from __future__ import annotations
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import FreshnessStatus, Lane, RejectionCode
 
 
-@value
+@plain_value
 class Term:
     """A word or phrase of the lexical query; ``weight`` is how often it is repeated."""
 
@@ -19,7 +19,7 @@ class Term:
     weight: int = 1
 
 
-@value
+@plain_value
 class Query:
     """A task, expanded by a role. The task's own terms and the role's are kept apart."""
 
@@ -33,7 +33,7 @@ class Query:
     applied_filters: tuple[AppliedFilter, ...]
 
 
-@value
+@plain_value
 class LexicalHit:
     """A chunk's BM25 against the task's terms and against the role's; larger is better, ≥ 0."""
 
@@ -44,7 +44,7 @@ class LexicalHit:
     """False where the lane only scored what the other one proposed."""
 
 
-@value
+@plain_value
 class SemanticHit:
     """A chunk's cosine with the query, in [−1, 1]."""
 
@@ -53,7 +53,7 @@ class SemanticHit:
     proposed: bool = True
 
 
-@value
+@plain_value
 class Candidate:
     """A chunk that some lane proposed, with both lanes' scores normalized to [0, 1]."""
 
@@ -66,7 +66,7 @@ class Candidate:
     cosine: float | None
 
 
-@value
+@plain_value
 class Rejected:
     """A candidate that did not make it, with the code and the note of the step that said so."""
 
@@ -75,7 +75,7 @@ class Rejected:
     notes: str
 
 
-@value
+@plain_value
 class Filtered:
     """A candidate that policy allows, with its metadata score in [0.01, 10]."""
 
@@ -85,7 +85,7 @@ class Filtered:
     overlay_hits: tuple[str, ...]
 
 
-@value
+@plain_value
 class Ranked:
     """An allowed candidate with every term of its final score."""
 

@@ -23,7 +23,7 @@ from typing import (
     get_type_hints,
 )
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.constraints import Range, Text
 
 C = TypeVar("C")
@@ -32,7 +32,7 @@ Place = tuple[str | int, ...]
 Kind = Literal["unknown", "missing", "value", "whole"]
 
 
-@value
+@plain_value
 class Mistake:
     """One thing that is wrong: where, of what kind, in words, and what stands there instead.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTier
 
 
@@ -13,7 +13,7 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-@value
+@plain_value
 class DocumentMetadata:
     """What the corpus keeps about a document: every declaration resolved, defaults filled in."""
 
@@ -37,7 +37,7 @@ class DocumentMetadata:
     supersedes: tuple[str, ...] = ()
 
 
-@value
+@plain_value
 class Superseder:
     """A document that declares that it replaces another one."""
 
@@ -45,7 +45,7 @@ class Superseder:
     trust_tier: TrustTier
 
 
-@value
+@plain_value
 class Passage:
     """A chunk as the corpus holds it, with the metadata that it carries."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.corpus.connection import Corpus, Row
 
@@ -25,7 +25,7 @@ _JOINED = (
 )
 
 
-@value
+@plain_value
 class CorpusCounts:
     """What the corpus says of itself without counting."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.check import Mistake, Place, checked, keys_at
 from rolebundle.contracts.overlay import Overlay
 
@@ -28,7 +28,7 @@ _NULL_HINT = (
 Values = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class Problem:
     """One thing that is wrong with an overlay file, and where."""
 
@@ -38,7 +38,7 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Flaw:
     """Stands in the parsed value where the text was not acceptable, so that it has a place."""
 

@@ -9,12 +9,12 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 from typing import NoReturn, TypeVar
 
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.errors import OverlayError
 from rolebundle.govern.overlay_json import (
@@ -35,7 +35,7 @@ _SUFFIX = ".json"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class ResolvedOverlay:
     """An overlay with all that it inherits.
 
@@ -49,7 +49,7 @@ class ResolvedOverlay:
     ancestors: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class OverlayEntry:
     """One line of the list of overlays. ``problem`` is empty where it would load."""
 
@@ -61,7 +61,7 @@ class OverlayEntry:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@plain_value
 class _Resolution:
     values: Values
     overlay: Overlay

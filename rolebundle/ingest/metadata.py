@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -19,11 +19,13 @@ from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
+from rolebundle.ingest.readers import reader_names
 
 MANIFEST_NAME = "rolebundle.toml"
 
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
 _READER_KEYS = ("reader", "separator")
+_CHUNKING_KEYS = ("size", "overlap", "maximum")
 _CLOSED: Mapping[str, tuple[str, ...]] = {
     "trust_tier": get_args(TrustTier),
     "sensitivity": get_args(Sensitivity),
@@ -49,6 +51,8 @@ class Manifest:
     rules: tuple[Rule, ...] = ()
     ignore: tuple[str, ...] = ()
     ignore_keys: frozenset[str] = frozenset()
+    chunking: Mapping[str, int] = field(default_factory=dict)
+    """``size``, ``overlap`` and ``maximum``; heeded in the outermost manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def load_manifest(folder: Path) -> Manifest:
         raise ConfigurationError(
             "bad_manifest", f"{path}: is not readable TOML ({error})", "mend the file and run again"
         ) from error
-    allowed = ("defaults", "rule", "ignore", "ignore_keys")
+    allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking")
     for key in raw:
         if key not in allowed:
             raise _unknown(ConfigurationError, "bad_manifest", str(path), key, allowed)
@@ -94,7 +98,22 @@ def load_manifest(folder: Path) -> Manifest:
         rules=tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(rules, start=1)),
         ignore=_strings(raw, "ignore", path),
         ignore_keys=frozenset(_strings(raw, "ignore_keys", path)),
+        chunking=_chunking(raw.get("chunking", {}), path),
     )
+
+
+def check_reader(name: str, place: str) -> None:
+    """Refuse the name of a reader that there is not; an empty one is no name.
+
+    Raises:
+        ConfigurationError: there is no reader of that name.
+    """
+    if name and name not in reader_names():
+        raise ConfigurationError(
+            "unknown_reader",
+            f"{place}: there is no reader {name!r}",
+            f"readers: {', '.join(reader_names())}",
+        )
 
 
 def matches(glob: str, path: str) -> bool:
@@ -208,6 +227,7 @@ def _rule(raw: Mapping[str, object], place: str) -> Rule:
         raise ConfigurationError(
             "bad_manifest", f"{place}: reader and separator are texts", "put them in quotes"
         )
+    check_reader(reader, place)
     return Rule(glob, values, reader, separator)
 
 
@@ -218,6 +238,23 @@ def _strings(raw: Mapping[str, object], key: str, path: Path) -> tuple[str, ...]
             "bad_manifest", f"{path}: {key} must be a list of texts", f'write {key} = ["…"]'
         )
     return tuple(values)
+
+
+def _chunking(raw: object, path: Path) -> Mapping[str, int]:
+    if not isinstance(raw, dict):
+        raise ConfigurationError("bad_manifest", f"{path}: chunking must be a table", "see --help")
+    for key, value in raw.items():
+        if key not in _CHUNKING_KEYS:
+            raise _unknown(
+                ConfigurationError, "bad_manifest", f"{path} [chunking]", key, _CHUNKING_KEYS
+            )
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ConfigurationError(
+                "bad_manifest",
+                f"{path} [chunking]: {key} = {_shown(value)} must be a whole number",
+                "give it in characters",
+            )
+    return raw
 
 
 def _unknown(

@@ -24,7 +24,13 @@ from rolebundle.embed.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, DocumentError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
 from rolebundle.ingest.embedding import EmbeddingReport, Progress, ensure_index, fill_index
-from rolebundle.ingest.metadata import MANIFEST_NAME, validated
+from rolebundle.ingest.metadata import (
+    MANIFEST_NAME,
+    FileDefaults,
+    check_reader,
+    load_manifest,
+    validated,
+)
 from rolebundle.ingest.prepare import (
     TRANSIENT,
     Outcome,
@@ -74,13 +80,17 @@ class IngestOptions:
 
     Attributes:
         flags: metadata for every file, weaker than manifests and front matter.
-        chunks: chunk size, overlap and maximum, in characters.
+        reader: the reader of every file, weaker than manifests; else by the file's name.
+        separator: what begins each document of a ``separated`` file.
+        chunking: ``size``, ``overlap`` and ``maximum`` in characters, over the manifest's.
         size_cap: the largest file that is read, in bytes.
         workers: processes that parse; 1 parses in this one.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
-    chunks: ChunkSettings = field(default_factory=ChunkSettings)
+    reader: str = ""
+    separator: str = ""
+    chunking: Mapping[str, int] = field(default_factory=dict)
     size_cap: int = DEFAULT_SIZE_CAP
     workers: int = 1
 
@@ -113,6 +123,7 @@ def ingest(
     """
     options = options or IngestOptions()
     validated(options.flags, "command line", ConfigurationError, "bad_flag")
+    check_reader(options.reader, "command line")
     index = ensure_index(corpus, provider, CHUNKER_VERSION) if provider is not None else None
     known = store.known_files(corpus)
     report = IngestReport()
@@ -145,14 +156,16 @@ def _ingest_path(
     # The whole walk comes first, so that a wrong manifest deep down stops the run before a write.
     found: list[FoundFile] = []
     unlisted: list[str] = []
-    for entry in walk(root, start, options.flags):
+    flags = FileDefaults(options.flags, options.reader, options.separator)
+    for entry in walk(root, start, flags):
         if isinstance(entry, FoundFile):
             found.append(entry)
         else:
             report.skipped.append(entry)
             if entry.code in TRANSIENT:
                 unlisted.append(str(root / entry.path))
-    settings = Settings(options.chunks, options.size_cap, source_name(root))
+    chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
+    settings = Settings(chunks, options.size_cap, source_name(root))
     tasks = [Task(file, known.get(file.location)) for file in found]
     outcomes = _prepared(tasks, settings, options.workers)
     taken: set[str] = set()

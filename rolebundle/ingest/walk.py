@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +46,13 @@ class Skipped:
     message: str
 
 
-def walk(root: Path, start: Path, flags: Mapping[str, object]) -> Iterator[FoundFile | Skipped]:
+def walk(root: Path, start: Path, flags: FileDefaults) -> Iterator[FoundFile | Skipped]:
     """Every file at or below ``start``, in path order, and everything that was passed over.
 
     Args:
         root: the folder that paths are relative to; it holds the outermost manifest.
         start: a file or folder at or below ``root``.
-        flags: metadata from the command line.
+        flags: what the command line says about every file.
 
     Raises:
         ConfigurationError: a manifest on the way is wrong.
@@ -74,7 +74,7 @@ def _walk_folder(
     root: Path,
     folder: Path,
     manifests: list[tuple[Path, Manifest]],
-    flags: Mapping[str, object],
+    flags: FileDefaults,
 ) -> Iterator[FoundFile | Skipped]:
     try:
         with os.scandir(folder) as listing:
@@ -106,7 +106,7 @@ def _judged(
     path: Path,
     status: os.stat_result,
     manifests: list[tuple[Path, Manifest]],
-    flags: Mapping[str, object],
+    flags: FileDefaults,
 ) -> FoundFile | Skipped:
     relative = _relative(root, path)
     if stat.S_ISLNK(status.st_mode):
@@ -115,8 +115,7 @@ def _judged(
         return Skipped(relative, "not_a_file", "not a regular file")
     if path.name.startswith("."):
         return Skipped(relative, "ignored", "hidden file")
-    values: Mapping[str, object] = flags
-    reader = separator = ""
+    values, reader, separator = flags.values, flags.reader, flags.separator
     ignore_keys: frozenset[str] = frozenset()
     for folder, manifest in manifests:
         inside = _relative(folder, path)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import (
     ChunkMetadata,
     Citation,
@@ -44,7 +44,7 @@ CHARACTERS_A_TOKEN = 4
 """The usual estimate for English text; a budget is kept against it, not against a tokenizer."""
 
 
-@value
+@plain_value
 class Cut:
     """What was selected and what was not, in the order of the final score.
 
@@ -57,7 +57,7 @@ class Cut:
     conflicts: tuple[Passage, ...] = ()
 
 
-@value
+@plain_value
 class Context:
     """What the bundle names besides the candidates."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
 
-from rolebundle.contracts.base import value
+from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import CorpusState, Diagnostics, IndexState, RetrievalBundle
 from rolebundle.contracts.candidate import LexicalHit, Query, Ranked, Rejected, SemanticHit
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
@@ -35,7 +35,7 @@ MAX_DEPTH = vector_index.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 
-@value
+@plain_value
 class SemanticLane:
     """The semantic lane, made ready for one query; or why it cannot run."""
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
@@ -38,9 +37,11 @@ _SHOWN = 20
     help="Metadata for every file; manifests and front matter win over it. Lists: a,b,c.",
 )
 @click.option("--lexical-only", is_flag=True, help="Do not embed; new chunks wait for a vector.")
-@click.option("--chunk-size", type=int, default=900, show_default=True, help="Characters wanted.")
-@click.option("--chunk-overlap", type=int, default=0, show_default=True, help="Shared characters.")
-@click.option("--chunk-maximum", type=int, default=1800, show_default=True, help="Never longer.")
+@click.option("--reader", default="", metavar="NAME", help="Read every file by this reader.")
+@click.option("--separator", default="", metavar="TEXT", help="Begins each document of a file.")
+@click.option("--chunk-size", type=int, help="Characters wanted.  [default: 900]")
+@click.option("--chunk-overlap", type=int, help="Characters shared.  [default: 0]")
+@click.option("--chunk-maximum", type=int, help="Cut a single block above.  [default: 1800]")
 @click.option(
     "--max-size", type=int, default=DEFAULT_SIZE_CAP, show_default=True, help="Bytes of a file."
 )
@@ -51,9 +52,11 @@ def ingest(
     db: str | None,
     meta: tuple[str, ...],
     lexical_only: bool,
-    chunk_size: int,
-    chunk_overlap: int,
-    chunk_maximum: int,
+    reader: str,
+    separator: str,
+    chunk_size: int | None,
+    chunk_overlap: int | None,
+    chunk_maximum: int | None,
     max_size: int,
     workers: int | None,
     as_json: bool,
@@ -66,11 +69,15 @@ def ingest(
     \b
     rolebundle ingest docs/ notes/todo.txt
     rolebundle ingest export/ --meta source_id=wiki --meta trust_tier=preferred
+    rolebundle ingest notes.txt --separator "=== "
     rolebundle ingest docs/ --json --db team.db
     """
+    chunking = {"size": chunk_size, "overlap": chunk_overlap, "maximum": chunk_maximum}
     options = IngestOptions(
         flags=_flags(meta),
-        chunks=ChunkSettings(size=chunk_size, overlap=chunk_overlap, maximum=chunk_maximum),
+        reader=reader or ("separated" if separator else ""),
+        separator=separator,
+        chunking={name: value for name, value in chunking.items() if value is not None},
         size_cap=max_size,
         workers=workers or os.cpu_count() or 1,
     )
