@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -11,18 +12,25 @@ from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChun
 _BAR = 10
 _SNIPPET = 220
 _EXAMPLES = 3
-_WIDTH = 96
+_REASON = 160
+_INDENT = " " * 5
+DEFAULT_WIDTH = 100
 # What a model should hear of; the others are for whoever runs the corpus.
 _CAUTIONS = ("STALE_DOMINANT", "CONFLICTING_EVIDENCE", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE")
 
 
-def text(bundle: RetrievalBundle) -> str:
-    """The bundle for a person: passages, then rejections by code, then postures and warnings."""
+def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
+    """The bundle for a person: passages, then rejections by code, then postures and warnings.
+
+    Args:
+        bundle: what was retrieved.
+        width: columns of the terminal; lines are wrapped or cut to it.
+    """
     role = bundle.role_id or "(no role)"
-    lines = [f"{role} · {_one_line(bundle.query.task_text, 120)}", ""]
+    lines = [_one_line(f"{role} · {bundle.query.task_text}", width), ""]
     for chunk in bundle.selected:
-        lines += [*_passage(chunk), ""]
-    lines += _rejections(bundle)
+        lines += [*_passage(chunk, width), ""]
+    lines += _rejections(bundle, width)
     provenance, fallback = bundle.provenance, bundle.fallback
     lines.append(
         f"trust {provenance.trust_posture} · freshness {provenance.freshness_posture}"
@@ -80,31 +88,37 @@ def snippet(content: str, length: int = _SNIPPET) -> str:
     return _one_line(content, length)
 
 
-def _passage(chunk: SelectedChunk) -> Iterable[str]:
+def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
     where = chunk.citation.locator or chunk.chunk_id
+    # Never cut: a person copies the locator from here.
     yield (
         f"{chunk.rank or 0:>3}  {chunk.scores.final:.3f} {score_bar(chunk.scores.final)}  "
-        f"{chunk.source_id}  {_one_line(where, 200)}"
+        f"{chunk.source_id}  {_one_line(where, 1000)}"
     )
     path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
-    yield f"     {_one_line(' › '.join(path), _WIDTH)}"
-    yield f"     why: {_one_line('; '.join(chunk.reasons_selected), 400)}"
-    yield f"     {snippet(chunk.content)}"
+    yield f"{_INDENT}{_one_line(' › '.join(path), width - len(_INDENT))}"
+    why = "; ".join(_one_line(reason, _REASON) for reason in chunk.reasons_selected)
+    yield from _wrapped(f"why: {why}", width)
+    yield from _wrapped(snippet(chunk.content), width)
 
 
-def _rejections(bundle: RetrievalBundle) -> list[str]:
+def _wrapped(line: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+
+
+def _rejections(bundle: RetrievalBundle, width: int) -> list[str]:
     if not bundle.rejected:
         return ["rejected: none", ""]
     lines = [f"rejected: {len(bundle.rejected)}"]
     for code, count in bundle.rejected_summary.items():
         examples = [one for one in bundle.rejected if one.reason == code][:_EXAMPLES]
-        lines.append(f"  {code:<18} {count:>4}  {_example(examples[0])}")
-        lines += [f"{'':<26}{_example(one)}" for one in examples[1:]]
+        lines.append(f"  {code:<18} {count:>4}")
+        lines += [f"{_INDENT}{_example(one, width - len(_INDENT))}" for one in examples]
     return [*lines, ""]
 
 
-def _example(one: Rejection) -> str:
-    return _one_line(f"{one.chunk_id}: {one.notes}" if one.notes else one.chunk_id, 110)
+def _example(one: Rejection, length: int) -> str:
+    return _one_line(f"{one.chunk_id}: {one.notes}" if one.notes else one.chunk_id, length)
 
 
 def _one_line(content: str, length: int) -> str:

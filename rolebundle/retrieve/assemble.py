@@ -140,7 +140,8 @@ def assemble(
     ]
     rejected = sorted(
         (*rejected_before, *made.rejected),
-        key=lambda one: (REJECTION_CODES.index(one.reason), one.passage.chunk_id),
+        # By code; inside a code the order of the step that rejected: the nearest miss comes first.
+        key=lambda one: REJECTION_CODES.index(one.reason),
     )
     codes = Counter(one.reason for one in rejected)
     provenance = Provenance(

@@ -1,25 +1,19 @@
-"""Overlay files: what loads, what is inherited, and that nothing else gets through."""
+"""Overlay files: which are found, what they inherit, and which exactly was used."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import given
 
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import OverlayError
-from rolebundle.govern.overlay_json import MAX_BYTES, MAX_DEPTH, merge, parse, validate
 from rolebundle.govern.overlays import (
     ENVIRONMENT,
     MAX_PARENTS,
-    ResolvedOverlay,
-    digest_of,
     list_overlays,
     load_file,
     load_role,
@@ -28,6 +22,7 @@ from rolebundle.govern.overlays import (
     problems_of,
 )
 from rolebundle.resources import data_folder
+from support.overlay_files import overlays, refused, write
 
 SHIPPED = sorted(path.stem for path in data_folder("overlays").glob("*.json"))
 REFERENCE = (
@@ -37,21 +32,6 @@ REFERENCE = (
     "product-strategist",
     "security-reviewer",
 )
-
-
-def write(folder: Path, role_id: str, name: str = "", **keys: object) -> Path:
-    path = folder / f"{name or role_id}.json"
-    path.write_text(json.dumps({"version": "1.0", "role_id": role_id, **keys}), encoding="utf-8")
-    return path
-
-
-def refused(code: str, path: Path) -> OverlayError:
-    with pytest.raises(OverlayError) as caught:
-        load_file(path, [])
-    assert caught.value.code == code
-    assert caught.value.exit_code == 3
-    assert caught.value.hint
-    return caught.value
 
 
 # What loads
@@ -153,130 +133,6 @@ def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
 def test_a_parent_has_to_be_called_like_its_file(tmp_path: Path) -> None:
     write(tmp_path, "b", name="a")
     refused("overlay_name_mismatch", write(tmp_path, "c", extends="a"))
-
-
-MINIMAL = '"version": "1.0", "role_id": "a"'
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "reason"),
-    [
-        ("", "line 1, column 1", "is not JSON"),
-        ('{"version": "1.0",\n "role_id": }', "line 2, column 13", "is not JSON"),
-        ("{} {}", "line 1, column 4", "is not JSON"),
-        ("[]", "", "must be one JSON object"),
-        ('"text"', "", "must be one JSON object"),
-        ("null", "", "must be one JSON object"),
-        (f'{{{MINIMAL}, "role_id": "b"}}', "", 'has the key "role_id" twice'),
-        (
-            f'{{{MINIMAL}, "source_policy": {{"forbidden_sources": [], "forbidden_sources": []}}}}',
-            "source_policy",
-            'has the key "forbidden_sources" twice',
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": NaN}}}}',
-            "retrieval_policy.min_score",
-            "NaN is not JSON",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": -Infinity}}}}',
-            "retrieval_policy.min_score",
-            "-Infinity is not JSON",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"min_score": 1e999}}}}',
-            "retrieval_policy.min_score",
-            "out of range",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"max_selected_chunks": {"9" * 5000}}}}}',
-            "retrieval_policy.max_selected_chunks",
-            "more than 18 digits",
-        ),
-        (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "half a surrogate pair"),
-        (f'{{{MINIMAL}, "\\udc00": 1}}', "", "half a surrogate pair"),
-        (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),
-        ("[" * 100_000, "", "nested more than 64 levels deep"),
-        ('{"x":' * 65 + "1" + "}" * 65, "x.x.x", "nested more than 64 levels deep"),
-        (
-            f'{{{MINIMAL}, "retrieval_polcy": {{}}}}',
-            "retrieval_polcy",
-            "unknown key; did you mean retrieval_policy?",
-        ),
-        (
-            f'{{{MINIMAL}, "source_policy": {{"preferred_sources": [{{"pattern": "a", "bost": 1}}]}}}}',
-            "source_policy.preferred_sources[0].bost",
-            "unknown key; did you mean boost?",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 2}}}}',
-            "retrieval_policy.lexical_weight",
-            "(it is 2)",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 0.9}}}}',
-            "retrieval_policy",
-            "must be 1 ± 0.01, and is 1.6",
-        ),
-        (
-            f'{{{MINIMAL}, "source_policy": {{"trust_tier_boosts": {{"prefered": 2}}}}}}',
-            "source_policy.trust_tier_boosts.prefered",
-            "did you mean preferred?",
-        ),
-        (
-            f'{{{MINIMAL}, "retrieval_policy": {{"fusion": "rff"}}}}',
-            "retrieval_policy.fusion",
-            "did you mean rrf? (it is \"rff\")",
-        ),
-        (f'{{{MINIMAL}, "vocabulary": {{"boost_phrases": ["x", 1]}}}}', "vocabulary.boost_phrases[1]", "(it is 1)"),
-        (f'{{{MINIMAL}, "label": null}}', "label", "(it is null)"),
-        (f'{{{MINIMAL}, "extends": "../a"}}', "extends", "must match"),
-        (f'{{{MINIMAL}, "extends": 1}}', "extends", "(it is 1)"),
-        ('{"role_id": "a"}', "version", "is missing"),
-        ('{"version": "2.0", "role_id": "a"}', "version", "'1.0'"),
-        ('{"version": "1.0"}', "role_id", "is missing"),
-    ],
-)  # fmt: skip
-def test_a_malformed_overlay_is_refused_with_its_place(
-    tmp_path: Path, text: str, place: str, reason: str
-) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(text, encoding="utf-8")
-    error = refused("overlay_malformed", path)
-    assert error.message.startswith(f"{path}: {place}: " if place else f"{path}: ")
-    assert reason in error.message
-    first = problems_of(path, [])[0]
-    assert (first.place, reason in first.message) == (place, True)
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b'{"role_id": "\xff"}', "is not UTF-8 at byte 13"),
-        ('{"version": "1.0", "role_id": "a"}'.encode("utf-16"), "is not UTF-8 at byte 0"),
-        (b" " * (MAX_BYTES + 1), "is longer than 1024 KiB"),
-        (b'{"a": 1, \xef\xbb\xbf"b": 2}', "is not JSON"),
-    ],
-)
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, reason: str) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(data)
-    assert reason in refused("overlay_malformed", path).message
-
-
-def test_depth_is_allowed_up_to_its_limit() -> None:
-    assert isinstance(parse(b'{"x":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH), dict)
-
-
-def test_all_problems_are_listed_and_the_error_counts_them(tmp_path: Path) -> None:
-    path = write(tmp_path, "a", label=1, misson="", retrieval_policy={"fusion": "x", "k": 60})
-    places = ["label", "retrieval_policy.fusion", "retrieval_policy.k", "misson"]
-    assert sorted(problem.place for problem in problems_of(path, [])) == sorted(places)
-    assert "(and 3 more)" in refused("overlay_malformed", path).message
-
-
-def test_a_good_overlay_has_no_problems(tmp_path: Path) -> None:
-    assert problems_of(write(tmp_path, "a"), []) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
@@ -495,165 +351,6 @@ def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None
 
 
 # Properties
-
-# st.text() leaves lone surrogates out, and JSON can spell them.
-ROLE_KEYS = [field.name for field in fields(Overlay)]
-wild_text = st.text(st.characters(), max_size=8)
-leaves = st.none() | st.booleans() | st.integers() | st.floats() | wild_text
-names = st.sampled_from([*ROLE_KEYS, "pattern", "boost", "lexical_weight"]) | wild_text
-anything = st.recursive(
-    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=4)
-)
-objects = st.dictionaries(names, anything, max_size=6)
-near_misses = objects.map(lambda keys: {"version": "1.0", "role_id": "a", **keys})
-
-
-def loads_or_is_refused(path: Path) -> None:
-    try:
-        assert isinstance(load_file(path, []), ResolvedOverlay)
-        assert problems_of(path, []) == []
-    except OverlayError as error:
-        assert str(error).encode("utf-8")
-        assert problems_of(path, [])
-
-
-@given(st.binary(max_size=200))
-@example(b"\xef\xbb\xbf")
-@example(b'{"a":' * 10_000)
-def test_any_bytes_give_an_overlay_or_an_overlay_error(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "a.json"
-    path.write_bytes(data)
-    loads_or_is_refused(path)
-
-
-@given(anything | objects | near_misses, st.booleans())
-def test_any_json_gives_an_overlay_or_an_overlay_error(
-    tmp_path: Path, value: object, escaped: bool
-) -> None:
-    path = tmp_path / "a.json"
-    text = json.dumps(value, ensure_ascii=escaped)
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    loads_or_is_refused(path)
-
-
-phrases = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(str.strip), max_size=3)  # fmt: skip
-boosts = st.floats(0.1, 100)
-overlays = st.fixed_dictionaries(
-    {"version": st.just("1.0"), "role_id": st.just("a")},
-    optional={
-        "label": st.text(st.characters(codec="utf-8", exclude_characters="\x00")),
-        "anti_goals": st.lists(st.sampled_from(["x", "y", ""])),
-        "vocabulary": st.fixed_dictionaries(
-            {}, optional={"boost_phrases": phrases, "synonyms": st.dictionaries(st.sampled_from("pqr"), phrases)}
-        ),
-        "source_policy": st.fixed_dictionaries(
-            {},
-            optional={
-                "domain_boosts": st.dictionaries(st.sampled_from("def"), boosts),
-                "forbidden_sources": st.lists(st.fixed_dictionaries({"pattern": st.sampled_from("mno")}, optional={"boost": st.none() | boosts}), max_size=2),
-            },
-        ),
-        "retrieval_policy": st.fixed_dictionaries(
-            {},
-            optional={
-                "min_score": st.floats(0, 2),
-                "freshness_max_age_days": st.none() | st.floats(1, 900),
-                "require_source_diversity": st.booleans(),
-            },
-        ),
-    },
-)  # fmt: skip
-
-
-def shuffled(value: object, data: st.DataObject) -> object:
-    if isinstance(value, dict):
-        keys = data.draw(st.permutations(list(value)))
-        return {key: shuffled(value[key], data) for key in keys}
-    if isinstance(value, list):
-        return [shuffled(item, data) for item in value]
-    return value
-
-
-@given(overlays, st.data())
-def test_the_digest_knows_no_layout(
-    tmp_path: Path, values: dict[str, object], data: st.DataObject
-) -> None:
-    plain, other = tmp_path / "plain.json", tmp_path / "other.json"
-    plain.write_text(json.dumps(values), encoding="utf-8")
-    indent = data.draw(st.sampled_from([None, 1, "\t"]))
-    other.write_text(
-        json.dumps(shuffled(values, data), indent=indent, ensure_ascii=False), encoding="utf-8"
-    )
-    assert load_file(plain, []).digest == load_file(other, []).digest
-
-
-def test_the_digest_makes_defaults_explicit(tmp_path: Path) -> None:
-    short = write(tmp_path, "a", name="short")
-    long = write(tmp_path, "a", name="long", label="", retrieval_policy={"max_selected_chunks": 10})
-    assert load_file(short, []).digest == load_file(long, []).digest
-
-
-@given(overlays, overlays)
-def test_the_digest_is_equal_for_equal_overlays_only(
-    one: dict[str, object], two: dict[str, object]
-) -> None:
-    first, second = validate(one), validate(two)
-    assert isinstance(first, Overlay)
-    assert isinstance(second, Overlay)
-    assert (digest_of(first) == digest_of(second)) == (first == second)
-
-
-def changed(value: object) -> list[object]:
-    """The value with each of its leaves changed in turn, so far as the model allows it."""
-    if isinstance(value, bool):
-        return [not value]
-    if isinstance(value, (int, float)):
-        return [value + 0.001 if isinstance(value, float) else value + 1]
-    if isinstance(value, str):
-        return [value + "x"]
-    if isinstance(value, list):
-        inside = [
-            [*value[:n], new, *value[n + 1 :]] for n, v in enumerate(value) for new in changed(v)
-        ]
-        return [*inside, *([list(reversed(value))] if value != value[::-1] else []), value[:-1]]  # fmt: skip
-    if isinstance(value, dict):
-        return [{**value, key: new} for key, v in value.items() for new in changed(v)]
-    return []
-
-
-def test_the_digest_changes_with_any_value() -> None:
-    overlay = load_role(SHIPPED[0], overlay_folders()).overlay
-    values = overlay.model_dump()
-    results = [validate(new) for new in changed(values) if isinstance(new, dict)]
-    valid = [result for result in results if isinstance(result, Overlay) and result != overlay]
-    # Only the closed vocabularies have no neighbour that is valid.
-    assert len(results) - len(valid) <= 5
-    assert len(valid) > 100
-    assert digest_of(overlay) not in {digest_of(other) for other in valid}
-
-
-@given(overlays, overlays)
-def test_merge_the_child_wins_and_the_rest_is_the_parents(
-    parent: dict[str, object], child: dict[str, object]
-) -> None:
-    merged = merge(parent, child)
-    assert follows(merged, parent, child, own=("role_id", "version", "extends"))
-
-
-def follows(merged: object, parent: object, child: object, own: tuple[str, ...] = ()) -> bool:
-    if not isinstance(child, dict):
-        return merged == child
-    assert isinstance(merged, dict)
-    below = parent if isinstance(parent, dict) else {}
-    kept = {key: value for key, value in below.items() if key not in child and key not in own}
-    return (
-        all(merged[key] == value for key, value in kept.items())
-        and all(
-            key not in merged if value is None else follows(merged[key], below.get(key), value)
-            for key, value in child.items()
-        )
-        and merged.keys() <= kept.keys() | child.keys()
-    )
 
 
 @given(overlays)

@@ -1,6 +1,7 @@
 import random
 import statistics
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -104,7 +105,7 @@ def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():
 
 
 def test_a_long_listing_is_cut_before_what_stands_at_the_margin():
-    body = "\n\n".join("def f%d():\n    a = 1\n\n    return a" % i for i in range(12))
+    body = "\n\n".join(f"def f{i}():\n    a = 1\n\n    return a" for i in range(12))
     chunks = chunks_of(f"```\n{body}\n```")
     assert all(c.content.startswith(("def", "```")) for c in chunks)
 
@@ -185,9 +186,9 @@ BLOCKS = st.lists(
 def built(parts, line_exact):
     blocks, line = [], 1
     for kind, text, level in parts:
-        text = text.strip("\n")
-        end = line + text.count("\n")
-        blocks.append(Block(kind, text, line, end, level, text.strip() if level else ""))
+        shown = text.strip("\n")
+        end = line + shown.count("\n")
+        blocks.append(Block(kind, shown, line, end, level, shown.strip() if level else ""))
         line = end + 2
     return ParsedDocument(blocks=tuple(blocks), line_exact=line_exact)
 
@@ -201,7 +202,7 @@ def test_chunks_hold_all_words_in_order_within_their_bounds(parts, line_exact, s
     assert "".join("".join(c.content.split()) for c in chunks) == whole
     assert [c.ordinal for c in chunks] == list(range(len(chunks)))
     assert len({c.chunk_id for c in chunks}) == len(chunks)
-    for above, below in zip(chunks, chunks[1:], strict=False):
+    for above, below in pairwise(chunks):
         assert above.start_line <= below.start_line
         assert above.end_line <= below.end_line
     for chunk in chunks:
@@ -210,7 +211,7 @@ def test_chunks_hold_all_words_in_order_within_their_bounds(parts, line_exact, s
 
 
 def edited(parts, at, text):
-    return "\n\n".join(parts[:at] + [text] + parts[at + 1 :])
+    return "\n\n".join([*parts[:at], text, *parts[at + 1 :]])
 
 
 @given(st.integers(2, 120), st.integers(0), st.integers(0))

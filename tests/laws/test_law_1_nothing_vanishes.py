@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.corpus.store import StoredDocument
-from support.corpora import ask, built, scratch_folder
+from support.corpora import ask, built
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
-
-
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with scratch_folder() as place:
-        yield place
 
 
 @given(

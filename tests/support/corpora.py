@@ -112,9 +112,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
         return
     passages = stored_documents.passages(corpus, rowids)
     texts = [embedding_text(passages[rowid]) for rowid in rowids]
-    vectors = unit_vectors(
-        provider.embed_passages(texts), len(texts), provider.identity.dimensions
-    )
+    vectors = unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
     vector_index.add(
         corpus,
         index,
@@ -132,10 +130,14 @@ def build(
     *,
     waiting: int = 0,
     name: str = "",
+    base: bytes = b"",
 ) -> Path:
-    """A corpus file with these documents. Its corpus id is the same for all of a test run."""
+    """A corpus file with these documents. Its corpus id is the same for all of a test run.
+
+    ``base`` are the bytes of a corpus that was built before: what stands in it stays.
+    """
     path = folder / (name or f"corpus-{next(_numbers)}.db")
-    path.write_bytes(_empty_corpus())
+    path.write_bytes(base or _empty_corpus())
     with open_writer(path) as corpus:
         fill(corpus, documents, provider, waiting=waiting)
     return path
@@ -154,9 +156,10 @@ def built(
     provider: EmbeddingProvider | None = None,
     *,
     waiting: int = 0,
+    base: bytes = b"",
 ) -> Iterator[Corpus]:
     """A corpus built, opened for reading, and gone afterwards."""
-    path = build(folder, documents, provider, waiting=waiting)
+    path = build(folder, documents, provider, waiting=waiting, base=base)
     try:
         with open_reader(path) as corpus:
             yield corpus

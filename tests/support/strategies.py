@@ -49,9 +49,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         applicable_roles=tuple(draw(st.lists(st.sampled_from(ROLES), max_size=2, unique=True))),
         excluded_roles=tuple(draw(st.sampled_from([(), (), (), ("writer",), ("reviewer",)]))),
         retrieval_hints=tuple(draw(st.lists(word_text, max_size=1))),
-        supersedes=tuple(
-            draw(st.sampled_from([(), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")]))
-        ),
+        supersedes=tuple(draw(st.sampled_from([(), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")]))),
     )
     if draw(st.integers(0, 5)) == 0:
         # One chunk with a rule of its own.
@@ -122,9 +120,7 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
             "forbidden_sources": draw(_rules()),
             "allowed_sources": draw(st.one_of(st.just([]), _rules())),
             "preferred_sources": draw(_rules(boosted=True)),
-            "trust_tier_boosts": draw(
-                st.dictionaries(st.sampled_from(TIERS), _boost, max_size=2)
-            ),
+            "trust_tier_boosts": draw(st.dictionaries(st.sampled_from(TIERS), _boost, max_size=2)),
             "document_type_boosts": draw(
                 st.dictionaries(st.sampled_from(TYPES), _boost, max_size=1)
             ),

@@ -1,7 +1,7 @@
 """True line numbers out of libxml2.
 
-libxml2 gives each element and comment the line where its start tag ends, up to line 65,535. In
-between, the line breaks in the text are counted. Three things would break the count, and are
+libxml2 gives each element the line where its start tag ends, and each comment the line where it
+ends, up to line 65,535. In between, the line breaks in the text are counted. Three things would break the count, and are
 written otherwise in the source that libxml2 gets:
 
 - a line break inside an end tag, which no node records: a comment after the tag holds it;
@@ -89,5 +89,6 @@ def _after_last_tag(element: Any) -> tuple[int, str]:
         if tail:
             text = tail + text
     line: int = element.sourceline or 1
-    own = element.text
+    # A comment's line is that of its end.
+    own = element.text if isinstance(element.tag, str) else None
     return line, (own + text if own else text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
@@ -11,6 +12,8 @@ from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import db_option, engine_for, overlay_dir_option
 from rolebundle.interfaces.parse import request_from
+
+_NARROWEST = 40
 
 
 @click.command()
@@ -80,4 +83,5 @@ def retrieve(
     elif form == "prompt":
         click.echo(render.prompt(bundle))
     else:
-        click.echo(render.text(bundle))
+        width = max(_NARROWEST, shutil.get_terminal_size((render.DEFAULT_WIDTH, 24)).columns)
+        click.echo(render.text(bundle, width))

@@ -1,0 +1,183 @@
+"""Law 2. Governance costs no recall: what policy rejects takes no place from what it allows.
+
+Precisely, with no token budget and no floor: let F be the passages that a lane can find in the
+corpus at all (they match a term of the task or of the role; or, with the semantic lane, they have
+a vector), and A those of them that are neither rejected by policy nor superseded. Then
+
+- ``|selected| = min(limit, number of different texts in A)``,
+- the same request on the corpus without the passages that are not in A selects as many, and the
+  same texts where there are fewer than ``limit``,
+- with the lexical lane alone and fewer than ``limit`` selected, every passage of A is in the pool.
+
+The bounds: a lane is asked for 4,096 passages at most, which no corpus here reaches; and near
+copies are told only among the best 50 different texts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus import documents as stored
+from rolebundle.corpus import lexical_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.store import StoredDocument
+from rolebundle.retrieve.lexical import match_expression
+from rolebundle.retrieve.pipeline import POOL_DEPTH
+from rolebundle.retrieve.query import build_query
+from rolebundle.retrieve.rerank import NEAR_DUPLICATE_WINDOW
+from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import _LONG, corpora, overlays, requests
+
+CROWD = POOL_DEPTH + 30
+PROVIDER = HashingProvider()
+
+# Each outranks everything else for "token rotation", and is more than a lane proposes at once.
+_outranking = [f"token rotation token rotation x{n}" for n in range(CROWD)]
+CROWDS: dict[str, list[StoredDocument]] = {
+    "none": [],
+    "forbidden": [document("crowd", _outranking, source_id="crowd-source")],
+    "excluded": [document("crowd", _outranking, excluded_roles=("reviewer",))],
+    "stale": [document("crowd", _outranking, updated_at="2001-01-01T00:00:00Z")],
+    "superseded": [
+        document("crowd", _outranking, trust_tier="authoritative"),
+        document("newer", ["an audit"], supersedes=("crowd",)),
+    ],
+    "copies": [document("crowd", ["token rotation"] * CROWD)],
+    "near copies": [
+        document("crowd", [f"{_LONG} token rotation token rotation x{n}" for n in range(CROWD)])
+    ],
+    "allowed": [document("crowd", _outranking)],
+}
+FORBIDS_THE_CROWD = {"pattern": "crowd-source", "reason": "not for us"}
+
+
+@cache
+def _base(kind: str) -> bytes:
+    with scratch_folder() as place:
+        return build(place, CROWDS[kind], PROVIDER).read_bytes()
+
+
+@st.composite
+def governed(draw: st.DrawFn) -> Overlay:
+    drawn = draw(overlays(min_score=0.0)).model_dump(exclude_none=True)
+    policy = drawn.pop("source_policy")
+    if draw(st.booleans()):
+        policy["forbidden_sources"] = [*policy["forbidden_sources"], FORBIDS_THE_CROWD]
+    return overlay(**drawn, source_policy=policy)
+
+
+@given(
+    kind=st.sampled_from([*CROWDS]),
+    documents=corpora(most=6),
+    role=governed(),
+    limit=st.integers(1, 40),
+    fields=requests(token_budget=None, limit=None),
+    about_the_crowd=st.booleans(),
+)
+@example(
+    kind="forbidden",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
+    limit=5,
+    fields={"task": "token rotation", "lexical_only": False},
+    about_the_crowd=True,
+)
+def test_what_policy_rejects_takes_no_place(
+    folder: Path,
+    kind: str,
+    documents: list[StoredDocument],
+    role: Overlay,
+    limit: int,
+    fields: dict[str, Any],
+    about_the_crowd: bool,
+) -> None:
+    task = "token rotation " * about_the_crowd + fields["task"]
+    fields = fields | {"task": task, "limit": limit}
+    lexical_only = fields["lexical_only"]
+    with built(folder, documents, PROVIDER, base=_base(kind)) as corpus:
+        bundle = ask(corpus, role, PROVIDER, **fields)
+        findable = _findable(corpus, task, role, lexical_only)
+        every = _every_passage(corpus)
+    allowed = [passage for passage in every if _is_allowed(passage, role, NOW)]
+    found = [passage for passage in allowed if passage.rowid in findable]
+    texts = {_text_key(passage.content) for passage in found}
+    selected = {_text_key(passage.content) for passage in bundle.selected}
+
+    assert len(bundle.selected) == min(limit, len(texts))
+    if len(texts) <= NEAR_DUPLICATE_WINDOW:
+        assert len(selected) == len(bundle.selected), "a copy took a place"
+    if len(selected) < limit:
+        assert selected == texts
+        if lexical_only:
+            pool = {one.chunk_id for one in (*bundle.selected, *bundle.rejected)}
+            assert {passage.chunk_id for passage in found} <= pool
+
+    # The corpus in which nothing stands that policy rejects.
+    names = {passage.chunk_id for passage in allowed}
+    whole_crowd = all(c.chunk_id in names for d in CROWDS[kind] for c in d.chunks)
+    base = _base(kind if whole_crowd else "none")
+    rest = documents if whole_crowd else [*CROWDS[kind], *documents]
+    with built(folder, [_only(one, names) for one in rest], PROVIDER, base=base) as cleared:
+        alone = ask(cleared, role, PROVIDER, **fields)
+    assert len(alone.selected) == len(bundle.selected)
+    if len(selected) < limit:
+        assert {_text_key(passage.content) for passage in alone.selected} == selected
+
+
+def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
+    kept = tuple(chunk for chunk in document.chunks if chunk.chunk_id in names)
+    return StoredDocument(document.metadata, kept)
+
+
+def _every_passage(corpus: Corpus) -> list[Passage]:
+    rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
+    return [*stored.passages(corpus, rowids).values()]
+
+
+def _findable(corpus: Corpus, task: str, role: Overlay, lexical_only: bool) -> set[int]:
+    if not lexical_only:
+        return {rowid for (rowid,) in corpus.rows("SELECT chunk FROM embedded")}
+    query = build_query(task, role)
+    found: set[int] = set()
+    for terms in (query.task_terms, query.expansion_terms):
+        if terms:
+            found |= {
+                row for row, _ in lexical_index.search(corpus, match_expression(terms), 10_000)
+            }
+    return found
+
+
+def _is_allowed(passage: Passage, role: Overlay, now: datetime) -> bool:
+    """Policy, told again in the plainest way."""
+    document, sources, limits = passage.document, role.source_policy, role.retrieval_policy
+    names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
+    if any(rule.pattern.casefold() in names for rule in sources.forbidden_sources):
+        return False
+    allowed = sources.allowed_sources
+    if allowed and not any(rule.pattern.casefold() in names for rule in allowed):
+        return False
+    if role.role_id in passage.excluded_roles or passage.superseded_by:
+        return False
+    if document.updated_at is None or limits.freshness_max_age_days is None:
+        return True
+    age = (now - datetime.fromisoformat(document.updated_at)).total_seconds() / 86_400
+    return not (limits.stale_penalty == 1 and age > limits.freshness_max_age_days)
+
+
+def _text_key(text: str) -> object:
+    """Equal for texts that count as copies. Those that we generate are so pairwise, or not at all."""
+    if text.startswith(_LONG):
+        return _LONG
+    words = text.casefold().split()
+    if len(words) < 3:
+        return tuple(words)
+    return frozenset(zip(words, words[1:], words[2:], strict=False))

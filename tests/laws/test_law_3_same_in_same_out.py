@@ -1,0 +1,129 @@
+"""Law 3. Same in, same out: byte for byte, the timings in ``diagnostics`` aside."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus.connection import open_reader
+from rolebundle.corpus.store import StoredDocument
+from support.corpora import ask, build, document, overlay, remove
+from support.fake_embedder import HashingProvider
+from support.strategies import WORDS, corpora, overlays, requests
+
+TESTS = Path(__file__).parent.parent
+
+
+def without_timings(text: str) -> str:
+    return re.sub(r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*', r'"\1":0', text)
+
+
+@given(
+    documents=corpora(),
+    waiting=st.integers(0, 3),
+    role=st.none() | overlays(),
+    asked=st.lists(requests(), min_size=1, max_size=2),
+)
+def test_two_runs_answer_alike(
+    folder: Path,
+    documents: list[StoredDocument],
+    waiting: int,
+    role: Overlay | None,
+    asked: list[dict[str, Any]],
+) -> None:
+    path = build(folder, documents, HashingProvider(), waiting=waiting)
+    try:
+        with open_reader(path) as one:
+            first = [ask(one, role, HashingProvider(), **fields) for fields in asked]
+        with open_reader(path) as other:
+            # The other way round: what was asked before must not matter.
+            again = [ask(other, role, HashingProvider(), **fields) for fields in reversed(asked)]
+    finally:
+        remove(path)
+    for bundle, repeated in zip(first, reversed(again), strict=True):
+        assert bundle.without_timings() == repeated.without_timings()
+        assert without_timings(bundle.to_json()) == without_timings(repeated.to_json())
+
+
+def rich_corpus(folder: Path) -> Path:
+    """A corpus where order could go wrong: ties, copies, several superseders, many sources."""
+    documents = [
+        document(
+            f"d{n}",
+            [" ".join(WORDS[(n * step + k) % len(WORDS)] for k in range(6)) for step in (1, 3, 5)]
+            + ["token rotation audit"],
+            source_id=f"source-{n % 5}",
+            trust_tier=("authoritative", "preferred", "general", "untrusted")[n % 4],
+            tags=WORDS[n % 5 : n % 5 + 3],
+            supersedes=(f"d{n + 9}", "d30") if n % 7 == 0 else (),
+        )
+        for n in range(40)
+    ]
+    return build(folder, documents, HashingProvider(), name="rich.db")
+
+
+RICH_ROLE = overlay(
+    mission="Audit token rotation.",
+    vocabulary={
+        "preferred_terms": ["token", "audit", "ключ"],
+        "synonyms": {"token": ["credential", "secret"], "audit": ["review"]},
+        "boost_phrases": ["token rotation", "threat model", "kernel", "release audit"],
+    },
+    source_policy={
+        "forbidden_sources": [{"pattern": "source-3"}],
+        "preferred_sources": [{"pattern": "source-1", "boost": 2.0}],
+    },
+    retrieval_policy={"require_source_diversity": True, "max_selected_chunks": 12},
+)
+
+
+def answers(path: Path) -> list[str]:
+    """What a process answers to a fixed set of requests, timings taken out."""
+    with open_reader(path) as corpus:
+        return [
+            without_timings(
+                ask(
+                    corpus, role, HashingProvider(), task=task, fusion=fusion, lexical_only=lexical
+                ).to_json()
+            )
+            for task in ("token rotation audit", "naïve ключ release of the kernel", "🚀")
+            for role in (None, RICH_ROLE)
+            for fusion in ("weighted", "rrf")
+            for lexical in (False, True)
+        ]
+
+
+def test_the_seed_of_pythons_hashes_does_not_matter(folder: Path) -> None:
+    path = rich_corpus(folder)
+    script = (
+        "import importlib.util, sys, pathlib\n"
+        f"spec = importlib.util.spec_from_file_location('law_3', {str(Path(__file__))!r})\n"
+        "law = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(law)\n"
+        "print(*law.answers(pathlib.Path(sys.argv[1])), sep='\\n')\n"
+    )
+    told = set()
+    for seed in ("0", "1", "2024"):
+        environment = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "PYTHONIOENCODING": "utf-8",
+            "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)]),
+        }
+        ran = subprocess.run(
+            [sys.executable, "-c", script, str(path)],
+            env=environment,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr.decode()
+        told.add(ran.stdout)
+    assert told == {("\n".join(answers(path)) + "\n").encode()}

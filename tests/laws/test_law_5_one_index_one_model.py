@@ -1,0 +1,65 @@
+"""Law 5. One index, one model: vectors of two models are never compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.corpus.store import StoredDocument
+from rolebundle.errors import EmbedderError
+from rolebundle.ingest.embedding import ensure_index
+from support.bundles import without_the_semantic_lanes_state
+from support.corpora import ask, build, remove
+from support.fake_embedder import IDENTITY, HashingProvider
+from support.strategies import corpora, overlays, requests
+
+other_identities = st.one_of(
+    st.sampled_from(["provider", "model", "digest", "query_prefix", "passage_prefix"]).flatmap(
+        lambda name: st.text(st.characters(exclude_categories=["Cs"]), max_size=6).map(
+            lambda text: replace(IDENTITY, **{name: text})
+        )
+    ),
+    st.integers(1, 64).map(lambda dimensions: replace(IDENTITY, dimensions=dimensions)),
+).filter(lambda identity: identity != IDENTITY)
+
+
+@given(
+    documents=corpora(least=1),
+    role=st.none() | overlays(),
+    fields=requests(lexical_only=None),
+    identity=other_identities,
+)
+def test_an_index_of_another_model_never_answers(
+    folder: Path,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    fields: dict[str, Any],
+    identity: ModelIdentity,
+) -> None:
+    path = build(folder, documents, HashingProvider())
+    stranger = HashingProvider(identity)
+    try:
+        with open_reader(path) as corpus:
+            bundle = ask(corpus, role, stranger, **fields)
+            lexical = ask(corpus, role, None, **fields)
+
+        assert stranger.asked == 0, "embedded a query that nothing may be compared with"
+        warnings = {warning.code: warning.message for warning in bundle.warnings}
+        assert "the index was made by" in warnings["SEMANTIC_LANE_DEGRADED"]
+        assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(lexical)
+
+        before = path.read_bytes()
+        with open_writer(path) as corpus, pytest.raises(EmbedderError) as refused:
+            ensure_index(corpus, stranger, "test-chunker")
+        assert refused.value.code == "model_mismatch"
+        assert path.read_bytes() == before
+    finally:
+        remove(path)

@@ -1,0 +1,147 @@
+"""Law 6. Degraded is said: a lane that could not run is a warning with a code and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus.connection import open_reader
+from rolebundle.corpus.store import StoredDocument
+from rolebundle.errors import EmbedderError
+from support.bundles import without_the_semantic_lanes_state
+from support.corpora import ask, build, built, remove
+from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
+from support.strategies import corpora, overlays, requests
+
+Answer = Callable[[Sequence[str]], np.ndarray]
+
+
+def _good(texts: Sequence[str]) -> np.ndarray:
+    return np.array([vector_of(text) for text in texts], dtype=np.float32)
+
+
+def _with(value: float) -> Answer:
+    def answer(texts: Sequence[str]) -> np.ndarray:
+        vectors = _good(texts)
+        vectors[-1, DIMENSIONS // 2] = value
+        return vectors
+
+    return answer
+
+
+def _raising(error: EmbedderError) -> Answer:
+    def answer(_texts: Sequence[str]) -> np.ndarray:
+        raise error
+
+    return answer
+
+
+reasons = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+# What goes wrong, and what the warning must say about it.
+failures: st.SearchStrategy[tuple[str, Answer]] = st.one_of(
+    reasons.map(lambda reason: (reason, _raising(EmbedderError("code", reason, "start it")))),
+    st.sampled_from(
+        [
+            ("NaN or infinite", _with(float("nan"))),
+            ("NaN or infinite", _with(float("inf"))),
+            ("NaN or infinite", _with(float("-inf"))),
+            ("zero vector", lambda texts: np.zeros_like(_good(texts))),
+            ("0 vectors", lambda texts: np.zeros((0, DIMENSIONS), dtype=np.float32)),
+            ("vectors for", lambda texts: np.vstack([_good(texts), _good(["more"])])),
+            ("vectors for", lambda texts: _good(texts)[0].reshape(-1)),
+            ("dimensions", lambda texts: _good(texts)[:, :-1]),
+            ("dimensions", lambda texts: np.hstack([_good(texts), _good(texts)])),
+        ]
+    ),
+)
+
+
+class _NoIdentity(HashingProvider):
+    @property
+    def identity(self) -> ModelIdentity:  # type: ignore[override]
+        raise EmbedderError("model_missing", "the weights are gone", "install them")
+
+    @identity.setter
+    def identity(self, value: ModelIdentity) -> None:
+        pass
+
+
+def degraded_by(bundle: Any) -> str:
+    said = [one.message for one in bundle.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
+    assert len(said) == 1, bundle.warnings
+    assert not any("semantic" in passage.lanes for passage in bundle.selected)
+    if bundle.selected:
+        assert bundle.fallback.action != "continue"
+    return said[0]
+
+
+@given(
+    documents=corpora(least=1),
+    role=st.none() | overlays(),
+    fields=requests(lexical_only=None),
+    failure=failures,
+)
+def test_a_model_that_fails_leaves_the_lexical_answer_and_its_reason(
+    folder: Path,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    fields: dict[str, Any],
+    failure: tuple[str, Answer],
+) -> None:
+    reason, answer = failure
+    with built(folder, documents, HashingProvider()) as corpus:
+        lexical = ask(corpus, role, None, **fields)
+        for provider in (BrokenProvider(answer), _NoIdentity()):
+            bundle = ask(corpus, role, provider, **fields)
+            expected = reason if isinstance(provider, BrokenProvider) else "the weights are gone"
+            assert expected in degraded_by(bundle)
+            assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(
+                lexical
+            )
+
+
+@given(documents=corpora(), role=st.none() | overlays(), fields=requests(lexical_only=None))
+def test_a_corpus_without_an_index_is_said(
+    folder: Path, documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
+) -> None:
+    with built(folder, documents) as corpus:
+        bundle = ask(corpus, role, HashingProvider(), **fields)
+        lexical = ask(corpus, role, None, **fields)
+    assert "no embedding index" in degraded_by(bundle)
+    assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(lexical)
+    assert not any(one.code == "SEMANTIC_LANE_DEGRADED" for one in lexical.warnings), (
+        "nobody wanted the semantic lane"
+    )
+
+
+@given(
+    documents=corpora(least=1),
+    waiting=st.integers(0, 30),
+    role=st.none() | overlays(),
+    fields=requests(lexical_only=None),
+)
+def test_chunks_that_wait_for_their_vector_are_said(
+    folder: Path,
+    documents: list[StoredDocument],
+    waiting: int,
+    role: Overlay | None,
+    fields: dict[str, Any],
+) -> None:
+    path = build(folder, documents, HashingProvider(), waiting=waiting)
+    try:
+        with open_reader(path) as corpus:
+            bundle = ask(corpus, role, HashingProvider(), **fields)
+    finally:
+        remove(path)
+    without = min(waiting, sum(len(document.chunks) for document in documents))
+    said = [one.message for one in bundle.warnings if one.code == "INDEX_STALE"]
+    assert len(said) == (1 if without else 0)
+    if without:
+        assert said[0].startswith(f"{without} chunks")
