@@ -40,8 +40,8 @@ def contract(cls: type[T]) -> type[T]:
 class Contract:
     """Base of the JSON contracts."""
 
-    # Read by pydantic: what a contract does not name is refused.
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    # Read by pydantic: what a contract does not name is refused, and no text is taken for a number.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -55,13 +55,12 @@ class Contract:
 
     @classmethod
     def model_validate(cls, value: object) -> Self:
-        """An instance from plain values.
+        """An instance from plain values, such as ``json.loads`` gives.
 
         Raises:
             pydantic.ValidationError: they do not fit.
         """
-        validated: Self = _adapter(cast("Any", cls)).validate_python(value)
-        return validated
+        return cls.model_validate_json(json.dumps(value))
 
     @classmethod
     def model_validate_json(cls, text: str | bytes) -> Self:

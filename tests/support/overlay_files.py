@@ -27,7 +27,7 @@ def refused(code: str, path: Path) -> OverlayError:
     return caught.value
 
 
-phrases = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).filter(str.strip), max_size=3)  # fmt: skip
+phrases = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1).map(str.strip).filter(bool), max_size=3)  # fmt: skip
 boosts = st.floats(0.1, 100)
 overlays = st.fixed_dictionaries(
     {"version": st.just("1.0"), "role_id": st.just("a")},
