@@ -21,13 +21,21 @@ class Problem:
 
 def problems(corpus: Corpus) -> list[Problem]:
     """Compare everything in the file that can be compared. Needs a corpus opened for writing."""
-    return [
-        *_file_problems(corpus),
-        *_count_problems(corpus),
-        *_content_problems(corpus),
-        *_lexical_problems(corpus),
-        *_vector_problems(corpus),
-    ]
+    looks = (
+        _file_problems,
+        _count_problems,
+        _content_problems,
+        _lexical_problems,
+        _vector_problems,
+    )
+    found: list[Problem] = []
+    for look in looks:
+        try:
+            found += look(corpus)
+        except CorpusCorrupt as error:
+            # Damage that ends one look is a finding, and no reason to leave out the others.
+            found.append(Problem("unreadable", error.message))
+    return found
 
 
 def repair(corpus: Corpus) -> list[str]:
@@ -43,10 +51,15 @@ def repair(corpus: Corpus) -> list[str]:
             lexical_index.rebuild(corpus)
             done.append("rebuilt the lexical index from the chunks")
         for index in vector_index.all_indexes(corpus):
-            bad = _bad_vectors(corpus, index)
-            if bad:
-                vector_index.remove(corpus, index, bad)
-                done.append(f"dropped {len(bad)} damaged vectors of {index.table}")
+            dropped = vector_index.drop(corpus, index, _bad_vectors(corpus, index))
+            if dropped:
+                done.append(f"dropped {dropped} damaged vectors of {index.table}")
+        if any(_count_problems(corpus)):
+            corpus.run(
+                "UPDATE corpus_state SET documents = (SELECT count(*) FROM document), "
+                "chunks = (SELECT count(*) FROM chunk)"
+            )
+            done.append("counted documents and chunks anew")
     return done
 
 
@@ -70,7 +83,7 @@ def _content_problems(corpus: Corpus) -> Iterator[Problem]:
     for chunk_id, content, expected in corpus.rows(
         "SELECT chunk_id, content, content_hash FROM chunk"
     ):
-        if content_hash(content) != expected:
+        if not isinstance(content, str) or content_hash(content) != expected:
             yield Problem("content_damaged", f"{chunk_id}: its text does not match its hash")
 
 
@@ -112,5 +125,7 @@ def _bad_vectors(corpus: Corpus, index: vector_index.EmbeddingIndex) -> list[int
         (index.id,),
     )
     return [
-        rowid for rowid, vector, expected in pairs if vector_index.vector_hash(vector) != expected
+        rowid
+        for rowid, vector, expected in pairs
+        if not isinstance(vector, bytes) or vector_index.vector_hash(vector) != expected
     ]

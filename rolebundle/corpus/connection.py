@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,9 +18,17 @@ from rolebundle.corpus.migrate import (
     check_identity,
     latest_version,
 )
-from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
+from rolebundle.errors import (
+    ConfigurationError,
+    CorpusCorrupt,
+    StorageError,
+    UsageError,
+    WrongFile,
+)
 
 BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for another one, unless the environment says otherwise."""
+BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | None
@@ -163,8 +172,7 @@ def open_writer(path: Path) -> Corpus:
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
-    if path.exists() and not (path.is_file() and path.stat().st_size == 0):
-        # A file without bytes is what a kill in the first moment leaves: it is filled.
+    if not _is_missing_or_without_bytes(path):
         _refuse_missing_or_empty(path)
         with mapped(path):
             looked_at = _connect_read_only(path)
@@ -184,7 +192,14 @@ def open_writer(path: Path) -> Corpus:
     with mapped(path):
         db = apsw.Connection(str(path))
         try:
-            db.set_busy_timeout(BUSY_TIMEOUT_MS)
+            db.set_busy_timeout(busy_timeout())
+            if db.readonly("main"):
+                # SQLite falls back in silence; said now, before files are read for nothing.
+                raise StorageError(
+                    "read_only",
+                    f"{path}: the file is read-only",
+                    "give yourself write permission, or choose another file with --db",
+                )
             _harden(db)
             if db.pragma("user_version") == 0:
                 # Kept in the file's header, and readable by a bare `file corpus.db`.
@@ -199,6 +214,32 @@ def open_writer(path: Path) -> Corpus:
             db.close()
             raise
     return Corpus(path, db, writable=True)
+
+
+def busy_timeout() -> int:
+    """Milliseconds to wait for another process's lock.
+
+    Raises:
+        ConfigurationError: the environment names no number of milliseconds.
+    """
+    named = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
+    if not named:
+        return BUSY_TIMEOUT_MS
+    if not (named.isascii() and named.isdigit() and len(named) <= 9):
+        raise ConfigurationError(
+            "bad_busy_timeout",
+            f"{BUSY_TIMEOUT_ENVIRONMENT}={named[:40]!r} is not a number of milliseconds",
+            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+        )
+    return int(named)
+
+
+def _is_missing_or_without_bytes(path: Path) -> bool:
+    # A file without bytes is what a kill in the first moment leaves: it is filled.
+    try:
+        return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+    except PermissionError:
+        return False  # Looking closer says which permission is missing.
 
 
 def _refuse_missing_or_empty(path: Path) -> None:
@@ -246,7 +287,7 @@ def _connect_read_only(path: Path) -> apsw.Connection:
 def _opened(name: str) -> apsw.Connection:
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
-        db.set_busy_timeout(BUSY_TIMEOUT_MS)
+        db.set_busy_timeout(busy_timeout())
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         db.close()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from types import NoneType
+from typing import get_args
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.terms import TrustTier
 from rolebundle.corpus.connection import Corpus, Row
+from rolebundle.corpus.failures import damaged, sound
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
@@ -15,10 +20,15 @@ _DOCUMENT_COLUMNS = (
     "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes"
 )
 _FIRST_LIST = 13
+_TRUST_TIER, _UPDATED_AT = 6, 7
+_TRUST_TIERS = frozenset(get_args(TrustTier))
+_DOCUMENT_TYPES = [str] * 18
+_UNDATED_TYPES = [*_DOCUMENT_TYPES[:_UPDATED_AT], NoneType, *_DOCUMENT_TYPES[_UPDATED_AT + 1 :]]
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles"
 )
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str]
 _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
     "JOIN file f ON f.id = d.file"
@@ -37,7 +47,9 @@ class CorpusCounts:
 
 def counts(corpus: Corpus) -> CorpusCounts:
     """The corpus's identity, generation and sizes."""
-    row = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")[0]
+    rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
+    row = rows[0] if rows else ()
+    sound(row, (str, int, int, int), "its own state")
     return CorpusCounts(*row)
 
 
@@ -93,6 +105,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     found = []
     for row in rows:
         document = row[width]
+        sound(row[:width], _CHUNK_TYPES, "a chunk")
         if document not in documents:
             documents[document] = _metadata(row[width + 1 :])
         found.append(
@@ -139,21 +152,41 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
 
 
 def _metadata(columns: Sequence[object]) -> DocumentMetadata:
+    undated = columns[_UPDATED_AT] is None
+    sound(columns, _UNDATED_TYPES if undated else _DOCUMENT_TYPES, "a document")
+    if columns[_TRUST_TIER] not in _TRUST_TIERS or not (undated or _is_moment(columns)):
+        raise damaged(f"the document {columns[0]!r}")
     plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
     return DocumentMetadata(*plain, *(_strings(str(text)) for text in lists))  # type: ignore[arg-type]
 
 
+def _is_moment(columns: Sequence[object]) -> bool:
+    try:
+        datetime.fromisoformat(str(columns[_UPDATED_AT]))
+    except ValueError:
+        return False
+    return True
+
+
 def _strings(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
+    if text == "[]":
+        return ()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise damaged(f"the list {text[:60]!r}")
+    return tuple(found)
 
 
 def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
     """(source_id, trust tier, documents, chunks), ordered by both."""
-    return [
-        (source_id, tier, documents, chunks)
-        for source_id, tier, documents, chunks in corpus.rows(
-            "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
-            "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
-            "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
-        )
-    ]
+    found = corpus.rows(
+        "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
+        "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
+        "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
+    )
+    for row in found:
+        sound(row, (str, str, int, int), "a source")
+    return [(source_id, tier, documents, chunks) for source_id, tier, documents, chunks in found]

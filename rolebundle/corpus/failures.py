@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -62,6 +62,25 @@ def translated(error: apsw.Error, path: Path) -> RolebundleError:
     )
 
 
+def damaged(what: str) -> CorpusCorrupt:
+    """The error for something that was read and cannot be what was stored."""
+    return CorpusCorrupt(
+        "corpus_corrupt",
+        f"the corpus is damaged: {what} is not what was stored",
+        "run `rolebundle status --check`, then restore a backup or ingest into a new file",
+    )
+
+
+def sound(row: Sequence[object], kinds: Sequence[type], what: str) -> None:
+    """Check a row's types: STRICT tables check what goes in, not what a damaged page gives back.
+
+    Raises:
+        CorpusCorrupt: they are not what the columns hold.
+    """
+    if [type(column) for column in row] != list(kinds):
+        raise damaged(what)
+
+
 @contextmanager
 def mapped(path: Path) -> Iterator[None]:
     """Raise SQLite's errors as ours.
@@ -73,3 +92,10 @@ def mapped(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise translated(error, path) from error
+    except UnicodeDecodeError as error:
+        # Only text goes in. What comes out as something else was damaged on the way.
+        raise CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: the file is damaged (a text in it is no longer UTF-8); it was not changed",
+            "restore a backup, or ingest the documents into a new file with --db",
+        ) from error

@@ -5,14 +5,27 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from rolebundle.errors import UsageError
+
 ENVIRONMENT = "ROLEBUNDLE_DB"
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
-    """``option``, else ``$ROLEBUNDLE_DB``, else a file in the platform's user data folder."""
+    """``option``, else ``$ROLEBUNDLE_DB``, else a file in the platform's user data folder.
+
+    Raises:
+        UsageError: a name that SQLite cannot open.
+    """
     named = option or os.environ.get(ENVIRONMENT)
     if named:
-        return Path(named).expanduser()
+        text = os.fspath(named)
+        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError(
+                "bad_db_name",
+                f"{text!r}: the corpus file's name must be text",
+                "choose another name for the file",
+            )
+        return Path(os.path.expanduser(text))  # noqa: PTH111 - expanduser() of Path may raise
     from platformdirs import user_data_path
 
     return user_data_path("rolebundle", appauthor=False) / "corpus.db"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from pathlib import Path
@@ -99,13 +100,24 @@ def apply_migrations(db: apsw.Connection, path: Path) -> None:
 def back_up(db: apsw.Connection, target: Path) -> None:
     """Copy the corpus to ``target``, consistent also while others write.
 
+    It takes its name when it is complete and on the disk, and never another backup's name: a run
+    that is killed here leaves nothing that keeps the next one from its own backup.
+
     Raises:
-        StorageError: ``target`` exists already.
+        StorageError: the copy could not be written.
     """
-    if target.exists():
+    partial = target.with_name(f"{target.name}.{uuid4().hex}.partial")
+    try:
+        db.execute("VACUUM INTO ?", (str(partial),))
+        with partial.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        free = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
+        partial.replace(next((name for name in free if not name.exists()), target))
+    except OSError as error:
         raise StorageError(
-            "backup_exists",
-            f"{target}: a backup of that name exists already",
-            "move it away and run the same command again",
-        )
-    db.execute("VACUUM INTO ?", (str(target),))
+            "backup_failed",
+            f"{target}: the backup before the migration failed ({error.strerror})",
+            "make room beside the corpus and run the same command again",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,7 +1,4 @@
-"""Writing files into the corpus. Every function here runs inside the caller's transaction.
-
-A chunk that did not change keeps its row, its place in the lexical index and its vector.
-"""
+"""Writing files into the corpus. Every function here runs inside the caller's transaction."""
 
 from __future__ import annotations
 
@@ -10,8 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.terms import ContentType
-from rolebundle.corpus import lexical_index, vector_index
+from rolebundle.corpus.chunk_rows import (
+    StoredChunk,
+    assignments,
+    chunk_columns,
+    insert,
+    insert_chunks,
+    json_array,
+    next_row,
+    remove_chunks,
+    update_chunks,
+)
 from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.errors import DocumentError
 
@@ -24,23 +30,6 @@ class StoredFile:
     path: str
     content_hash: str
     recipe: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk as it is stored."""
-
-    chunk_id: str
-    headings: tuple[str, ...]
-    content: str
-    content_type: ContentType
-    content_hash: str
-    start_line: int
-    end_line: int
-    page: int = 0
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +47,35 @@ def known_files(corpus: Corpus) -> dict[str, tuple[str, str]]:
 
 
 def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
-    """Store a file, replacing what the corpus had of it.
+    """Store one file, replacing what the corpus had of it.
 
     Raises:
-        DocumentError: a document or chunk id is taken by another file.
+        DocumentError: a document or chunk id is taken by another file. Nothing was written.
     """
-    file_row = corpus.value("SELECT id FROM file WHERE location = ?", (file.location,))
-    if file_row is None:
-        corpus.run(
-            "INSERT INTO file (location, path, content_hash, recipe) VALUES (?, ?, ?, ?)",
-            (file.location, file.path, file.content_hash, file.recipe),
-        )
-        file_row = corpus.last_rowid()
-    else:
-        corpus.run(
-            "UPDATE file SET path = ?, content_hash = ?, recipe = ? WHERE id = ?",
-            (file.path, file.content_hash, file.recipe, file_row),
-        )
-    before: dict[str, int] = dict(
-        corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
-    )
-    kept = {document.metadata.document_id for document in documents}
-    _remove_documents(corpus, [row for name, row in before.items() if name not in kept])
-    for document in documents:
-        _put_document(corpus, file_row, document, before.get(document.metadata.document_id))
+    [problem] = put_files(corpus, [(file, documents)])
+    if problem is not None:
+        raise problem
+
+
+def put_files(
+    corpus: Corpus, files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]]
+) -> list[DocumentError | None]:
+    """Store files one after the other, each replacing what the corpus had of it.
+
+    Returns:
+        For each file why it was refused, or ``None``. Nothing is written of one that is refused.
+    """
+    files = list(files)
+    batch = _Batch(corpus, files)
+    problems: list[DocumentError | None] = []
+    for file, documents in files:
+        try:
+            batch.put(file, documents)
+            problems.append(None)
+        except DocumentError as problem:
+            problems.append(problem)
+    batch.insert_what_is_new()
+    return problems
 
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
@@ -105,23 +99,174 @@ def drop_unused_sources(corpus: Corpus) -> None:
     corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
 
 
-def rowids_of(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, int]:
-    """Chunk id → rowid, for those that are stored."""
-    return dict(
-        corpus.rows(
-            "SELECT chunk_id, id FROM chunk WHERE chunk_id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(chunk_ids)),),
+_DOCUMENT = (
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
+    "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
+    "retrieval_hints, supersedes"
+)
+
+
+class _Batch:
+    """Files that are stored together.
+
+    What exists is changed file by file. What is new waits and goes in at the end, in one statement
+    a table: ids are checked before anything is written, so that a refused file needs no savepoint
+    of its own. FTS5 writes a segment to disk for each savepoint.
+    """
+
+    def __init__(
+        self, corpus: Corpus, files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
+    ) -> None:
+        self.corpus = corpus
+        documents = [document for _, documents in files for document in documents]
+        self.file_rows: dict[str, int] = dict(
+            _among(corpus, "SELECT location, id FROM file", (file.location for file, _ in files))
         )
+        # Who has the ids that this batch brings: the row of the file, and its path.
+        self.document_owners: dict[str, tuple[int, str]] = {
+            document_id: (file_row, path)
+            for document_id, file_row, path in _among(
+                corpus,
+                "SELECT document_id, f.id, path FROM document d JOIN file f ON f.id = d.file",
+                (document.metadata.document_id for document in documents),
+            )
+        }
+        self.chunk_owners: dict[str, int] = dict(
+            _among(
+                corpus,
+                "SELECT chunk_id, d.file FROM chunk c JOIN document d ON d.id = c.document",
+                (chunk.chunk_id for document in documents for chunk in document.chunks),
+            )
+        )
+        self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
+        self.next_file = next_row(corpus, "file")
+        self.next_document = next_row(corpus, "document")
+        self.new_files: list[Row] = []
+        self.new_documents: list[Row] = []
+        self.new_chunks: list[Row] = []
+        self.supersessions: list[Row] = []
+
+    def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+        known = self.file_rows.get(file.location)
+        file_row = self.next_file if known is None else known
+        self._refuse_taken_ids(file_row, file, documents)
+        before: dict[str, int] = {}
+        if known is None:
+            self.next_file += 1
+            self.new_files.append(
+                (file_row, file.location, file.path, file.content_hash, file.recipe)
+            )
+        else:
+            before = self._update_file(file_row, file, documents)
+        for document in documents:
+            document_id = document.metadata.document_id
+            self.document_owners[document_id] = (file_row, file.path)
+            for chunk in document.chunks:
+                self.chunk_owners[chunk.chunk_id] = file_row
+            self._put_document(file_row, document, before.get(document_id))
+
+    def insert_what_is_new(self) -> None:
+        insert(self.corpus, "file (id, location, path, content_hash, recipe)", self.new_files)
+        insert(self.corpus, f"document (id, document_id, {_DOCUMENT})", self.new_documents)
+        insert(self.corpus, "supersession (newer, superseded)", self.supersessions)
+        insert_chunks(self.corpus, self.new_chunks)
+        self.corpus.run(
+            "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
+        )
+
+    def _refuse_taken_ids(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> None:
+        document_ids: set[str] = set()
+        chunk_ids: set[str] = set()
+        for document in documents:
+            document_id = document.metadata.document_id
+            owner, path = self.document_owners.get(document_id, (file_row, file.path))
+            if owner != file_row or document_id in document_ids:
+                raise DocumentError(
+                    "duplicate_document_id",
+                    f"the document id {document_id!r} is taken by {path}",
+                    "give one of the two another document_id or source_id",
+                )
+            document_ids.add(document_id)
+            own = {chunk.chunk_id for chunk in document.chunks}
+            if len(own) != len(document.chunks):
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the document {document_id!r} brings one chunk id twice",
+                    "give each of its chunks an id of its own",
+                )
+            taken = [
+                chunk_id
+                for chunk_id in own
+                if chunk_id in chunk_ids or self.chunk_owners.get(chunk_id, file_row) != file_row
+            ]
+            if taken:
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the chunk id {min(taken)!r} is taken by another document",
+                    "give one of the two chunks another id",
+                )
+            chunk_ids |= own
+
+    def _update_file(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> dict[str, int]:
+        """Bring the file's row up to date, and take out its documents that are gone."""
+        self.corpus.run(
+            "UPDATE file SET path = ?, content_hash = ?, recipe = ? WHERE id = ?",
+            (file.path, file.content_hash, file.recipe, file_row),
+        )
+        before: dict[str, int] = dict(
+            self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
+        )
+        kept = {document.metadata.document_id for document in documents}
+        _remove_documents(self.corpus, [row for name, row in before.items() if name not in kept])
+        # The ids that it gave up are free for the files after it.
+        self.document_owners = {
+            name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
+        }
+        self.chunk_owners = {
+            name: owner for name, owner in self.chunk_owners.items() if owner != file_row
+        }
+        return before
+
+    def _put_document(self, file_row: int, document: StoredDocument, row: int | None) -> None:
+        metadata = document.metadata
+        values = _document_columns(file_row, self._source_row(metadata.source_id), metadata)
+        chunks = chunk_columns(metadata, document.chunks)
+        if row is None:
+            row = self.next_document
+            self.next_document += 1
+            self.new_documents.append((row, metadata.document_id, *values))
+        else:
+            self.corpus.run(
+                f"UPDATE document SET {assignments(_DOCUMENT)} WHERE id = ?", (*values, row)
+            )
+            self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
+            chunks = update_chunks(self.corpus, row, chunks)
+        self.supersessions += [(row, old) for old in dict.fromkeys(metadata.supersedes)]
+        self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
+
+    def _source_row(self, source_id: str) -> int:
+        if source_id not in self.source_rows:
+            self.corpus.run("INSERT INTO source (source_id) VALUES (?)", (source_id,))
+            self.source_rows[source_id] = self.corpus.last_rowid()
+        return self.source_rows[source_id]
+
+
+def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
+    """The rows of ``select`` whose first column is among ``names``."""
+    column = select.split()[1].rstrip(",")
+    return corpus.rows(
+        f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
     )
 
 
-def _put_document(
-    corpus: Corpus, file_row: int, document: StoredDocument, document_row: int | None
-) -> None:
-    metadata = document.metadata
-    values = (
+def _document_columns(file_row: int, source_row: int, metadata: DocumentMetadata) -> Row:
+    return (
         file_row,
-        _source_row(corpus, metadata),
+        source_row,
         metadata.title,
         metadata.uri,
         metadata.document_type,
@@ -133,146 +278,12 @@ def _put_document(
         metadata.sensitivity,
         metadata.origin,
         metadata.scope,
-        _json(metadata.tags),
-        _json(metadata.applicable_roles),
-        _json(metadata.excluded_roles),
-        _json(metadata.retrieval_hints),
-        _json(metadata.supersedes),
+        json_array(metadata.tags),
+        json_array(metadata.applicable_roles),
+        json_array(metadata.excluded_roles),
+        json_array(metadata.retrieval_hints),
+        json_array(metadata.supersedes),
     )
-    if document_row is None:
-        taken = corpus.rows(
-            "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE d.document_id = ?",
-            (metadata.document_id,),
-        )
-        if taken:
-            raise DocumentError(
-                "duplicate_document_id",
-                f"the document id {metadata.document_id!r} is taken by {taken[0][0]}",
-                "give one of the two another document_id or source_id",
-            )
-        corpus.run(
-            "INSERT INTO document (file, source, title, uri, document_type, domain, trust_tier, "
-            "updated_at, language, source_kind, sensitivity, origin, scope, tags, "
-            "applicable_roles, excluded_roles, retrieval_hints, supersedes, document_id) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*values, metadata.document_id),
-        )
-        document_row = corpus.last_rowid()
-        corpus.run("UPDATE corpus_state SET documents = documents + 1")
-    else:
-        corpus.run(
-            "UPDATE document SET file = ?, source = ?, title = ?, uri = ?, document_type = ?, "
-            "domain = ?, trust_tier = ?, updated_at = ?, language = ?, source_kind = ?, "
-            "sensitivity = ?, origin = ?, scope = ?, tags = ?, applicable_roles = ?, "
-            "excluded_roles = ?, retrieval_hints = ?, supersedes = ? WHERE id = ?",
-            (*values, document_row),
-        )
-        corpus.run("DELETE FROM supersession WHERE newer = ?", (document_row,))
-    corpus.run_many(
-        "INSERT OR IGNORE INTO supersession (newer, superseded) VALUES (?, ?)",
-        ((document_row, old) for old in metadata.supersedes),
-    )
-    _put_chunks(corpus, document_row, document)
-
-
-def _source_row(corpus: Corpus, metadata: DocumentMetadata) -> int:
-    row = corpus.value("SELECT id FROM source WHERE source_id = ?", (metadata.source_id,))
-    if row is None:
-        corpus.run("INSERT INTO source (source_id) VALUES (?)", (metadata.source_id,))
-        row = corpus.last_rowid()
-    return int(row)
-
-
-_INDEXED = "title, headings, content, tags, hints"
-_UNINDEXED = (
-    "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
-    "excluded_roles"
-)
-_EMBEDDED = 3  # title, headings and content are what a vector is made of
-
-
-def _put_chunks(corpus: Corpus, document_row: int, document: StoredDocument) -> None:
-    before: dict[str, Row] = {
-        row[0]: row[1:]
-        for row in corpus.rows(
-            f"SELECT chunk_id, id, {_INDEXED}, {_UNINDEXED} FROM chunk WHERE document = ?",
-            (document_row,),
-        )
-    }
-    now = {
-        chunk.chunk_id: _columns(document.metadata, ordinal, chunk)
-        for ordinal, chunk in enumerate(document.chunks)
-    }
-    if len(now) != len(document.chunks):
-        raise DocumentError(
-            "duplicate_chunk_id",
-            f"the document {document.metadata.document_id!r} brings one chunk id twice",
-            "give each of its chunks an id of its own",
-        )
-    _remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
-    for name, values in now.items():
-        if name in before:
-            _update_chunk(corpus, before[name], values)
-    _insert_chunks(
-        corpus, document_row, [(name, *v) for name, v in now.items() if name not in before]
-    )
-
-
-def _columns(metadata: DocumentMetadata, ordinal: int, chunk: StoredChunk) -> Row:
-    return (
-        metadata.title,
-        _json(chunk.headings),
-        chunk.content,
-        _json(dict.fromkeys((*metadata.tags, *chunk.tags))),
-        _json(metadata.retrieval_hints),
-        ordinal,
-        chunk.content_type,
-        chunk.content_hash,
-        chunk.start_line,
-        chunk.end_line,
-        chunk.page,
-        _json(chunk.applicable_roles or metadata.applicable_roles),
-        _json(dict.fromkeys((*metadata.excluded_roles, *chunk.excluded_roles))),
-    )
-
-
-def _update_chunk(corpus: Corpus, before: Row, values: Row) -> None:
-    rowid, old = before[0], before[1:]
-    if old == values:
-        return
-    indexed = _INDEXED.count(",") + 1
-    reindex = old[:indexed] != values[:indexed]
-    if reindex:
-        lexical_index.remove(corpus, [rowid])
-    if old[:_EMBEDDED] != values[:_EMBEDDED]:
-        _remove_vectors(corpus, [rowid])
-    names = f"{_INDEXED}, {_UNINDEXED}".split(", ")
-    corpus.run(
-        f"UPDATE chunk SET {', '.join(f'{name} = ?' for name in names)} WHERE id = ?",
-        (*values, rowid),
-    )
-    if reindex:
-        lexical_index.add(corpus, rowid, rowid)
-
-
-def _insert_chunks(corpus: Corpus, document_row: int, rows: Sequence[Row]) -> None:
-    if not rows:
-        return
-    taken = rowids_of(corpus, [row[0] for row in rows])
-    if taken:
-        raise DocumentError(
-            "duplicate_chunk_id",
-            f"the chunk id {min(taken)!r} is taken by another document",
-            "give one of the two chunks another id",
-        )
-    first = 1 + int(corpus.value("SELECT coalesce(max(id), 0) FROM chunk"))
-    places = ", ".join("?" * (3 + len(rows[0]) - 1))
-    corpus.run_many(
-        f"INSERT INTO chunk (id, document, chunk_id, {_INDEXED}, {_UNINDEXED}) VALUES ({places})",
-        ((first + offset, document_row, *row) for offset, row in enumerate(rows)),
-    )
-    lexical_index.add(corpus, first, first + len(rows) - 1)
-    corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
 
 
 def _remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
@@ -282,27 +293,6 @@ def _remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
     chunk_rows = corpus.rows(
         "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
     )
-    _remove_chunks(corpus, [row for (row,) in chunk_rows])
+    remove_chunks(corpus, [row for (row,) in chunk_rows])
     corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
-
-
-def _remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
-    if not rowids:
-        return
-    lexical_index.remove(corpus, rowids)
-    _remove_vectors(corpus, rowids)
-    corpus.run(
-        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
-    )
-    corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
-
-
-def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
-    for index in vector_index.all_indexes(corpus):
-        vector_index.remove(corpus, index, rowids)
-
-
-def _json(values: Iterable[str]) -> str:
-    return json.dumps(list(values), ensure_ascii=False)

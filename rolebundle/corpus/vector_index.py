@@ -13,9 +13,12 @@ from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.failures import sound
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
+
+_INDEX_TYPES = (int, str, str, str, int, str, str, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     )
     if not found:
         return None
+    sound(found[0], _INDEX_TYPES, "the embedding index")
     index_id, *model, chunker = found[0]
     return EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
 
@@ -154,6 +158,23 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     _count(corpus, index, -len(stored))
 
 
+def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:
+    """Take damaged vectors out, and records that have no vector; how many there were.
+
+    Unlike :func:`remove` it trusts neither the records nor the count.
+    """
+    corpus.load_vectors()
+    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", ((row,) for row in rowids))
+    before = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
+    corpus.run(
+        f"DELETE FROM embedded WHERE index_id = ? AND chunk NOT IN (SELECT rowid FROM {index.table})",
+        (index.id,),
+    )
+    after = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
+    corpus.run("UPDATE embedding_index SET vectors = ? WHERE id = ?", (after, index.id))
+    return max(len(rowids), int(before - after))
+
+
 def _count(corpus: Corpus, index: EmbeddingIndex, change: int) -> None:
     corpus.run("UPDATE embedding_index SET vectors = vectors + ? WHERE id = ?", (change, index.id))
 
@@ -164,6 +185,8 @@ def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
         "SELECT id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, "
         "chunker FROM embedding_index ORDER BY id"
     )
+    for row in found:
+        sound(row, _INDEX_TYPES, "an embedding index")
     return [
         EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
         for index_id, *model, chunker in found
@@ -182,4 +205,6 @@ def waiting(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> li
 
 def count_embedded(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index."""
-    return int(corpus.value("SELECT vectors FROM embedding_index WHERE id = ?", (index.id,)))
+    counted = corpus.value("SELECT vectors FROM embedding_index WHERE id = ?", (index.id,))
+    sound((counted,), (int,), "the embedding index")
+    return int(counted)

@@ -15,10 +15,30 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 
+TEXT_FAULTS = frozenset(
+    {
+        "input_too_long",
+        "request_refused",
+        "server_error",
+        "embedding_count",
+        "embedding_dimensions",
+        "embedding_not_finite",
+        "embedding_zero",
+    }
+)
+"""Codes of what one text may have caused: the others of its batch are worth trying without it.
+
+Any other code is about the server, the model or the way to it, and holds for every text.
+"""
+
+
 class EmbeddingProvider(Protocol):
     """A local embedding model.
 
-    Both methods return one row a text, in order, float32, shape ``(len(texts), dimensions)``.
+    Both methods return one row a text, in order, float32, shape ``(len(texts), dimensions)``. The
+    model's prefixes are put before the texts here and nowhere else; the identity names them. A
+    text is embedded whole or refused, never cut. What comes back is not yet known to be sound:
+    see :func:`unit_vectors`.
     """
 
     @property
@@ -82,7 +102,12 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
             "embedding_not_finite", "the model returned a value that is NaN or infinite", hint
         )
     # In float64, so that very large or very small components neither overflow nor vanish.
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+    if not bool(np.isfinite(lengths).all()):
+        raise EmbedderError(
+            "embedding_not_finite", "the model returned a vector too long to measure", hint
+        )
     if bool((lengths == 0).any()):
         which = int(np.argmin(lengths))
         raise EmbedderError(

@@ -36,7 +36,7 @@ class ChunkSettings:
         maximum: a single block is cut only above this size.
     """
 
-    size: int = 900
+    size: int = 1200
     overlap: int = 0
     maximum: int = 1800
 

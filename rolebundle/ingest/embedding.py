@@ -45,7 +45,8 @@ def ensure_index(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> E
     index = vector_index.active_index(corpus)
     if index is None:
         with corpus.writing():
-            return vector_index.create_index(corpus, identity)
+            # Another process may have been faster while we waited for the lock.
+            index = vector_index.active_index(corpus) or vector_index.create_index(corpus, identity)
     if index.identity.model != identity.model:
         ours, theirs = identity.model, index.identity.model
         raise EmbedderError(
@@ -71,23 +72,43 @@ def fill_index(
     while rowids := vector_index.waiting(corpus, index, after, BATCH):
         progress("embedding", done, total)
         after = rowids[-1]
-        passages = documents.passages(corpus, rowids)
-        texts = [embedding_text(passages[rowid]) for rowid in rowids]
-        vectors, failure = _embedded(provider, texts)
+        texts = _texts(corpus, rowids)
+        vectors, failure = _embedded(provider, list(texts.values()))
         problem = problem or failure
-        rows = [
-            (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
-            for rowid, text, vector in zip(rowids, texts, vectors, strict=True)
+        made = [
+            (rowid, text, vector)
+            for (rowid, text), vector in zip(texts.items(), vectors, strict=True)
             if vector is not None
         ]
-        if rows:
-            with corpus.writing():
-                vector_index.add(corpus, index, rows)
-                store.note_change(corpus)
-        done += len(rows)
+        done += _store(corpus, index, made) if made else 0
     progress("embedding", done, total)
     left = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
     return EmbeddingReport(done, left, problem)
+
+
+def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
+    """What to embed, by rowid; rows that are gone by now are left out."""
+    passages = documents.passages(corpus, rowids)
+    return {rowid: embedding_text(passages[rowid]) for rowid in rowids if rowid in passages}
+
+
+def _store(corpus: Corpus, index: EmbeddingIndex, made: Sequence[tuple[int, str, bytes]]) -> int:
+    """Store vectors of chunks that still are what was embedded; how many those were.
+
+    While the model was at work, another process may have changed a chunk, or removed it and given
+    its number to a new one. That one still waits, and gets its own vector.
+    """
+    with corpus.writing():
+        now = _texts(corpus, [rowid for rowid, _, _ in made])
+        rows = [
+            (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
+            for rowid, text, vector in made
+            if now.get(rowid) == text
+        ]
+        if rows:
+            vector_index.add(corpus, index, rows)
+            store.note_change(corpus)
+    return len(rows)
 
 
 def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> tuple[list[bytes | None], str]:

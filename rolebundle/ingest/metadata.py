@@ -5,11 +5,11 @@ The winner of each key is decided before a document is chunked, and every chunk 
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, get_args
 
@@ -19,6 +19,7 @@ from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
+from rolebundle.ingest.globs import matches
 from rolebundle.ingest.readers import reader_names
 
 MANIFEST_NAME = "rolebundle.toml"
@@ -67,6 +68,11 @@ class FileDefaults:
 EMPTY_MANIFEST = Manifest(defaults={})
 
 
+def has_manifest(folder: Path) -> bool:
+    """Whether the folder has a manifest; one that may not be entered has nothing that is read."""
+    return os.path.isfile(folder / MANIFEST_NAME)  # noqa: PTH113 - Path.is_file() may raise
+
+
 def load_manifest(folder: Path) -> Manifest:
     """The manifest of a folder, or an empty one where there is none.
 
@@ -74,11 +80,11 @@ def load_manifest(folder: Path) -> Manifest:
         ConfigurationError: it cannot be read, or it has an unknown key or a bad value.
     """
     path = folder / MANIFEST_NAME
-    if not path.is_file():
+    if not has_manifest(folder):
         return EMPTY_MANIFEST
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             "bad_manifest", f"{path}: is not readable TOML ({error})", "mend the file and run again"
         ) from error
@@ -114,11 +120,6 @@ def check_reader(name: str, place: str) -> None:
             f"{place}: there is no reader {name!r}",
             f"readers: {', '.join(reader_names())}",
         )
-
-
-def matches(glob: str, path: str) -> bool:
-    """Whether a manifest's glob matches a path relative to its folder; ``**`` spans folders."""
-    return bool(_compiled(glob).match(path))
 
 
 def file_defaults(manifest: Manifest, path: str, flags: Mapping[str, object]) -> FileDefaults:
@@ -272,30 +273,3 @@ def _unknown(
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"
-
-
-@lru_cache(maxsize=1024)
-def _compiled(glob: str) -> Any:
-    import re
-
-    # fnmatch lets * cross folders; here only ** does. Stars never nest, so matching is linear
-    # in practice and bounded by the path's length.
-    parts = []
-    position = 0
-    while position < len(glob):
-        if glob.startswith("**/", position):
-            parts.append("(?:[^/]+/)*")
-            position += 3
-        elif glob.startswith("**", position):
-            parts.append(".*")
-            position += 2
-        elif glob[position] == "*":
-            parts.append("[^/]*")
-            position += 1
-        elif glob[position] == "?":
-            parts.append("[^/]")
-            position += 1
-        else:
-            parts.append(re.escape(glob[position]))
-            position += 1
-    return re.compile("".join(parts) + r"\Z", re.DOTALL)

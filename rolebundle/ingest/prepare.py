@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from rolebundle.corpus.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.corpus.chunk_rows import StoredChunk
+from rolebundle.corpus.store import StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.metadata import resolve

@@ -21,11 +21,11 @@ from pathlib import Path
 from rolebundle.corpus import documents, store
 from rolebundle.corpus.connection import Corpus
 from rolebundle.embed.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, DocumentError, UsageError
+from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
 from rolebundle.ingest.embedding import EmbeddingReport, Progress, ensure_index, fill_index
 from rolebundle.ingest.metadata import (
-    MANIFEST_NAME,
+    has_manifest,
     FileDefaults,
     check_reader,
     load_manifest,
@@ -41,13 +41,14 @@ from rolebundle.ingest.prepare import (
     prepare_all,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
+from rolebundle.ingest.workers import follow_the_parent, interrupts_held
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )
 """Skips that are the author's mistake to mend: the run goes on, and ends with exit code 10."""
 
-_BATCH_CHUNKS = 2_000
+_BATCH_CHUNKS = 8_000
 _BATCH_FILES = 500
 _FILES_A_TASK = 16
 _WORTH_WORKERS = 64
@@ -148,6 +149,12 @@ def _ingest_path(
     progress: Progress,
 ) -> None:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
+    if any("\ud800" <= character <= "\udfff" for character in str(start)):
+        raise UsageError(
+            "bad_path_name",
+            f"{path}: the path holds bytes that are no characters",
+            "rename the file or folder and run the same command again",
+        )
     if not os.path.lexists(start):
         raise UsageError(
             "path_missing", f"{path}: there is no such file or folder", "check the spelling"
@@ -195,9 +202,7 @@ def root_of(start: Path) -> Path:
     Without a manifest it is the ingested folder itself, or the folder of an ingested file.
     """
     folder = start if start.is_dir() and not start.is_symlink() else start.parent
-    with_manifest = [
-        place for place in (folder, *folder.parents) if (place / MANIFEST_NAME).is_file()
-    ]
+    with_manifest = [place for place in (folder, *folder.parents) if has_manifest(place)]
     return with_manifest[-1] if with_manifest else folder
 
 
@@ -217,11 +222,14 @@ def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterat
         return
     groups = iter([tasks[i : i + _FILES_A_TASK] for i in range(0, len(tasks), _FILES_A_TASK)])
     # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=follow_the_parent
+    ) as pool:
         # A window, so that results do not pile up in memory before a slower writer.
         window: deque[Future[list[Outcome]]] = deque()
-        for group in islice(groups, workers * 4):
-            window.append(pool.submit(prepare_all, group, settings))
+        with interrupts_held():
+            for group in islice(groups, workers * 4):
+                window.append(pool.submit(prepare_all, group, settings))
         while window:
             yield from window.popleft().result()
             for group in islice(groups, 1):
@@ -265,12 +273,13 @@ def _store_batch(
     if not prepared:
         return keep
     with corpus.writing():
-        stored = [(task, file, _try_put(corpus, file)) for task, file in prepared]
+        problems = store.put_files(corpus, [(file.file, file.documents) for _, file in prepared])
         store.note_change(corpus)
-    for task, file, problem in stored:
+    for (task, file), problem in zip(prepared, problems, strict=True):
         report.notes += file.notes
         if problem is not None:
-            report.skipped.append(problem)
+            path = task.file.path
+            report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))
             continue
         keep.add(task.file.location)
         if task.known is None:
@@ -278,12 +287,3 @@ def _store_batch(
         else:
             report.updated += 1
     return keep
-
-
-def _try_put(corpus: Corpus, prepared: Prepared) -> Skipped | None:
-    try:
-        with corpus.attempt():
-            store.put_file(corpus, prepared.file, prepared.documents)
-    except DocumentError as error:
-        return Skipped(prepared.file.path, error.code, f"{prepared.file.path}: {error.message}")
-    return None

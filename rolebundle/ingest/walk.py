@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.globs import matches
 from rolebundle.ingest.metadata import (
     MANIFEST_NAME,
     FileDefaults,
     Manifest,
     file_defaults,
     load_manifest,
-    matches,
 )
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
+_DEPTH = 200
 _NEVER = frozenset({"node_modules", "__pycache__"})
 
 
@@ -33,6 +34,7 @@ class FoundFile:
 
     location: str
     path: str
+    size: int
     defaults: FileDefaults
     ignore_keys: frozenset[str]
 
@@ -57,79 +59,94 @@ def walk(root: Path, start: Path, flags: FileDefaults) -> Iterator[FoundFile | S
     Raises:
         ConfigurationError: a manifest on the way is wrong.
     """
-    manifests = [(root, load_manifest(root))]
-    folder = root
-    for part in start.relative_to(root).parts[:-1] if start != root else ():
-        folder = folder / part
-        manifests.append((folder, load_manifest(folder)))
+    folder = _Folder(root, root, "", _own_manifest(root, ""))
+    for part in start.relative_to(root).parts[:-1]:
+        folder = folder.child(part)
     if start.is_dir() and not start.is_symlink():
         if start != root:
-            manifests.append((start, load_manifest(start)))
-        yield from _walk_folder(root, start, manifests, flags)
+            folder = folder.child(start.name)
+        yield from _walk_folder(folder, flags)
     else:
-        yield _judged(root, start, start.lstat(), manifests, flags)
+        yield _judged(folder, start.name, str(start), start.lstat(), flags)
 
 
-def _walk_folder(
-    root: Path,
-    folder: Path,
-    manifests: list[tuple[Path, Manifest]],
-    flags: FileDefaults,
-) -> Iterator[FoundFile | Skipped]:
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way, and the manifests that have a say in it.
+
+    ``inside`` is its path from the root, with a slash at its end; with each manifest goes how
+    much of such a path lies above it.
+    """
+
+    root: Path
+    location: Path
+    inside: str
+    manifests: tuple[tuple[int, Manifest], ...]
+
+    def child(self, name: str) -> _Folder:
+        location, inside = self.location / name, f"{self.inside}{name}/"
+        manifests = self.manifests + _own_manifest(location, inside)
+        return _Folder(self.root, location, inside, manifests)
+
+
+def _own_manifest(location: Path, inside: str) -> tuple[tuple[int, Manifest], ...]:
+    manifest = load_manifest(location)
+    return () if manifest is EMPTY_MANIFEST else ((len(inside), manifest),)
+
+
+def _walk_folder(folder: _Folder, flags: FileDefaults) -> Iterator[FoundFile | Skipped]:
     try:
-        with os.scandir(folder) as listing:
+        with os.scandir(folder.location) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
-        yield Skipped(_relative(root, folder), "unreadable_folder", error.strerror or str(error))
+        path = folder.inside.rstrip("/") or "."
+        yield Skipped(path, "unreadable_folder", error.strerror or str(error))
         return
     for entry in entries:
-        path = Path(entry.path)
-        if entry.name == MANIFEST_NAME:
+        name, path = entry.name, folder.inside + entry.name
+        if name == MANIFEST_NAME:
+            continue
+        if not _is_text(name):
+            yield Skipped(path, "bad_name", "its name is not valid text")
             continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            yield Skipped(_relative(root, path), "unreadable", error.strerror or str(error))
+            yield Skipped(path, "unreadable", error.strerror or str(error))
             continue
-        if stat.S_ISDIR(status.st_mode):
-            if entry.name.startswith(".") or entry.name in _NEVER:
-                yield Skipped(_relative(root, path) + "/", "ignored", "hidden or generated folder")
-            else:
-                inner = [*manifests, (path, load_manifest(path))]
-                yield from _walk_folder(root, path, inner, flags)
+        if not stat.S_ISDIR(status.st_mode):
+            yield _judged(folder, name, entry.path, status, flags)
+        elif name.startswith(".") or name in _NEVER:
+            yield Skipped(f"{path}/", "ignored", "hidden or generated folder")
+        elif folder.inside.count("/") >= _DEPTH:
+            yield Skipped(f"{path}/", "too_deep", f"more than {_DEPTH} folders deep")
         else:
-            yield _judged(root, path, status, manifests, flags)
+            yield from _walk_folder(folder.child(name), flags)
 
 
 def _judged(
-    root: Path,
-    path: Path,
-    status: os.stat_result,
-    manifests: list[tuple[Path, Manifest]],
-    flags: FileDefaults,
+    folder: _Folder, name: str, location: str, status: os.stat_result, flags: FileDefaults
 ) -> FoundFile | Skipped:
-    relative = _relative(root, path)
+    path = folder.inside + name
     if stat.S_ISLNK(status.st_mode):
-        return _link(root, path, relative)
+        return _link(folder.root, Path(location), path)
     if not stat.S_ISREG(status.st_mode):
-        return Skipped(relative, "not_a_file", "not a regular file")
-    if path.name.startswith("."):
-        return Skipped(relative, "ignored", "hidden file")
-    values, reader, separator = flags.values, flags.reader, flags.separator
+        return Skipped(path, "not_a_file", "not a regular file")
+    if name.startswith("."):
+        return Skipped(path, "ignored", "hidden file")
+    defaults = flags
     ignore_keys: frozenset[str] = frozenset()
-    for folder, manifest in manifests:
-        inside = _relative(folder, path)
+    for above, manifest in folder.manifests:
+        inside = path[above:]
         for glob in manifest.ignore:
             if matches(glob, inside):
-                return Skipped(relative, "ignored", f"the manifest ignores {glob}")
-        said = file_defaults(manifest, inside, values)
-        values, reader, separator = (
-            said.values,
-            said.reader or reader,
-            said.separator or separator,
+                return Skipped(path, "ignored", f"the manifest ignores {glob}")
+        said = file_defaults(manifest, inside, defaults.values)
+        defaults = FileDefaults(
+            said.values, said.reader or defaults.reader, said.separator or defaults.separator
         )
         ignore_keys |= manifest.ignore_keys
-    return FoundFile(str(path), relative, FileDefaults(values, reader, separator), ignore_keys)
+    return FoundFile(location, path, status.st_size, defaults, ignore_keys)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:
@@ -142,8 +159,9 @@ def _link(root: Path, path: Path, relative: str) -> Skipped:
     return Skipped(relative, "escapes_root", "a symbolic link that leads out of the folder")
 
 
-def _relative(folder: Path, path: Path) -> str:
-    return "." if path == folder else path.relative_to(folder).as_posix()
+def _is_text(name: str) -> bool:
+    # Bytes that are no characters come out of the file system as half surrogates.
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def read_bytes(location: str, path: str, size_cap: int) -> bytes:
@@ -160,19 +178,33 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
         descriptor = os.open(location, flags | getattr(os, "O_BINARY", 0))
     except OSError as error:
         raise DocumentError("unreadable", f"{path}: {error.strerror}", "check the file") from error
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
-        try:
-            # One byte over the cap tells a file that grows while it is read.
-            data = stream.read(size_cap + 1) if status.st_size <= size_cap else b""
-        except OSError as error:
-            raise DocumentError("unreadable", f"{path}: {error.strerror}", "check it") from error
-        if status.st_size > size_cap or len(data) > size_cap:
-            raise DocumentError(
-                "too_large",
-                f"{path}: {max(status.st_size, len(data)):,} bytes, over the cap of {size_cap:,}",
-                "raise it with --max-size, or leave the file out",
-            )
-        return data
+        # One byte over the cap tells a file that grows while it is read.
+        data = _read(descriptor, status.st_size, size_cap + 1)
+    except OSError as error:
+        raise DocumentError("unreadable", f"{path}: {error.strerror}", "check it") from error
+    finally:
+        os.close(descriptor)
+    if status.st_size > size_cap or len(data) > size_cap:
+        raise DocumentError(
+            "too_large",
+            f"{path}: {max(status.st_size, len(data)):,} bytes, over the cap of {size_cap:,}",
+            "raise it with --max-size, or leave the file out",
+        )
+    return data
+
+
+def _read(descriptor: int, expected: int, most: int) -> bytes:
+    if expected >= most:
+        return b""
+    # A buffered stream would make room for ``most`` bytes, each time.
+    data = os.read(descriptor, expected + 1)
+    while data and len(data) > expected and len(data) < most:
+        more = os.read(descriptor, min(len(data), most - len(data)))
+        if not more:
+            break
+        data += more
+    return data

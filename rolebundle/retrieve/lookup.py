@@ -34,13 +34,15 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
     Raises:
         UsageError: there is no such thing, or the path names lines of several files.
     """
-    chunk = documents.passage_by_id(corpus, reference)
+    # Nothing is stored under a name that is no text, and SQLite would not take it.
+    known = not any("\ud800" <= character <= "\udfff" for character in reference)
+    chunk = documents.passage_by_id(corpus, reference) if known else None
     if chunk is not None:
         return _lookup(reference, "chunk", [chunk])
-    whole = documents.passages_of_document(corpus, reference)
+    whole = documents.passages_of_document(corpus, reference) if known else []
     if whole:
         return _lookup(reference, "document", whole)
-    named = _LINES.match(reference)
+    named = _LINES.match(reference) if known else None
     start, end = (int(named["start"]), int(named["end"])) if named else (1, 0)
     if named and start <= end:
         found = documents.passages_at(corpus, named["path"], start, end)

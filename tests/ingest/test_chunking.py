@@ -31,7 +31,7 @@ def paragraph(seed, words=12):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"size": 0}, {"size": 10, "maximum": 9}, {"overlap": -1}, {"overlap": 900}]
+    "wrong", [{"size": 0}, {"size": 10, "maximum": 9}, {"overlap": -1}, {"overlap": 1200}]
 )
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ConfigurationError) as caught:

@@ -35,7 +35,7 @@ from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import NEAR_DUPLICATE_WINDOW
 from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.strategies import _LONG, corpora, overlays, requests
+from support.strategies import LONG, corpora, overlays, requests
 
 CROWD = POOL_DEPTH + 30
 PROVIDER = HashingProvider()
@@ -53,7 +53,7 @@ CROWDS: dict[str, list[StoredDocument]] = {
     ],
     "copies": [document("crowd", ["token rotation"] * CROWD)],
     "near copies": [
-        document("crowd", [f"{_LONG} token rotation token rotation x{n}" for n in range(CROWD)])
+        document("crowd", [f"{LONG} token rotation token rotation x{n}" for n in range(CROWD)])
     ],
     "allowed": [document("crowd", _outranking)],
 }
@@ -175,8 +175,8 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime) -> bool:
 
 def _text_key(text: str) -> object:
     """Equal for texts that count as copies. Those that we generate are so pairwise, or not at all."""
-    if text.startswith(_LONG):
-        return _LONG
+    if text.startswith(LONG):
+        return LONG
     words = text.casefold().split()
     if len(words) < 3:
         return tuple(words)

@@ -1,7 +1,14 @@
-"""Hypothesis strategies: corpora, overlays and requests that meet each other often enough."""
+"""Hypothesis strategies: corpora, overlays and requests that meet each other often enough.
+
+The laws are measured with ten thousand examples, and most of an example's time would go into its
+making if each field were drawn by itself. So fields that are chosen from a few values are drawn
+together, as one number (see ``choices``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from hypothesis import strategies as st
@@ -20,39 +27,81 @@ SOURCES = ("wiki", "vendor-blog", "policy", "tickets")
 TYPES = ("runbook", "policy", "note")
 DOMAINS = ("security", "platform")
 TIERS = ("authoritative", "preferred", "general", "untrusted")
-ROLES = ("reviewer", "writer")
+ROLE_LISTS = ((), ("reviewer",), ("writer",), ("reviewer", "writer"))
 DATES = (None, "2019-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-30T00:00:00Z")
 NAMES = tuple(f"d{number}" for number in range(8))
 
+
+def choices(*options: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
+    """One value of each of the options, drawn as one number; the first ones are the simplest."""
+    combinations = prod(len(values) for values in options)
+    # Over 24 bits hypothesis prefers small numbers, and the last options would rarely change.
+    assert combinations < 2**24
+
+    def chosen(number: int) -> list[Any]:
+        picked = []
+        for values in options:
+            number, place = divmod(number, len(values))
+            picked.append(values[place])
+        return picked
+
+    return st.integers(0, combinations - 1).map(chosen)
+
+
 # What a file can hold: no half surrogates, those do not survive the readers.
 any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
-word_text = st.lists(st.sampled_from(WORDS), min_size=1, max_size=10).map(" ".join)
+few_words = choices(*[(*WORDS, "")] * 5).map(
+    lambda words: " ".join(word for word in words if word) or WORDS[0]
+)
+more_words = st.tuples(few_words, few_words).map(" ".join)
+word_text = st.one_of(few_words, more_words)
 
-_LONG = " ".join(f"sentence {n} of one long passage" for n in range(12))
-near_duplicate = st.sampled_from([f"{_LONG} {ending}" for ending in WORDS[:4]])
-passage_text = st.one_of(word_text, word_text, near_duplicate, any_text)
+LONG = " ".join(f"passage{n}" for n in range(80))
+near_duplicate = st.sampled_from([f"{LONG} {ending}" for ending in WORDS[:4]])
+passage_text = st.one_of(few_words, more_words, near_duplicate, any_text)
+phrases = choices(*[("", *WORDS)] * 5).map(
+    lambda words: [
+        phrase for phrase in (" ".join(filter(None, words[:2])), " ".join(words[2:4]).strip(),
+                              words[4]) if phrase
+    ]
+)  # fmt: skip
+
+_metadata = choices(
+    SOURCES,
+    TYPES,
+    DOMAINS,
+    TIERS,
+    DATES,
+    ROLE_LISTS,
+    ((), (), (), ("writer",), ("reviewer",)),
+    ((), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")),
+    (False, False, False, False, True),
+)
 
 
 @st.composite
 def documents(draw: st.DrawFn, name: str) -> StoredDocument:
+    """A document of one to three passages."""
     texts = draw(st.lists(passage_text, min_size=1, max_size=3))
+    (source, kind, domain, tier, date, applicable, excluded, supersedes, own_rule) = draw(_metadata)
+    tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
     made = plain_document(
         name,
         texts,
-        title=draw(word_text),
-        source_id=draw(st.sampled_from(SOURCES)),
-        document_type=draw(st.sampled_from(TYPES)),
-        domain=draw(st.sampled_from(DOMAINS)),
-        trust_tier=draw(st.sampled_from(TIERS)),
-        updated_at=draw(st.sampled_from(DATES)),
-        tags=tuple(draw(st.lists(st.sampled_from(WORDS), max_size=2, unique=True))),
-        applicable_roles=tuple(draw(st.lists(st.sampled_from(ROLES), max_size=2, unique=True))),
-        excluded_roles=tuple(draw(st.sampled_from([(), (), (), ("writer",), ("reviewer",)]))),
-        retrieval_hints=tuple(draw(st.lists(word_text, max_size=1))),
-        supersedes=tuple(draw(st.sampled_from([(), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")]))),
+        title=title,
+        source_id=source,
+        document_type=kind,
+        domain=domain,
+        trust_tier=tier,
+        updated_at=date,
+        tags=tuple(tags),
+        applicable_roles=applicable,
+        excluded_roles=excluded,
+        retrieval_hints=tuple(hints),
+        supersedes=supersedes,
     )
-    if draw(st.integers(0, 5)) == 0:
-        # One chunk with a rule of its own.
+    if own_rule:
+        # One chunk says more than its document.
         first = made.chunks[0]
         own = chunk(first.chunk_id, first.content, excluded_roles=("reviewer",))
         made = StoredDocument(made.metadata, (own, *made.chunks[1:]))
@@ -61,86 +110,114 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
 
 @st.composite
 def corpora(draw: st.DrawFn, least: int = 0, most: int = 8) -> list[StoredDocument]:
+    """Documents that may supersede one another, say the same, and exclude roles."""
     number = draw(st.integers(least, most))
     return [draw(documents(name)) for name in NAMES[:number]]
 
 
-_boost = st.sampled_from([0.01, 0.3, 1.0, 1.5, 2.0, 100.0])
-_pattern = st.sampled_from(["wiki", "BLOG", "policy", "tick", "runbook", "security", "nowhere"])
-
-
-def _rules(boosted: bool = False) -> st.SearchStrategy[list[dict[str, Any]]]:
-    fields: dict[str, st.SearchStrategy[Any]] = {
-        "pattern": _pattern,
-        "reason": st.sampled_from(["", "because"]),
-    }
-    if boosted:
-        fields["boost"] = st.none() | _boost
-    return st.lists(st.fixed_dictionaries(fields), max_size=2)
-
-
-_phrases = st.lists(
-    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join), max_size=4
+_BOOSTS = (1.0, 0.01, 0.3, 1.5, 2.0, 100.0)
+_RULES: tuple[dict[str, Any], ...] = tuple(
+    {"pattern": pattern, "reason": reason}
+    for pattern, reason in (
+        ("nowhere", ""), ("wiki", "because"), ("BLOG", ""), ("policy", "x"), ("tick", ""),
+        ("runbook", ""), ("security", "y"),
+    )
+)  # fmt: skip
+_policy = choices(
+    ((0.3, 0.3, 0.2, 0.2), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)),
+    (10, 1, 2, 3, 5, 12),  # max_selected_chunks
+    (False, True),  # require_source_diversity
+    (3, 1, 2),  # max_chunks_per_source
+    (None, 30.0, 365.0),  # freshness_max_age_days
+    (0.5, 0.0, 1.0),  # stale_penalty
+    (0.5, 0.0, 1.0),  # role_mismatch_penalty
+    (0.0, 0.1, 0.3, 2.0),  # min_score
+    ("weighted", "rrf"),
+    (0.2, 0.0, 1.0),  # expansion_weight
+    ("", "Audit token rotation.", "数据 ключ"),  # mission
 )
-_weights = st.sampled_from(
-    [(0.3, 0.3, 0.2, 0.2), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)]
+_sources = choices(
+    (None, None, *_RULES),
+    (None, None, *_RULES),
+    (None,) * 5 + _RULES,
+    (None, *_RULES),
+    (None, *_BOOSTS),
 )
+_boosts = choices(
+    (None, *TIERS), _BOOSTS, (None, *TYPES), _BOOSTS, (None, *DOMAINS), _BOOSTS,
+    ({}, {"token": ["ключ", "secret key", "credential"]}),
+)  # fmt: skip
 
 
 @st.composite
 def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
     """Any overlay; ``policy`` fixes fields of the retrieval policy."""
-    lexical, semantic, metadata, rerank = draw(_weights)
+    (
+        weights,
+        limit,
+        diverse,
+        per_source,
+        age,
+        stale,
+        mismatch,
+        floor,
+        fusion,
+        expansion,
+        mission,
+    ) = draw(_policy)
+    forbidden, also, allowed, preferred, boost = draw(_sources)
+    tier, tier_boost, kind, kind_boost, domain, domain_boost, synonyms = draw(_boosts)
+    terms, boosted, suppressed = draw(st.tuples(phrases, phrases, phrases))
     drawn = {
-        "lexical_weight": lexical,
-        "semantic_weight": semantic,
-        "metadata_weight": metadata,
-        "rerank_weight": rerank,
-        "max_selected_chunks": draw(st.integers(1, 12)),
-        "require_source_diversity": draw(st.booleans()),
-        "max_chunks_per_source": draw(st.integers(1, 3)),
-        "freshness_max_age_days": draw(st.sampled_from([None, 30.0, 365.0])),
-        "stale_penalty": draw(st.sampled_from([0.0, 0.5, 1.0])),
-        "role_mismatch_penalty": draw(st.sampled_from([0.0, 0.5, 1.0])),
-        "min_score": draw(st.sampled_from([0.0, 0.1, 0.3, 2.0])),
-        "fusion": draw(st.sampled_from(["weighted", "rrf"])),
-        "expansion_weight": draw(st.sampled_from([0.0, 0.2, 1.0])),
+        "lexical_weight": weights[0],
+        "semantic_weight": weights[1],
+        "metadata_weight": weights[2],
+        "rerank_weight": weights[3],
+        "max_selected_chunks": limit,
+        "require_source_diversity": diverse,
+        "max_chunks_per_source": per_source,
+        "freshness_max_age_days": age,
+        "stale_penalty": stale,
+        "role_mismatch_penalty": mismatch,
+        "min_score": floor,
+        "fusion": fusion,
+        "expansion_weight": expansion,
     }
     return overlay(
-        mission=draw(st.sampled_from(["", "Audit token rotation.", "数据 ключ"])),
+        mission=mission,
         vocabulary={
-            "preferred_terms": draw(_phrases),
-            "synonyms": draw(
-                st.sampled_from([{}, {"token": ["ключ", "secret key", "credential"]}])
-            ),
-            "boost_phrases": draw(_phrases),
-            "suppress_phrases": draw(_phrases),
+            "preferred_terms": terms,
+            "synonyms": synonyms,
+            "boost_phrases": boosted,
+            "suppress_phrases": suppressed,
         },
         source_policy={
-            "forbidden_sources": draw(_rules()),
-            "allowed_sources": draw(st.one_of(st.just([]), _rules())),
-            "preferred_sources": draw(_rules(boosted=True)),
-            "trust_tier_boosts": draw(st.dictionaries(st.sampled_from(TIERS), _boost, max_size=2)),
-            "document_type_boosts": draw(
-                st.dictionaries(st.sampled_from(TYPES), _boost, max_size=1)
-            ),
-            "domain_boosts": draw(st.dictionaries(st.sampled_from(DOMAINS), _boost, max_size=1)),
+            "forbidden_sources": [rule for rule in (forbidden, also) if rule],
+            "allowed_sources": [allowed] if allowed else [],
+            "preferred_sources": [preferred | {"boost": boost}] if preferred else [],
+            "trust_tier_boosts": {tier: tier_boost} if tier else {},
+            "document_type_boosts": {kind: kind_boost} if kind else {},
+            "domain_boosts": {domain: domain_boost} if domain else {},
         },
         retrieval_policy=drawn | policy,
     )
 
 
-task_text = st.one_of(word_text, word_text, any_text.filter(lambda text: bool(text.strip())))
+task_text = st.one_of(few_words, more_words, any_text.filter(lambda text: bool(text.strip())))
+_limits = choices(
+    (None, 1, 2, 3, 5, 8, 12), (None, 1, 5, 20, 50, 200), (None, "weighted", "rrf"), (False, True)
+)
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Fields of a request; fields given here are not drawn, and ``None`` leaves one out."""
-    drawn: dict[str, Any] = {
+    limit, budget, fusion, lexical_only = draw(_limits)
+    drawn = {
         "task": draw(task_text),
-        "limit": draw(st.none() | st.integers(1, 12)),
-        "token_budget": draw(st.none() | st.integers(1, 200)),
-        "fusion": draw(st.sampled_from([None, "weighted", "rrf"])),
-        "lexical_only": draw(st.booleans()),
+        "limit": limit,
+        "token_budget": budget,
+        "fusion": fusion,
+        "lexical_only": lexical_only,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

@@ -1,8 +1,8 @@
 """True line numbers out of libxml2.
 
 libxml2 gives each element the line where its start tag ends, and each comment the line where it
-ends, up to line 65,535. In between, the line breaks in the text are counted. Three things would break the count, and are
-written otherwise in the source that libxml2 gets:
+ends, up to line 65,535. In between, the line breaks in the text are counted. Three things would
+break the count, and are written otherwise in the source that libxml2 gets:
 
 - a line break inside an end tag, which no node records: a comment after the tag holds it;
 - ``&#10;``, a line break that is none in the file: it becomes U+2028, which is white space, too;

@@ -70,7 +70,10 @@ def _show(task: str, bundles: list[RetrievalBundle]) -> None:
     for row in range(depth):
         table.add_row(*(Text(_cell(bundle, row)) for bundle in bundles))
     table.add_row(*(Text(_verdict(bundle)) for bundle in bundles))
-    console.print(table)
+    # Through click, which knows what the terminal can show and when its reader has gone.
+    with console.capture() as shown:
+        console.print(table)
+    click.echo(shown.get(), nl=False)
 
 
 def _cell(bundle: RetrievalBundle, row: int) -> str:

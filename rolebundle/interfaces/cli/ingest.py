@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rolebundle.ingest.embedding import Progress
 
 _LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
-_SHOWN = 20
+_LISTED = 20
 
 
 @click.command()
@@ -39,7 +39,7 @@ _SHOWN = 20
 @click.option("--lexical-only", is_flag=True, help="Do not embed; new chunks wait for a vector.")
 @click.option("--reader", default="", metavar="NAME", help="Read every file by this reader.")
 @click.option("--separator", default="", metavar="TEXT", help="Begins each document of a file.")
-@click.option("--chunk-size", type=int, help="Characters wanted.  [default: 900]")
+@click.option("--chunk-size", type=int, help="Characters wanted.  [default: 1200]")
 @click.option("--chunk-overlap", type=int, help="Characters shared.  [default: 0]")
 @click.option("--chunk-maximum", type=int, help="Cut a single block above.  [default: 1800]")
 @click.option(
@@ -85,7 +85,7 @@ def ingest(
     with _progress() as progress:
         report = engine.ingest(paths, options, lexical_only=lexical_only, progress=progress)
     if as_json:
-        click.echo(json.dumps(asdict(report), ensure_ascii=False))
+        click.echo(_shown(json.dumps(asdict(report), ensure_ascii=False)))
     else:
         click.echo(_summary(report))
     _tell(report, quiet=as_json)
@@ -126,18 +126,23 @@ def _summary(report: IngestReport) -> str:
 def _tell(report: IngestReport, *, quiet: bool) -> None:
     refused = report.refused()
     for skip in refused:
-        click.echo(f"refused [{skip.code}] {skip.message}", err=True)
+        click.echo(_shown(f"refused [{skip.code}] {skip.message}"), err=True)
     if not quiet:
         others = [skip for skip in report.skipped if skip not in refused]
-        for skip in others[:_SHOWN]:
-            click.echo(f"skipped [{skip.code}] {skip.path}: {skip.message}", err=True)
-        for note in report.notes[:_SHOWN]:
-            click.echo(f"note {note.path}: {note.message}", err=True)
-        more = max(0, len(others) - _SHOWN) + max(0, len(report.notes) - _SHOWN)
+        for skip in others[:_LISTED]:
+            click.echo(_shown(f"skipped [{skip.code}] {skip.path}: {skip.message}"), err=True)
+        for note in report.notes[:_LISTED]:
+            click.echo(_shown(f"note {note.path}: {note.message}"), err=True)
+        more = max(0, len(others) - _LISTED) + max(0, len(report.notes) - _LISTED)
         if more:
             click.echo(f"and {more} more; --json lists them all", err=True)
     if report.embedding_problem:
         click.echo(f"embedding: {report.embedding_problem}; run the same command again", err=True)
+
+
+def _shown(text: str) -> str:
+    # A file's name may hold bytes that are no characters. What replaces them is a JSON escape.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @contextmanager

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import click
 
-from rolebundle.errors import RolebundleError
+from rolebundle.errors import RolebundleError, StorageError
 
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
@@ -23,8 +25,18 @@ EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
 
+class _ReaderGone(Exception):
+    """Whoever read our output has gone. click would leave with 1 on its own."""
+
+
 class _LazyGroup(click.Group):
     """Imports a command's module when the command is asked for: start-up time is a feature."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -66,6 +78,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with the documented exit code; never with a traceback."""
+    if sys.stdout is None:
+        # Started with a closed descriptor 1.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
     try:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
         sys.stdout.flush()
@@ -73,15 +88,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _say(f"error: {error}")
         code = error.exit_code
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):
+            error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _say("interrupted; what was reported as done is kept")
         code = EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (_ReaderGone, BrokenPipeError):
+        _drop_output()
         code = 0
+    except OSError as error:
+        _drop_output()
+        _say(
+            f"error: reading or writing failed: {error} [io_error]\n"
+            "  next: check the disk and the permissions, then run the same command again"
+        )
+        code = StorageError.exit_code
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
@@ -93,6 +115,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _drop_output() -> None:
+    # What is still buffered would be written, and fail once more, when the interpreter ends.
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _say(message: str) -> None:
-    # Names of files may hold bytes that are no characters; they are shown, not died of.
-    click.echo(message.encode("utf-8", "backslashreplace").decode("utf-8"), err=True)
+    # Names of files may hold bytes that are no characters; they are shown, not died of. Where
+    # nobody hears, the exit code still speaks.
+    with suppress(OSError):
+        click.echo(message.encode("utf-8", "backslashreplace").decode("utf-8"), err=True)

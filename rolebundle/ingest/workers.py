@@ -1,0 +1,47 @@
+"""What a worker process does besides its work: it ends with the process that started it.
+
+Ctrl-C reaches every process of a terminal, and a worker would answer it with a traceback. A worker
+waits for work on a pipe that its siblings hold open, too: after a kill -9 of the parent it would
+wait forever.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.connection import wait
+from threading import Thread
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block; processes started in it never get it.
+
+    They inherit the mask, so that they are deaf from their first moment on.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Started here, because starting it lifts every mask.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def follow_the_parent() -> None:
+    """Leave interrupts to the parent, and end when it ends. Runs first in each worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

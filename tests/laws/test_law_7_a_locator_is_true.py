@@ -1,0 +1,176 @@
+"""Law 7. A locator is true: the lines that a citation names contain the passage's text.
+
+Files go in from disk through the real ingest, and every passage that is selected is looked up in
+its file. Where the format is text the lines hold the content character for character; JSONL and
+HTML are markup, and their lines are first read as what they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html import escape, unescape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.ingest.readers.text_decoding import decode, split_lines
+from rolebundle.ingest.sync import IngestOptions, ingest
+from support.corpora import ask, overlay
+from support.fake_embedder import HashingProvider
+from support.strategies import WORDS
+
+words = st.lists(
+    st.one_of(
+        st.sampled_from(WORDS),
+        st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=5),
+    ),
+    min_size=1,
+    max_size=12,
+).map(" ".join)
+endings = st.sampled_from(["\n", "\r\n", "\r"])
+gaps = st.sampled_from(["\n", "\n\n", "\n\n\n", "\n \n", "\f\n", "\n\u2028\n"])
+
+markdown_blocks = st.one_of(
+    words,
+    words.map(lambda text: f"# {text}"),
+    words.map(lambda text: f"{text}\n==="),
+    words.map(lambda text: f"### {text} ###"),
+    st.lists(words, min_size=1, max_size=4).map(lambda items: "\n".join(f"- {i}" for i in items)),
+    st.lists(words, min_size=1, max_size=4).map(lambda items: "\n".join(f"1. {i}" for i in items)),
+    st.lists(words, min_size=1, max_size=3).map(
+        lambda rows: "\n".join(["| a | b |", "|---|---|", *(f"| {row} | 1 |" for row in rows)])
+    ),
+    st.lists(words, max_size=4).map(lambda lines: "\n".join(["```py", *lines, "```"])),
+    st.lists(words, min_size=1, max_size=3).map(lambda lines: "\n".join(f"> {x}" for x in lines)),
+    words.map(lambda text: f"    {text}"),
+    words.map(lambda text: f"<div>{text}</div>"),
+    words.map(lambda text: f"[{text}]: https://example.org"),
+    st.just("```\nnever closed"),
+    st.just("---"),
+)
+front_matter = st.sampled_from(["", "---\ntitle: T\ntags: [a, b]\n---\n", "\ufeff"])
+
+
+@st.composite
+def text_file(draw: st.DrawFn, blocks: st.SearchStrategy[str], head: str = "") -> bytes:
+    text = head
+    for block in draw(st.lists(blocks, max_size=8)):
+        text += block + draw(gaps)
+    ending = draw(endings)
+    return text.replace("\n", ending).encode()
+
+
+@st.composite
+def markdown_file(draw: st.DrawFn) -> tuple[str, bytes]:
+    return "a.md", draw(text_file(markdown_blocks, draw(front_matter)))
+
+
+@st.composite
+def plain_file(draw: st.DrawFn) -> tuple[str, bytes]:
+    name = draw(st.sampled_from(["a.txt", "a.log", "a.py", "a.rst", "a.c"]))
+    return name, draw(text_file(st.one_of(words, markdown_blocks)))
+
+
+@st.composite
+def jsonl_file(draw: st.DrawFn) -> tuple[str, bytes]:
+    texts = draw(st.lists(st.lists(words, min_size=1, max_size=4).map("\n\n".join), max_size=6))
+    lines = [
+        json.dumps({"_id": f"r{n}", "title": "T", "text": text}, ensure_ascii=n % 2 == 0)
+        for n, text in enumerate(texts)
+    ]
+    return "a.jsonl", draw(endings).join([*lines, ""]).encode()
+
+
+@st.composite
+def html_file(draw: st.DrawFn) -> tuple[str, bytes]:
+    inline = words.map(escape)
+    blocks = st.one_of(
+        inline.map(lambda text: f"<p>{text}</p>"),
+        inline.map(lambda text: f"<h2>{text}</h2>"),
+        inline.map(lambda text: f"<p>{text}\n<b>{text}</b>\n{text}</p>"),
+        st.lists(inline, min_size=1, max_size=3).map(
+            lambda items: "<ul>\n" + "\n".join(f"<li>{item}</li>" for item in items) + "\n</ul>"
+        ),
+        inline.map(lambda text: f"<pre>{text}\n  {text}</pre>"),
+        inline.map(lambda text: f"<table><tr><td>{text}</td>\n<td>{text}</td></tr></table>"),
+        st.just("<script>\nvar hidden = 1;\n</script>"),
+    )
+    made = draw(text_file(blocks, "<!doctype html><html><body>\n"))
+    return "a.html", made + b"</body></html>"
+
+
+def _exact(lines: str, content: str) -> bool:
+    return content in lines
+
+
+def _in_a_record(lines: str, content: str) -> bool:
+    return any(content in json.loads(line)["text"] for line in lines.split("\n"))
+
+
+def _in_markup(lines: str, content: str) -> bool:
+    shown = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
+    wanted = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
+    return set(_letters(wanted)) <= set(_letters(shown))
+
+
+def _letters(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+HOLDS: dict[str, Callable[[str, str], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
+EVERYTHING = overlay(retrieval_policy={"min_score": 0.0})
+sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
+
+
+def each_selected_passage_is_where_it_says(
+    name: str, data: bytes, settings: tuple[int, int, int]
+) -> None:
+    size, overlap, maximum = settings
+    options = IngestOptions(chunking={"size": size, "overlap": overlap, "maximum": maximum})
+    with TemporaryDirectory(prefix="rolebundle-test-", dir=_memory()) as place:
+        files = Path(place) / "files"
+        files.mkdir()
+        (files / name).write_bytes(data)
+        with open_writer(Path(place) / "corpus.db") as corpus:
+            ingest(corpus, [files], HashingProvider(), options)
+        with open_reader(Path(place) / "corpus.db") as corpus:
+            bundle = ask(corpus, EVERYTHING, HashingProvider(), task="token audit", limit=1000)
+        for passage in bundle.selected:
+            locator = passage.citation.locator
+            assert locator is not None
+            path, _, span = locator.rpartition(":")
+            start, end = map(int, span.split("-"))
+            lines = split_lines(decode((files / path).read_bytes()))
+            assert 1 <= start <= end <= len(lines), locator
+            holds = HOLDS.get(Path(path).suffix, _exact)
+            cited = "\n".join(lines[start - 1 : end])
+            assert holds(cited, passage.content), (locator, passage.content, cited)
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@given(file=markdown_file(), settings=sizes)
+def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+    each_selected_passage_is_where_it_says(*file, settings)
+
+
+@given(file=plain_file(), settings=sizes)
+def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+    each_selected_passage_is_where_it_says(*file, settings)
+
+
+@given(file=jsonl_file(), settings=sizes)
+def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+    each_selected_passage_is_where_it_says(*file, settings)
+
+
+@given(file=html_file(), settings=sizes)
+def test_html(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
+    each_selected_passage_is_where_it_says(*file, settings)

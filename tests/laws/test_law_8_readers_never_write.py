@@ -1,0 +1,173 @@
+"""Law 8. Readers never write: retrieval takes no write lock and works on a read-only file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.corpus.store import StoredDocument
+from rolebundle.errors import RolebundleError
+from support.corpora import ask, build, document, fill, remove
+from support.fake_embedder import HashingProvider
+from support.strategies import corpora, overlays, requests
+
+CHECKOUT = Path(__file__).parent.parent.parent
+DOCUMENTS = [document("d0", ["token rotation"]), document("d1", ["an audit of tokens"])]
+
+
+def log_of(path: Path) -> bytes:
+    """The write-ahead log; a log that is not there has no bytes, like one that is empty."""
+    log = Path(f"{path}-wal")
+    return log.read_bytes() if log.exists() else b""
+
+
+@given(
+    documents=corpora(),
+    role=st.none() | overlays(),
+    asked=st.lists(requests(), min_size=1, max_size=2),
+    being_written=st.booleans(),
+)
+def test_retrieval_changes_no_byte(
+    folder: Path,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    asked: list[dict[str, Any]],
+    being_written: bool,
+) -> None:
+    path = build(folder, documents, HashingProvider())
+    writer = open_writer(path) if being_written else None
+    try:
+        if writer is not None:
+            # Committed into the log, not yet in the file; and a write in progress, which readers
+            # neither wait for nor see.
+            fill(writer, [document("logged", ["token"])], HashingProvider())
+            writer.run("BEGIN IMMEDIATE")
+            writer.run("UPDATE corpus_state SET generation = 99")
+        before = path.read_bytes(), log_of(path)
+        started = perf_counter()
+        with open_reader(path) as corpus:
+            bundles = [ask(corpus, role, HashingProvider(), **fields) for fields in asked]
+        assert perf_counter() - started < 5, "waited for the writer"
+        assert (path.read_bytes(), log_of(path)) == before
+        expected = len(documents) + being_written
+        for bundle in bundles:
+            assert bundle.corpus.documents == expected
+            assert bundle.corpus.generation != 99
+    finally:
+        if writer is not None:
+            writer.run("ROLLBACK")
+            writer.close()
+        remove(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO source (source_id) VALUES ('x')",
+        "UPDATE corpus_state SET generation = 1",
+        "DELETE FROM chunk",
+        "CREATE TABLE own (x)",
+        "INSERT INTO lexical (lexical) VALUES ('rebuild')",
+        "PRAGMA user_version = 7",
+        "BEGIN IMMEDIATE",
+        "VACUUM",
+    ],
+)
+def test_a_readers_connection_refuses_to_write(folder: Path, statement: str) -> None:
+    path = build(folder, DOCUMENTS)
+    before = path.read_bytes()
+    with open_reader(path) as corpus:
+        try:
+            corpus.run(statement)
+        except RolebundleError as error:
+            assert error.code == "read_only"
+        else:
+            # Some pragmas are silently without effect.
+            assert statement.startswith("PRAGMA")
+    assert path.read_bytes() == before
+    remove(path)
+
+
+def test_a_retrieval_needs_no_lock_that_a_writer_holds(folder: Path) -> None:
+    path = build(folder, DOCUMENTS)
+    with open_writer(path) as writer, open_reader(path) as reader:
+        writer.run("BEGIN IMMEDIATE")
+        started = perf_counter()
+        assert len(ask(reader, task="token", lexical_only=True).selected) == 2
+        assert perf_counter() - started < 1
+        writer.run("ROLLBACK")
+        # And the other way round: a reader that is at it holds nobody up.
+        with reader.reading():
+            reader.value("SELECT count(*) FROM chunk")
+            started = perf_counter()
+            fill(writer, [document("d2", ["token"])])
+            assert perf_counter() - started < 1
+    remove(path)
+
+
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+path, uid = Path(sys.argv[1]), int(sys.argv[2])
+sys.path[:0] = sys.argv[3:]
+from rolebundle.corpus.connection import open_reader
+from support.corpora import ask, build, scratch_folder
+from support.fake_embedder import HashingProvider
+# Everything that is imported on first use is imported now: the other user may not read it.
+with scratch_folder() as place, open_reader(build(place, [], HashingProvider())) as corpus:
+    ask(corpus, None, HashingProvider(), task="token rotation")
+if uid:
+    os.setgid(uid); os.setuid(uid)
+try:
+    open(path, "r+b")
+except PermissionError:
+    pass
+else:
+    sys.exit("the file can be written, so this shows nothing")
+with open_reader(path) as corpus:
+    print([p.chunk_id for p in ask(corpus, None, HashingProvider(), task="token rotation").selected])
+print(sorted(p.name for p in path.parent.iterdir()))
+"""
+
+
+@pytest.mark.parametrize("log", ["none", "empty"])
+def test_a_read_only_file_in_a_read_only_folder_is_read(log: str) -> None:
+    if not hasattr(os, "geteuid"):
+        pytest.skip("no file permissions of the POSIX kind here")
+    with TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "corpus"
+        folder.mkdir()
+        path = build(folder, DOCUMENTS, HashingProvider(), name="corpus.db")
+        if log == "empty":
+            Path(f"{path}-wal").touch(0o444)
+        path.chmod(0o444)
+        folder.chmod(0o555)
+        # Root may write anywhere, so it becomes somebody who may not.
+        uid = 65534 if os.geteuid() == 0 else 0
+        roots = [str(CHECKOUT), str(CHECKOUT / "tests")]
+        try:
+            ran = subprocess.run(
+                [sys.executable, "-c", _AS_NOBODY, str(path), str(uid), *roots],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+                cwd="/",
+            )
+        finally:
+            folder.chmod(0o755)
+        assert ran.returncode == 0, ran.stderr
+        names = ["corpus.db", "corpus.db-wal"] if log == "empty" else ["corpus.db"]
+        assert ran.stdout.splitlines() == ["['d0#0', 'd1#0']", str(names)]
