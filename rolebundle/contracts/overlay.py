@@ -14,7 +14,7 @@ WEIGHT_TOLERANCE = 0.01
 
 RoleId = Annotated[str, Text(64, ROLE_ID_PATTERN)]
 # A blank pattern would match every source, and one with outer blanks none that it means.
-Phrase = Annotated[str, Text(500, r"^\S(?s:.*\S)?$")]
+Phrase = Annotated[str, Text(500, r"^\S([\s\S]*\S)?$")]
 Boost = Annotated[float, Range(above=0, most=100)]
 Unit = Annotated[float, Range(least=0, most=1)]
 Count = Annotated[int, Range(least=1, most=1000)]

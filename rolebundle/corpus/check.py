@@ -35,6 +35,9 @@ def problems(corpus: Corpus) -> list[Problem]:
         except CorpusCorrupt as error:
             # Damage that ends one look is a finding, and no reason to leave out the others.
             found.append(Problem("unreadable", error.message))
+        if look is _file_problems and found:
+            # sqlite-vec may end the process on a damaged tree; the file is lost in any case.
+            break
     return found
 
 
@@ -44,13 +47,26 @@ def repair(corpus: Corpus) -> list[str]:
     The lexical index is built anew. Vectors that do not match their hash are dropped, so that the
     next ingest makes them again. Damaged content cannot be repaired here: its file has to be
     ingested again.
+
+    Raises:
+        CorpusCorrupt: the file itself is damaged. Nothing was written to it.
     """
+    for problem in _file_problems(corpus):
+        raise CorpusCorrupt(
+            "beyond_repair",
+            f"{corpus.path}: the file itself is damaged ({problem.message})",
+            "restore a backup, or ingest the documents into a new file with --db",
+        )
     done = []
     with corpus.writing():
         if any(_lexical_problems(corpus)):
             lexical_index.rebuild(corpus)
             done.append("rebuilt the lexical index from the chunks")
         for index in vector_index.all_indexes(corpus):
+            if vector_index.is_misshapen(corpus, index):
+                vector_index.clear(corpus, index)
+                done.append(f"emptied {index.table}, which was damaged as a whole")
+                continue
             dropped = vector_index.drop(corpus, index, _bad_vectors(corpus, index))
             if dropped:
                 done.append(f"dropped {dropped} damaged vectors of {index.table}")
@@ -104,6 +120,9 @@ def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
     for index in vector_index.all_indexes(corpus):
         corpus.load_vectors()
+        if vector_index.is_misshapen(corpus, index):
+            yield Problem("vectors_damaged", f"{index.table}: its own tables are damaged")
+            continue
         stored = corpus.value(f"SELECT count(*) FROM {index.table}")
         recorded = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
         counted = vector_index.count_embedded(corpus, index)

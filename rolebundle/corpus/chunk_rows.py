@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import ContentType
@@ -16,9 +16,8 @@ from rolebundle.corpus import lexical_index, vector_index
 from rolebundle.corpus.connection import Corpus, Row
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk as it is stored."""
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
 
     chunk_id: str
     headings: tuple[str, ...]

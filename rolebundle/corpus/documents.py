@@ -131,17 +131,19 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
 
 
 def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Superseder, ...]]:
-    # Two documents that claim to replace each other cancel out: neither claim can be trusted.
+    # Documents that claim to replace one another in a circle cancel out: no claim of theirs can be
+    # trusted. "above" is whatever replaces the newer one, directly or in several steps.
     found = corpus.rows(
         "SELECT DISTINCT old.id, new.document_id, new.trust_tier FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
-        "JOIN file new_file ON new_file.id = new.file "
         "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
-        "AND NOT EXISTS (SELECT 1 FROM supersession counter "
-        "WHERE counter.superseded IN (new.document_id, new_file.path) "
-        "AND counter.newer = old.id) "
+        "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
+        "FROM above JOIN document below ON below.id = above.id "
+        "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
+        "ON further.superseded IN (below.document_id, below_file.path)) "
+        "SELECT 1 FROM above WHERE id = old.id) "
         "ORDER BY old.id, new.document_id",
         (json.dumps(sorted(documents)),),
     )
@@ -162,10 +164,9 @@ def _metadata(columns: Sequence[object]) -> DocumentMetadata:
 
 def _is_moment(columns: Sequence[object]) -> bool:
     try:
-        datetime.fromisoformat(str(columns[_UPDATED_AT]))
+        return datetime.fromisoformat(str(columns[_UPDATED_AT])).tzinfo is not None
     except ValueError:
         return False
-    return True
 
 
 def _strings(text: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def translated(error: apsw.Error, path: Path) -> RolebundleError:
     if _of_kind(error, _CORRUPT):
         return CorpusCorrupt(
             "corpus_corrupt",
-            f"{path}: the file is damaged ({error}); it was not changed",
+            f"{path}: the file is damaged ({error})",
             "restore a backup, or ingest the documents into a new file with --db",
         )
     if _of_kind(error, apsw.ReadOnlyError):
@@ -96,6 +96,6 @@ def mapped(path: Path) -> Iterator[None]:
         # Only text goes in. What comes out as something else was damaged on the way.
         raise CorpusCorrupt(
             "corpus_corrupt",
-            f"{path}: the file is damaged (a text in it is no longer UTF-8); it was not changed",
+            f"{path}: the file is damaged (a text in it is no longer UTF-8)",
             "restore a backup, or ingest the documents into a new file with --db",
         ) from error

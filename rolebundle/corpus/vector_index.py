@@ -66,10 +66,13 @@ def create_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex:
         ),
     )
     index = EmbeddingIndex(corpus.last_rowid(), identity)
-    corpus.run(
-        f"CREATE VIRTUAL TABLE {index.table} USING vec0 (embedding float[{int(model.dimensions)}])"
-    )
+    _create_table(corpus, index)
     return index
+
+
+def _create_table(corpus: Corpus, index: EmbeddingIndex) -> None:
+    dimensions = int(index.identity.model.dimensions)
+    corpus.run(f"CREATE VIRTUAL TABLE {index.table} USING vec0 (embedding float[{dimensions}])")
 
 
 def search_sql(index: EmbeddingIndex, *, within: bool = False) -> str:
@@ -156,6 +159,35 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
         (index.id, chosen),
     )
     _count(corpus, index, -len(stored))
+
+
+def is_misshapen(corpus: Corpus, index: EmbeddingIndex) -> bool:
+    """Whether vec0's own tables are not of the shape that it takes for granted.
+
+    sqlite-vec 0.1.9 reads them unchecked, and a full scan of damaged ones can end the process.
+    """
+    table, dimensions = index.table, index.identity.model.dimensions
+    flaws = (
+        f"SELECT count(*) FROM {table}_chunks WHERE typeof(size) <> 'integer' OR size <= 0 "
+        "OR typeof(validity) <> 'blob' OR length(validity) * 8 <> size "
+        "OR typeof(rowids) <> 'blob' OR length(rowids) <> size * 8",
+        f"SELECT count(*) FROM {table}_rowids r LEFT JOIN {table}_chunks c "
+        "ON c.chunk_id = r.chunk_id WHERE typeof(r.chunk_id) <> 'integer' OR c.chunk_id IS NULL "
+        "OR typeof(r.chunk_offset) <> 'integer' OR r.chunk_offset NOT BETWEEN 0 AND c.size - 1",
+        f"SELECT count(*) FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v "
+        "ON v.rowid = c.chunk_id WHERE typeof(v.vectors) <> 'blob' "
+        f"OR length(v.vectors) <> c.size * {int(dimensions) * 4}",
+    )
+    return any(corpus.value(flaw) for flaw in flaws)
+
+
+def clear(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Make the index anew, empty, so that every chunk waits for its vector again."""
+    corpus.load_vectors()
+    corpus.run(f"DROP TABLE {index.table}")
+    _create_table(corpus, index)
+    corpus.run("DELETE FROM embedded WHERE index_id = ?", (index.id,))
+    corpus.run("UPDATE embedding_index SET vectors = 0 WHERE id = ?", (index.id,))
 
 
 def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:

@@ -71,10 +71,10 @@ def permitted(url: str, allow_host: str = "") -> Address:
     """
     parts, port = _parts(url)
     host = (parts.hostname or "").rstrip(".")
-    local_only = host != allow_host.casefold().strip("[]").rstrip(".") or _names_loopback(host)
-    if local_only and not _names_loopback(host):
+    local = _names_loopback(host)
+    if not local and host != allow_host.casefold().strip("[]").rstrip("."):
         raise _not_local(host)
-    return Address(parts.scheme, host, port, parts.path.rstrip("/"), local_only)
+    return Address(parts.scheme, host, port, parts.path.rstrip("/"), local_only=local)
 
 
 def _parts(url: str) -> tuple[SplitResult, int]:
@@ -91,7 +91,8 @@ def _parts(url: str) -> tuple[SplitResult, int]:
             "the model server's URL carries a user name or a password",
             "take it out; a key goes into an environment variable",
         )
-    if not port or not parts.hostname or parts.query or parts.fragment:
+    host = (parts.hostname or "").strip(".")
+    if not (port and host and host.isascii()) or parts.query or parts.fragment:
         raise ConfigurationError("bad_url", f"not the URL of a model server: {url!r}", hint)
     return parts, port
 

@@ -46,7 +46,8 @@ _BY_NAME: tuple[tuple[str, Prefixes], ...] = (
     (r"\barctic-embed\b", Prefixes(_RETRIEVE)),
     # https://huggingface.co/BAAI/bge-m3: "no need to add instructions"
     (r"\bbge-m3\b", Prefixes()),
-    # https://huggingface.co/BAAI/bge-large-zh-v1.5
+    # https://huggingface.co/BAAI/bge-large-zh-v1.5, model list
+    (r"\bbge-.*noinstruct", Prefixes()),
     (r"\bbge-(small|base|large)-zh\b", Prefixes("为这个句子生成表示以用于检索相关文章：")),
     # https://huggingface.co/BAAI/bge-large-en-v1.5
     (r"\bbge-(small|base|large)\b", Prefixes(_RETRIEVE)),

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 TEXT_FAULTS = frozenset(
     {
         "input_too_long",
+        "model_failed",
         "request_refused",
         "server_error",
         "embedding_count",
-        "embedding_dimensions",
         "embedding_not_finite",
         "embedding_zero",
     }

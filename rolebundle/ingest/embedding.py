@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -18,6 +20,9 @@ BATCH = 512
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
+
+Embedded = tuple[list[bytes | None], str]
+"""A vector for each text, or ``None`` for one that failed; and why the first one failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,9 @@ def fill_index(
     embed is tried chunk by chunk; what fails alone keeps waiting and is said.
     """
     total = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
-    done, after, problem = 0, 0, ""
-    while rowids := vector_index.waiting(corpus, index, after, BATCH):
-        progress("embedding", done, total)
-        after = rowids[-1]
-        texts = _texts(corpus, rowids)
-        vectors, failure = _embedded(provider, list(texts.values()))
+    done, problem = 0, ""
+    progress("embedding", done, total)
+    for texts, (vectors, failure) in _ahead(_waiting(corpus, index), provider):
         problem = problem or failure
         made = [
             (rowid, text, vector)
@@ -81,9 +83,32 @@ def fill_index(
             if vector is not None
         ]
         done += _store(corpus, index, made) if made else 0
-    progress("embedding", done, total)
+        progress("embedding", done, total)
     left = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
     return EmbeddingReport(done, left, problem)
+
+
+def _waiting(corpus: Corpus, index: EmbeddingIndex) -> Iterator[dict[int, str]]:
+    """What is to be embedded, by rowid, batch after batch; each chunk once."""
+    after = 0
+    while rowids := vector_index.waiting(corpus, index, after, BATCH):
+        after = rowids[-1]
+        yield _texts(corpus, rowids)
+
+
+def _ahead(
+    batches: Iterator[dict[int, str]], provider: EmbeddingProvider
+) -> Iterator[tuple[dict[int, str], Embedded]]:
+    """Each batch with its vectors; the model works on the next one while one is stored."""
+    with ThreadPoolExecutor(1) as pool:
+        under_way: deque[tuple[dict[int, str], Future[Embedded]]] = deque()
+        for batch in batches:
+            under_way.append((batch, pool.submit(_embedded, provider, list(batch.values()))))
+            if len(under_way) == 2:
+                texts, embedded = under_way.popleft()
+                yield texts, embedded.result()
+        for texts, embedded in under_way:
+            yield texts, embedded.result()
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
@@ -111,7 +136,7 @@ def _store(corpus: Corpus, index: EmbeddingIndex, made: Sequence[tuple[int, str,
     return len(rows)
 
 
-def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> tuple[list[bytes | None], str]:
+def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> Embedded:
     dimensions = provider.identity.dimensions
     try:
         matrix = unit_vectors(provider.embed_passages(texts), len(texts), dimensions)

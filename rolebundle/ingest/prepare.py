@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 from rolebundle.corpus.chunk_rows import StoredChunk
@@ -62,33 +62,55 @@ def prepare_all(tasks: Sequence[Task], settings: Settings) -> list[Outcome]:
     return [prepare(task, settings) for task in tasks]
 
 
+def all_unchanged(tasks: Sequence[Task], settings: Settings) -> list[bool]:
+    """For each file whether the corpus holds its bytes by its recipe; nothing is parsed."""
+    return [_is_unchanged(task, settings) for task in tasks]
+
+
+def _is_unchanged(task: Task, settings: Settings) -> bool:
+    try:
+        return task.known is not None and _opened(task.file, settings).identity == task.known
+    except DocumentError:
+        return False
+
+
 def prepare(task: Task, settings: Settings) -> Outcome:
     """Read, parse and chunk one file; a file that cannot be taken comes back as ``Skipped``."""
     file = task.file
     try:
-        data = read_bytes(file.location, file.path, settings.size_cap)
-        reader = _reader(file, data)
-        content_hash = blake2b(data, digest_size=16).hexdigest()
-        recipe = _recipe(file, reader, settings)
-        if task.known == (content_hash, recipe):
+        opened = _opened(file, settings)
+        if opened.identity == task.known:
             return Unchanged(file.location)
         options = ReaderOptions(separator=file.defaults.separator)
         notes: list[Skipped] = []
         documents = []
-        for parsed in reader.read(data, file.path, options):
+        for parsed in opened.reader.read(opened.data, file.path, options):
             if isinstance(parsed, DocumentError):
                 # One record of many that cannot be taken; the others go on.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             documents.append(_document(file, parsed, settings))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-        return Prepared(
-            StoredFile(file.location, file.path, content_hash, recipe),
-            tuple(documents),
-            tuple(notes),
-        )
+        stored = StoredFile(file.location, file.path, *opened.identity)
+        return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A file's bytes, who reads them, and what tells them from others: (content hash, recipe)."""
+
+    data: bytes
+    reader: Reader
+    identity: tuple[str, str]
+
+
+def _opened(file: FoundFile, settings: Settings) -> _Opened:
+    data = read_bytes(file.location, file.path, settings.size_cap)
+    reader = _reader(file, data)
+    content_hash = blake2b(data, digest_size=16).hexdigest()
+    return _Opened(data, reader, (content_hash, _recipe(file, reader, settings)))
 
 
 def _reader(file: FoundFile, data: bytes) -> Reader:
@@ -105,21 +127,22 @@ def _reader(file: FoundFile, data: bytes) -> Reader:
 
 
 def _recipe(file: FoundFile, reader: Reader, settings: Settings) -> str:
-    # Everything but the bytes that decides what is stored.
-    parts = [
-        reader.name,
-        reader.version,
-        CHUNKER_VERSION,
-        settings.chunks.size,
-        settings.chunks.overlap,
-        settings.chunks.maximum,
-        settings.default_source,
-        file.path,
-        sorted(file.ignore_keys),
-        file.defaults.separator,
-        sorted(file.defaults.values.items()),
-    ]
-    return blake2b(json.dumps(parts, default=str).encode(), digest_size=8).hexdigest()
+    """Everything but the bytes that decides what is stored."""
+    said = file.defaults
+    declared = repr((said.separator, sorted(file.ignore_keys), sorted(said.values.items())))
+    return _digest(file.path, _rules(reader.name, reader.version, settings, declared))
+
+
+@lru_cache(maxsize=1024)
+def _rules(reader: str, version: int, settings: Settings, declared: str) -> str:
+    # The same for most files of a folder.
+    chunks = settings.chunks
+    parts = (version, chunks.size, chunks.overlap, chunks.maximum, settings.default_source)
+    return _digest(reader, CHUNKER_VERSION, declared, *map(str, parts))
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> StoredDocument:

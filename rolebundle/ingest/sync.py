@@ -12,9 +12,9 @@ import os
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -25,9 +25,9 @@ from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
 from rolebundle.ingest.embedding import EmbeddingReport, Progress, ensure_index, fill_index
 from rolebundle.ingest.metadata import (
-    has_manifest,
     FileDefaults,
     check_reader,
+    has_manifest,
     load_manifest,
     validated,
 )
@@ -38,6 +38,7 @@ from rolebundle.ingest.prepare import (
     Settings,
     Task,
     Unchanged,
+    all_unchanged,
     prepare_all,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
@@ -48,9 +49,12 @@ ERROR_CODES = frozenset(
 )
 """Skips that are the author's mistake to mend: the run goes on, and ends with exit code 10."""
 
-_BATCH_CHUNKS = 8_000
-_BATCH_FILES = 500
-_FILES_A_TASK = 16
+_BATCH_CHUNKS = 4_000
+_BATCH_FILES = 2_000
+_FILES_A_TASK = 32
+_BYTES_A_TASK = 1 << 19
+_TASKS_A_WORKER = 12  # enough to go on with while a batch is stored
+_FILES_A_CHECK = 256
 _WORTH_WORKERS = 64
 
 
@@ -174,10 +178,14 @@ def _ingest_path(
     chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
     settings = Settings(chunks, options.size_cap, source_name(root))
     tasks = [Task(file, known.get(file.location)) for file in found]
-    outcomes = _prepared(tasks, settings, options.workers)
-    taken: set[str] = set()
-    done = 0
-    for batch in _batches(zip(tasks, outcomes, strict=True)):
+    unchanged = _unchanged(tasks, settings, options.workers)
+    taken = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
+    done = len(taken)
+    report.unchanged += done
+    progress("reading", done, len(tasks))
+    rest = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
+    outcomes = _prepared(rest, settings, options.workers)
+    for batch in _batches(zip(rest, outcomes, strict=True)):
         taken |= _store_batch(corpus, batch, report)
         done += len(batch)
         progress("reading", done, len(tasks))
@@ -215,12 +223,26 @@ def _is_below(location: str, folder: str) -> bool:
     return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def _unchanged(tasks: Sequence[Task], settings: Settings, workers: int) -> list[bool]:
+    """For each file whether it is as the corpus knows it.
+
+    In threads, because reading and hashing let the others run, and processes take longer to start
+    than most unchanged folders take to check.
+    """
+    if not any(task.known for task in tasks):
+        return [False] * len(tasks)
+    groups = [tasks[i : i + _FILES_A_CHECK] for i in range(0, len(tasks), _FILES_A_CHECK)]
+    with ThreadPoolExecutor(workers) as pool:
+        checked = pool.map(all_unchanged, groups, repeat(settings))
+        return [same for group in checked for same in group]
+
+
 def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterator[Outcome]:
     if workers <= 1 or len(tasks) < _WORTH_WORKERS:
         for task in tasks:
             yield from prepare_all([task], settings)
         return
-    groups = iter([tasks[i : i + _FILES_A_TASK] for i in range(0, len(tasks), _FILES_A_TASK)])
+    groups = _groups(tasks)
     # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
     with ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=follow_the_parent
@@ -228,12 +250,26 @@ def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterat
         # A window, so that results do not pile up in memory before a slower writer.
         window: deque[Future[list[Outcome]]] = deque()
         with interrupts_held():
-            for group in islice(groups, workers * 4):
+            for group in islice(groups, workers * _TASKS_A_WORKER):
                 window.append(pool.submit(prepare_all, group, settings))
         while window:
             yield from window.popleft().result()
             for group in islice(groups, 1):
                 window.append(pool.submit(prepare_all, group, settings))
+
+
+def _groups(tasks: Iterable[Task]) -> Iterator[list[Task]]:
+    """What a worker takes at once: bounded in bytes, so that what waits for the writer is, too."""
+    group: list[Task] = []
+    size = 0
+    for task in tasks:
+        group.append(task)
+        size += task.file.size
+        if len(group) >= _FILES_A_TASK or size >= _BYTES_A_TASK:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _batches(

@@ -15,6 +15,7 @@ from pathlib import Path
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.globs import matches
 from rolebundle.ingest.metadata import (
+    EMPTY_MANIFEST,
     MANIFEST_NAME,
     FileDefaults,
     Manifest,
@@ -25,6 +26,13 @@ from rolebundle.ingest.metadata import (
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
 _DEPTH = 200
+_BLOCK = 1 << 16
+_OPENED = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 _NEVER = frozenset({"node_modules", "__pycache__"})
 
 
@@ -173,9 +181,8 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
     Raises:
         DocumentError: ``unreadable``, ``not_a_file`` or ``too_large``.
     """
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        descriptor = os.open(location, flags | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(location, _OPENED)
     except OSError as error:
         raise DocumentError("unreadable", f"{path}: {error.strerror}", "check the file") from error
     try:
@@ -198,13 +205,13 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
 
 
 def _read(descriptor: int, expected: int, most: int) -> bytes:
-    if expected >= most:
-        return b""
-    # A buffered stream would make room for ``most`` bytes, each time.
-    data = os.read(descriptor, expected + 1)
-    while data and len(data) > expected and len(data) < most:
-        more = os.read(descriptor, min(len(data), most - len(data)))
-        if not more:
+    # A buffered stream would make room for ``most`` bytes, for each file.
+    parts: list[bytes] = []
+    size = 0
+    while expected < most and size < most:
+        part = os.read(descriptor, min(max(expected + 1 - size, _BLOCK), most - size))
+        if not part:
             break
-        data += more
-    return data
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)

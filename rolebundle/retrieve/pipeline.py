@@ -48,6 +48,7 @@ class SemanticLane:
 class Pool:
     """What the lanes have found so far, and how long they took."""
 
+    candidates: int = 0
     lexical: dict[int, LexicalHit] = field(default_factory=dict)
     semantic: dict[int, SemanticHit] = field(default_factory=dict)
     lexical_seconds: float = 0.0
@@ -149,6 +150,7 @@ def _gather(
         found = _run_lanes(corpus, query, lane, pool, depth, within)
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
+        pool.candidates = len(candidates)
         allowed, rejected = filter_candidates(candidates, overlay, now)
         ranked = rerank(allowed, overlay, fusion)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
@@ -221,7 +223,8 @@ def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:
 def _diagnostics(pool: Pool, made: Cut, rejected: list[Rejected], seconds: float) -> Diagnostics:
     return Diagnostics(
         latency_ms=round(seconds * 1000, 3),
-        candidate_pool_size=len(made.selected) + len(made.rejected) + len(rejected),
+        # Counted before anything could drop one, so that law 1 can be checked from the bundle.
+        candidate_pool_size=pool.candidates,
         deduped_count=sum(one.reason == "duplicate" for one in made.rejected),
         dropped_forbidden_count=sum(one.reason == "forbidden_source" for one in rejected),
         dropped_stale_count=sum(one.reason == "stale" for one in rejected),

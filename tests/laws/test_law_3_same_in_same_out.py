@@ -12,10 +12,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.corpus.connection import open_reader
 from rolebundle.corpus.store import StoredDocument
-from support.corpora import ask, build, document, overlay, remove
+from support.corpora import NOW, ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS, corpora, overlays, requests
 
@@ -49,6 +50,7 @@ def test_two_runs_answer_alike(
     finally:
         remove(path)
     for bundle, repeated in zip(first, reversed(again), strict=True):
+        assert bundle.query.generated_at == iso_utc(NOW), "read a clock"
         assert bundle.without_timings() == repeated.without_timings()
         assert without_timings(bundle.to_json()) == without_timings(repeated.to_json())
 

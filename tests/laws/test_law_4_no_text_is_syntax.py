@@ -159,6 +159,8 @@ vocabulary_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, 
     ),
     task=st.sampled_from(["token rotation", "NEAR(", "AND"]),
 )
+@example(phrases=['"'], task="AND")
+@example(phrases=['a" OR "b', "NEAR(", "^x*"], task="AND")
 def test_no_vocabulary_is_syntax(folder: Path, phrases: list[str], task: str) -> None:
     """The role's words are text, too."""
     role = overlay(

@@ -109,7 +109,10 @@ def _exact(lines: str, content: str) -> bool:
 
 
 def _in_a_record(lines: str, content: str) -> bool:
-    return any(content in json.loads(line)["text"] for line in lines.split("\n"))
+    # The text of a record is parsed into paragraphs, whatever stands between them.
+    wanted = " ".join(content.split())
+    texts = (json.loads(line)["text"] for line in lines.split("\n"))
+    return any(wanted in " ".join(text.split()) for text in texts)
 
 
 def _in_markup(lines: str, content: str) -> bool:

@@ -8,7 +8,6 @@ is asked for, with its parser, and no other.
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import PurePosixPath
 from typing import cast
 
 from rolebundle.errors import ConfigurationError
@@ -74,13 +73,13 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
 
 
 def _name_for(path: str) -> str | None:
-    file_name = PurePosixPath(path).name.lower()
-    suffixes = PurePosixPath(file_name).suffixes
-    return (
-        _BY_SUFFIX.get("".join(suffixes[-2:]))
-        or _BY_SUFFIX.get("".join(suffixes[-1:]))
-        or (None if suffixes else _BY_FILE_NAME.get(file_name))
-    )
+    # Suffixes as pathlib has them, without pathlib: this runs for each file of a large tree.
+    file_name = path.rpartition("/")[2].lower()
+    _, *suffixes = file_name.lstrip(".").split(".")
+    if not suffixes or file_name.endswith("."):
+        return _BY_FILE_NAME.get(file_name)
+    last = f".{suffixes[-1]}"
+    return _BY_SUFFIX.get("".join(f".{suffix}" for suffix in suffixes[-2:])) or _BY_SUFFIX.get(last)
 
 
 def _load(name: str) -> Reader:

@@ -1,0 +1,262 @@
+"""How fast files become a corpus, against the least that any tool would have to do.
+
+Everything is measured in one run, because times drift and ratios hold:
+lexical ingest against a bare FTS5 insert of the same chunks, a second ingest of the unchanged tree
+against the first one, and ingest with embedding against the embedder alone on the same texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from time import perf_counter
+
+import apsw
+from documentation import Missing, Workplace, add_arguments, gather, print_table
+
+from rolebundle.corpus import documents
+from rolebundle.corpus.connection import Corpus, open_reader
+from rolebundle.embed.static import StaticProvider
+from rolebundle.engine import Engine
+from rolebundle.ingest.embedding import BATCH, embedding_text
+from rolebundle.ingest.sync import IngestOptions
+
+_TOKENIZER = "porter unicode61 remove_diacritics 2"
+_COLUMNS = "title, headings, content, tags, hints"
+_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """Lexical ingest, the bare insert, and the second ingest; times in seconds."""
+
+    files: int
+    megabytes: float
+    chunks: int
+    workers: int
+    first: float
+    bare: float
+    second: float
+    nothing_written: bool
+    peak_rss_mb: int
+    peak_rss_worker_mb: int
+
+    @property
+    def speed(self) -> float:
+        """The ingest's speed as a part of the bare insert's."""
+        return self.bare / self.first
+
+    @property
+    def second_share(self) -> float:
+        """The second ingest's time as a part of the first one's."""
+        return self.second / self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Ingest with embedding, and the embedder alone; times in seconds."""
+
+    files: int
+    chunks: int
+    ingest: float
+    embedder: float
+    peak_rss_mb: int
+
+    @property
+    def speed(self) -> float:
+        """The ingest's speed as a part of the embedder's."""
+        return self.embedder / self.ingest
+
+
+def lexical(place: Workplace, workers: int) -> Lexical:
+    path = place.corpus("lexical")
+    _remove(path)
+    first = _timed(lambda: _ingest(path, place.files, workers))
+    peaks = _peak_rss(resource.RUSAGE_SELF), _peak_rss(resource.RUSAGE_CHILDREN)
+    before = _state(path)
+    second = _timed(lambda: _ingest(path, place.files, workers))
+    after = _state(path)
+    with open_reader(path) as corpus:
+        rows = corpus.rows(f"SELECT id, {_COLUMNS} FROM chunk")
+    bare = min(_timed(lambda: _bare_insert(place.corpus("bare"), rows)) for _ in range(_ROUNDS))
+    return Lexical(
+        files=place.count,
+        megabytes=place.size / 1e6,
+        chunks=len(rows),
+        workers=workers,
+        first=first,
+        bare=bare,
+        second=second,
+        nothing_written=before == after,
+        peak_rss_mb=peaks[0],
+        peak_rss_worker_mb=peaks[1],
+    )
+
+
+def embedding(place: Workplace, workers: int) -> Embedding:
+    provider = StaticProvider()
+    provider.embed_queries(["loaded before the clock starts"])
+    path = place.corpus("embedded")
+    _remove(path)
+    ingest = _timed(lambda: _ingest(path, place.files, workers, provider))
+    peak = _peak_rss(resource.RUSAGE_SELF)
+    with open_reader(path) as corpus:
+        texts = _embedding_texts(corpus)
+
+    def alone() -> None:
+        for start in range(0, len(texts), BATCH):
+            provider.embed_passages(texts[start : start + BATCH])
+
+    embedder = min(_timed(alone) for _ in range(_ROUNDS))
+    return Embedding(place.count, len(texts), ingest, embedder, peak)
+
+
+def _ingest(path: Path, files: Path, workers: int, provider: StaticProvider | None = None) -> None:
+    with Engine(path, provider=provider) as engine:
+        report = engine.ingest(
+            [files], IngestOptions(workers=workers), lexical_only=provider is None
+        )
+    if report.refused() or report.embedding_problem:
+        raise Missing(f"the ingest did not go well: {report}")
+
+
+def _bare_insert(path: Path, rows: list[tuple[object, ...]]) -> None:
+    _remove(path)
+    db = apsw.Connection(str(path))
+    db.execute(f"CREATE VIRTUAL TABLE bare USING fts5 ({_COLUMNS}, tokenize = '{_TOKENIZER}')")
+    with db:
+        db.executemany(f"INSERT INTO bare (rowid, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+    db.close()
+    _remove(path)
+
+
+def _embedding_texts(corpus: Corpus) -> list[str]:
+    rowids = [row for (row,) in corpus.rows("SELECT id FROM chunk ORDER BY id")]
+    return list(_texts(corpus, rowids))
+
+
+def _texts(corpus: Corpus, rowids: list[int]) -> Iterator[str]:
+    for start in range(0, len(rowids), BATCH):
+        passages = documents.passages(corpus, rowids[start : start + BATCH])
+        yield from (embedding_text(passage) for passage in passages.values())
+
+
+def _state(path: Path) -> tuple[str, int, int]:
+    """What would betray a write: the file's bytes, its time, and the corpus's generation."""
+    with open_reader(path) as corpus:
+        generation = documents.counts(corpus).generation
+    with path.open("rb") as stream:
+        digest = blake2b()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest(), path.stat().st_mtime_ns, generation
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _timed(action: Callable[[], None]) -> float:
+    started = perf_counter()
+    action()
+    return perf_counter() - started
+
+
+def _peak_rss(who: int) -> int:
+    # In kilobytes on Linux; of the children, the largest one.
+    return resource.getrusage(who).ru_maxrss // 1024
+
+
+def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str]]:
+    rows = [
+        (
+            f"lexical ingest, {words.files:,} files, {words.megabytes:,.0f} MB, "
+            f"{words.chunks:,} chunks, {words.workers} workers",
+            f"{words.first:.1f} s, {words.chunks / words.first:,.0f} chunks/s, "
+            f"{words.megabytes / words.first:.1f} MB/s",
+            "",
+        ),
+        (
+            "bare FTS5 insert of the same chunks",
+            f"{words.bare:.1f} s, {words.chunks / words.bare:,.0f} chunks/s",
+            "",
+        ),
+        ("**lexical ingest ÷ bare insert**, speed", f"**{words.speed:.2f}**", "≥ 0.25"),
+        (
+            "second ingest, nothing changed",
+            f"{words.second:.2f} s; file {'untouched' if words.nothing_written else 'CHANGED'}",
+            "nothing written",
+        ),
+        ("**second ÷ first ingest**, time", f"**{words.second_share:.1%}**", "≤ 5%"),
+        (
+            "peak resident memory, lexical ingest",
+            f"{words.peak_rss_mb} MB, largest worker {words.peak_rss_worker_mb} MB",
+            "",
+        ),
+    ]
+    if vectors is not None:
+        rows += [
+            (
+                f"ingest with embedding, {vectors.files:,} files, {vectors.chunks:,} chunks",
+                f"{vectors.ingest:.1f} s, {vectors.chunks / vectors.ingest:,.0f} chunks/s, "
+                f"peak {vectors.peak_rss_mb} MB",
+                "",
+            ),
+            (
+                "the embedder alone on the same texts",
+                f"{vectors.embedder:.1f} s, {vectors.chunks / vectors.embedder:,.0f} chunks/s",
+                "",
+            ),
+            ("**ingest with embedding ÷ embedder**, speed", f"**{vectors.speed:.2f}**", "≥ 0.7"),
+        ]
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    parser.add_argument(
+        "--embed-sample",
+        type=float,
+        default=0.1,
+        metavar="FRACTION",
+        help="embed this part of the files; 0 for none (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="processes that parse, as for `rolebundle ingest` (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    try:
+        words = lexical(gather(arguments.folder, arguments.sample), arguments.workers)
+        vectors = None
+        if arguments.embed_sample:
+            part = min(arguments.sample, arguments.embed_sample)
+            vectors = embedding(gather(arguments.folder, part), arguments.workers)
+    except Missing as problem:
+        sys.exit(str(problem))
+    if arguments.json:
+        figures = {
+            "lexical": {**asdict(words), "speed": words.speed, "second_share": words.second_share},
+            "embedding": {**asdict(vectors), "speed": vectors.speed} if vectors else None,
+            "load": os.getloadavg(),
+        }
+        print(json.dumps(figures, indent=2))
+    else:
+        print_table(_rows(words, vectors))
+        print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
+
+
+if __name__ == "__main__":
+    main()

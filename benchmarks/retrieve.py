@@ -1,0 +1,277 @@
+"""How fast a governed answer is, against the least that a hybrid search would have to do.
+
+Warm, in one process, one question after the other: the governed retrieve (overlay on, both lanes,
+bundle built), the lexical lane alone, and the naive pair: the OR query for 100 rows through FTS5
+and the exact KNN for 100 rows through sqlite-vec, on the same file.
+Cold: a one-shot `rolebundle retrieve` against a Python that imports what it cannot do without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from documentation import Missing, Workplace, add_arguments, gather, print_table, questions
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.corpus import vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.ingest.sync import IngestOptions
+from rolebundle.resources import data_folder
+from rolebundle.retrieve.lexical import match_expression
+from rolebundle.retrieve.query import build_query
+from rolebundle.retrieve.semantic import query_vector
+
+_ROWS = 100
+_NOW = datetime(2026, 11, 1, tzinfo=UTC)
+_ROLES = (
+    "code-reviewer",
+    "docs-writer",
+    "incident-responder",
+    "product-strategist",
+    "security-reviewer",
+)
+_IMPORTS = "import apsw, click, pydantic"
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """One way to answer, over all questions; in milliseconds."""
+
+    what: str
+    median: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """The ways to answer, on one corpus."""
+
+    documents: int
+    chunks: int
+    questions: int
+    governed: Latency
+    lexical_only: Latency
+    naive: Latency
+    naive_lexical: Latency
+    naive_semantic: Latency
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """A one-shot answer and a bare import, in milliseconds; the ratio is a median of pairs'."""
+
+    pairs: int
+    one_shot: float
+    imports: float
+    ratio: float
+
+
+def build(place: Workplace) -> Path:
+    """The corpus with vectors, brought in step with the files."""
+    path = place.corpus("retrieve")
+    with Engine(path) as engine:
+        engine.ingest([place.files], IngestOptions(workers=os.cpu_count() or 1))
+    return path
+
+
+def warm(path: Path, asked: Sequence[str], rounds: int) -> Warm:
+    with Engine(path, overlay_folders(())) as engine:
+        naive = _Naive(engine)
+        roles = dict(zip(asked, cycle(_ROLES), strict=False))
+        ways: dict[str, Callable[[str], object]] = {
+            "governed": lambda task: engine.retrieve(
+                RetrievalRequest(task=task, role=roles[task], now=_NOW)
+            ),
+            "lexical_only": lambda task: engine.retrieve(
+                RetrievalRequest(task=task, role=roles[task], now=_NOW, lexical_only=True)
+            ),
+            "naive_lexical": naive.lexical,
+            "naive_semantic": naive.semantic,
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for task in asked:
+            naive.prepare(task)
+            for answer in ways.values():
+                answer(task)
+        for _ in range(rounds):
+            for task in asked:
+                # All ways for one question stand side by side, so that drift meets them alike.
+                for name, answer in ways.items():
+                    times[name].append(_milliseconds(lambda: answer(task)))  # noqa: B023
+        pairs = zip(times["naive_lexical"], times["naive_semantic"], strict=True)
+        times["naive"] = [sum(pair) for pair in pairs]
+        status = engine.status().corpus
+    latencies = {name: _latency(name, of) for name, of in times.items()}
+    return Warm(status.documents, status.chunks, len(asked), **latencies)
+
+
+class _Naive:
+    """What a first version of a hybrid search does, with nothing around it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.corpus: Corpus = engine.corpus
+        index = vector_index.active_index(self.corpus)
+        if index is None:
+            raise Missing("the corpus has no vectors; delete the working folder and run again")
+        self.table = index.table
+        self.provider = engine.provider
+        self.corpus.load_vectors()
+        self.words: dict[str, str] = {}
+        self.vectors: dict[str, bytes] = {}
+
+    def prepare(self, task: str) -> None:
+        # Without stop words, as ours, or its common words would make it slower still.
+        query = build_query(task, None)
+        self.words[task] = match_expression(query.task_terms)
+        self.vectors[task] = query_vector(query, self.provider)
+
+    def lexical(self, task: str) -> object:
+        return self.corpus.rows(
+            f"SELECT rowid, rank FROM lexical WHERE lexical MATCH ? ORDER BY rank LIMIT {_ROWS}",
+            (self.words[task],),
+        )
+
+    def semantic(self, task: str) -> object:
+        return self.corpus.rows(
+            f"SELECT rowid, distance FROM {self.table} WHERE embedding MATCH ? AND k = {_ROWS} "
+            "ORDER BY distance",
+            (self.vectors[task],),
+        )
+
+
+def cold(pairs: int) -> Cold:
+    script = Path(sys.executable).parent / "rolebundle"
+    if not script.exists():
+        raise Missing(f"{script}: install rolebundle into this environment first")
+    with tempfile.TemporaryDirectory() as folder:
+        db = Path(folder) / "sample.db"
+        with Engine(db) as engine:
+            engine.ingest([data_folder("sample_corpus")], lexical_only=True)
+        one_shot = [str(script), "retrieve", "Review the token refresh flow", "--lexical-only"]
+        one_shot += ["--role", "security-reviewer", "--db", str(db)]
+        imports = [sys.executable, "-c", _IMPORTS]
+        for command in (one_shot, imports):
+            _run(command)
+        times = [
+            (_milliseconds(lambda: _run(one_shot)), _milliseconds(lambda: _run(imports)))
+            for _ in range(pairs)
+        ]
+    return Cold(
+        pairs=pairs,
+        one_shot=median(ours for ours, _ in times),
+        imports=median(theirs for _, theirs in times),
+        ratio=median(ours / theirs for ours, theirs in times),
+    )
+
+
+def _run(command: Sequence[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _milliseconds(action: Callable[[], object]) -> float:
+    started = perf_counter()
+    action()
+    return (perf_counter() - started) * 1000
+
+
+def _latency(what: str, times: list[float]) -> Latency:
+    ordered = sorted(times)
+    return Latency(what, median(ordered), ordered[int(0.95 * (len(ordered) - 1))])
+
+
+def _warm_rows(found: Warm) -> list[tuple[str, str, str]]:
+    labels = {
+        "governed retrieve, overlay on, both lanes": found.governed,
+        "governed retrieve, overlay on, lexical only": found.lexical_only,
+        "naive pair": found.naive,
+        "its OR query, 100 rows": found.naive_lexical,
+        "its exact KNN, 100 rows": found.naive_semantic,
+    }
+    rows = [
+        (f"{label}, warm", f"median {latency.median:.1f} ms, p95 {latency.p95:.1f} ms", "")
+        for label, latency in labels.items()
+    ]
+    whole, words = found.governed.median, found.lexical_only.median
+    return [
+        (
+            f"corpus: {found.documents:,} documents, {found.chunks:,} chunks",
+            f"{found.questions} questions",
+            "",
+        ),
+        *rows,
+        (
+            "**governed ÷ naive pair**, medians",
+            f"**{whole / found.naive.median:.2f}**",
+            "≤ 0.40 (issue B)",
+        ),
+        (
+            "governed, lexical only ÷ naive OR query, medians",
+            f"{words / found.naive_lexical.median:.2f}",
+            "",
+        ),
+    ]
+
+
+def _cold_rows(found: Cold) -> list[tuple[str, str, str]]:
+    return [
+        (
+            "one-shot `retrieve --role … --lexical-only`, sample corpus",
+            f"{found.one_shot:.0f} ms",
+            "",
+        ),
+        (f'`python -c "{_IMPORTS}"`', f"{found.imports:.0f} ms", ""),
+        (
+            f"**one-shot ÷ imports**, median of {found.pairs} pairs",
+            f"**{found.ratio:.2f}**",
+            "≤ 2.0",
+        ),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    parser.add_argument("--questions", type=int, help="ask only the first so many (default: all)")
+    parser.add_argument("--rounds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--pairs", type=int, default=21, help="cold starts (default: %(default)s)")
+    parser.add_argument("--only", choices=["warm", "cold"], help="leave the other one out")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    warm_figures = cold_figures = None
+    try:
+        if arguments.only != "warm":
+            cold_figures = cold(arguments.pairs)
+        if arguments.only != "cold":
+            path = build(gather(arguments.folder, arguments.sample))
+            warm_figures = warm(path, questions(arguments.questions), arguments.rounds)
+    except Missing as problem:
+        sys.exit(str(problem))
+    if arguments.json:
+        figures = {
+            "warm": asdict(warm_figures) if warm_figures else None,
+            "cold": asdict(cold_figures) if cold_figures else None,
+            "load": os.getloadavg(),
+        }
+        print(json.dumps(figures, indent=2))
+        return
+    rows = _warm_rows(warm_figures) if warm_figures else []
+    print_table(rows + (_cold_rows(cold_figures) if cold_figures else []))
+    print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The overlay: the reference's load unmodified, and what makes no sense is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rolebundle.contracts.overlay import Overlay
+from support.corpora import overlay
+
+REFERENCE_ROLES = (
+    "competitive-analyst", "critic-reviewer", "docs-architect", "product-strategist",
+    "security-reviewer",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("role", REFERENCE_ROLES)
+def test_the_references_overlays_load_unmodified(shared: Path, role: str) -> None:
+    path = shared / "compat" / "knowledge-core" / "roles" / f"{role}.json"
+    loaded = Overlay.model_validate_json(path.read_text("utf-8"))
+    assert loaded.role_id == role
+    plain = json.loads(path.read_text("utf-8"))
+    ours = loaded.model_dump(exclude_none=True)
+    for section, fields in plain.items():
+        for name in fields if isinstance(fields, dict) else ():
+            assert name in ours[section], f"{section}.{name} is lost"
+
+
+class TestDefaults:
+    def test_they_are_the_designs(self) -> None:
+        policy = overlay().retrieval_policy
+        weights = (policy.lexical_weight, policy.semantic_weight)
+        weights += (policy.metadata_weight, policy.rerank_weight)
+        assert weights == (0.3, 0.3, 0.2, 0.2)
+        assert (policy.max_selected_chunks, policy.max_chunks_per_source) == (10, 3)
+        assert (policy.stale_penalty, policy.role_mismatch_penalty) == (0.5, 0.5)
+        assert policy.freshness_max_age_days is None
+        assert not policy.require_source_diversity
+        assert policy.fusion == "weighted"
+
+
+class TestWeights:
+    def weights(self, total: float) -> dict[str, Any]:
+        return {
+            "retrieval_policy": {
+                "lexical_weight": total - 0.6,
+                "semantic_weight": 0.2,
+                "metadata_weight": 0.2,
+                "rerank_weight": 0.2,
+            }
+        }
+
+    @pytest.mark.parametrize("total", [0.991, 1.0, 1.009])
+    def test_they_sum_to_one_within_a_hundredth(self, total: float) -> None:
+        overlay(**self.weights(total))
+
+    @pytest.mark.parametrize("total", [0.98, 1.02, 0.9, 1.2])
+    def test_or_are_refused_with_what_they_sum_to(self, total: float) -> None:
+        with pytest.raises(ValidationError, match=f"is {total:.4g}"):
+            overlay(**self.weights(total))
+
+    @pytest.mark.parametrize("value", [-0.1, 1.1, float("nan"), float("inf"), "0.3", True])
+    def test_each_lies_in_zero_to_one(self, value: Any) -> None:
+        with pytest.raises(ValidationError):
+            overlay(retrieval_policy={"lexical_weight": value})
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"surprise": 1},
+            {"vocabulary": {"surprise": []}},
+            {"source_policy": {"forbidden_source": []}},
+            {"source_policy": {"forbidden_sources": [{"patern": "x"}]}},
+            {"retrieval_policy": {"top_k": 3}},
+            {"synthesis_policy": {"style": "x"}},
+            {"eval_profile": {"x": 1}},
+        ],
+    )
+    def test_unknown_keys_anywhere(self, fields: dict[str, Any]) -> None:
+        with pytest.raises(ValidationError):
+            overlay(**fields)
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"version": "2.0"},
+            {"role_id": "Reviewer"},
+            {"role_id": "../etc/passwd"},
+            {"role_id": ""},
+            {"role_id": "r" * 65},
+            {"extends": "A B"},
+            {"source_policy": {"forbidden_sources": [{"pattern": " "}]}},
+            {"source_policy": {"forbidden_sources": [{"pattern": ""}]}},
+            {"source_policy": {"forbidden_sources": [{"reason": "no pattern"}]}},
+            {"source_policy": {"preferred_sources": [{"pattern": "x", "boost": 0}]}},
+            {"source_policy": {"preferred_sources": [{"pattern": "x", "boost": 101}]}},
+            {"source_policy": {"trust_tier_boosts": {"supreme": 2.0}}},
+            {"source_policy": {"domain_boosts": {"x": -1.0}}},
+            {"vocabulary": {"boost_phrases": [""]}},
+            {"vocabulary": {"boost_phrases": "threat"}},
+            {"vocabulary": {"preferred_terms": ["x" * 501]}},
+            {"vocabulary": {"synonyms": {"a": "b"}}},
+            {"retrieval_policy": {"max_selected_chunks": 0}},
+            {"retrieval_policy": {"max_selected_chunks": 1001}},
+            {"retrieval_policy": {"max_selected_chunks": 2.5}},
+            {"retrieval_policy": {"max_chunks_per_source": 0}},
+            {"retrieval_policy": {"freshness_max_age_days": 0}},
+            {"retrieval_policy": {"stale_penalty": 1.01}},
+            {"retrieval_policy": {"role_mismatch_penalty": -0.01}},
+            {"retrieval_policy": {"min_score": -1}},
+            {"retrieval_policy": {"fusion": "borda"}},
+            {"retrieval_policy": {"expansion_weight": 2}},
+            {"retrieval_policy": {"require_source_diversity": "yes"}},
+        ],
+    )
+    def test_values_that_make_no_sense(self, fields: dict[str, Any]) -> None:
+        with pytest.raises(ValidationError):
+            overlay(**fields)
+
+    @pytest.mark.parametrize("missing", ["version", "role_id"])
+    def test_what_has_to_be_there(self, missing: str) -> None:
+        plain = {"version": "1.0", "role_id": "reviewer"}
+        del plain[missing]
+        with pytest.raises(ValidationError):
+            Overlay.model_validate(plain)

@@ -1,0 +1,99 @@
+"""The request: the same fields through every door, and a coded error for everything else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.request import MAX_TASK_CHARACTERS
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.parse import request_from
+
+
+def test_only_the_task_is_required() -> None:
+    request = request_from({"task": "rotate the token"})
+    assert request.task == "rotate the token"
+    assert request.role is request.limit is request.token_budget is request.fusion is None
+    assert request.lexical_only is False
+
+
+def test_the_task_stays_as_it_is() -> None:
+    assert request_from({"task": "  a\x00 b\n"}).task == "  a\x00 b\n"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"limit": 1},
+        {"limit": 1000},
+        {"token_budget": 1},
+        {"role": "security-reviewer"},
+        {"fusion": "rrf"},
+        {"lexical_only": True},
+    ],
+)
+def test_the_borders_are_inside(fields: dict[str, Any]) -> None:
+    request = request_from({"task": "x"} | fields)
+    (name,) = fields
+    assert getattr(request, name) == fields[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_utc(text: str, moment: datetime) -> None:
+    assert request_from({"task": "x", "now": text}).now == moment
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"limit": 0}, "limit"),
+        ({"limit": 1001}, "limit"),
+        ({"limit": "5"}, "limit"),
+        ({"limit": 2.5}, "limit"),
+        ({"limit": True}, "limit"),
+        ({"token_budget": 0}, "token_budget"),
+        ({"role": "No Such"}, "role"),
+        ({"role": "a/../b"}, "role"),
+        ({"role": "reviewer\n"}, "role"),
+        ({"fusion": "max"}, "fusion"),
+        ({"lexical_only": "yes"}, "lexical_only"),
+        ({"now": "yesterday"}, "now"),
+        ({"now": 5}, "now"),
+        ({"task": 5}, "task"),
+        ({"task": None}, "task"),
+        ({"task": ["x"]}, "task"),
+        ({"task": "x" * (MAX_TASK_CHARACTERS + 1)}, "task"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
+    with pytest.raises(UsageError) as error:
+        request_from({"task": "x"} | fields)
+    assert error.value.code == "bad_request"
+    assert error.value.message.startswith(f"{named}:")
+    assert "task, role, limit" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({}, "bad_request"),
+        ({"task": ""}, "empty_task"),
+        ({"task": " \n"}, "empty_task"),
+        ({"task": "\ud800"}, "task_not_text"),
+    ],
+)
+def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -> None:
+    with pytest.raises(UsageError) as error:
+        request_from(fields)
+    assert error.value.code == code
+    assert error.value.hint

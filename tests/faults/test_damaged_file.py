@@ -1,0 +1,427 @@
+"""Rows 11 to 15 and 17: damaged, foreign, newer and hostile files."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.corpus import check
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.errors import CorpusCorrupt, WrongFile
+from rolebundle.ingest import sync
+from support.commands import Outcome, invoke, is_coded
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents
+
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
+PAGE = 4096
+READING = (
+    ("retrieve", "token rotation", "--lexical-only"),
+    ("get", "notes/n03.md"),
+    ("get", "n03.md:1-9"),
+    ("status",),
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("damaged") / "notes"
+    folder.mkdir()
+    for number in range(40):
+        text = f"# Note {number}\n\n{f'token rotation {number} naïve ' * 60}\n"
+        (folder / f"n{number:02}.md").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def image(tree: Path) -> bytes:
+    """The bytes of a corpus with vectors, nothing left in its log."""
+    db = tree.parent / "image.db"
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert_sound(db)
+    return db.read_bytes()
+
+
+def commands(tree: Path) -> list[tuple[str, ...]]:
+    return [*READING, ("ingest", str(tree), "--lexical-only", "--workers", "1")]
+
+
+def left_alone(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
+    for suffix in ("-wal", "-shm"):
+        Path(f"{db}{suffix}").unlink(missing_ok=True)
+    db.write_bytes(data)
+    outcome = invoke(*command, "--db", db)
+    assert db.read_bytes() == data, "the file was changed"
+    is_coded(outcome)
+    return outcome
+
+
+def hopeless(image: bytes) -> dict[str, bytes]:
+    """Files that nothing can be read from."""
+    chance = random.Random(11)
+    made = {
+        "zeroed": bytes(len(image)),
+        "random": chance.randbytes(len(image)),
+        "text": b"# Not a database\n" * 400,
+        "one byte": b"S",
+        "header alone": image[:100],
+        "header zeroed": bytes(100) + image[100:],
+        "a page size that is none": image[:16] + b"\x12\x34" + image[18:],
+        "first page zeroed behind the header": image[:100] + bytes(PAGE - 100) + image[PAGE:],
+        "schema garbled": image[:100] + chance.randbytes(PAGE - 100) + image[PAGE:],
+    }
+    for _ in range(max(6, EXAMPLES // 10)):
+        length = chance.randrange(1, len(image) - PAGE)
+        made[f"cut at {length}"] = image[:length]
+    return made
+
+
+def test_hopeless_files_are_refused_and_left_alone(
+    image: bytes, tree: Path, tmp_path: Path
+) -> None:
+    for name, data in hopeless(image).items():
+        for command in commands(tree):
+            outcome = left_alone(tmp_path / "c.db", data, command)
+            assert outcome.code in (7, 8), (name, command, outcome)
+            assert outcome.out == ""
+            assert "next:" in outcome.err
+
+
+def test_a_file_without_bytes(tree: Path, tmp_path: Path) -> None:
+    """Nothing to lose: what a kill in the first moment leaves is filled, and never read."""
+    for command in READING:
+        assert left_alone(tmp_path / "c.db", b"", command).code == 7
+    assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "c.db").code == 0
+
+
+def damage(image: bytes, chance: random.Random) -> bytes:
+    data = bytearray(image)
+    kind = chance.choice(["flip", "zero", "random", "swap"])
+    for _ in range(chance.randint(1, 40)):
+        at = chance.randrange(PAGE, len(data))
+        length = chance.randint(1, PAGE if kind == "zero" else 600)
+        if kind == "flip":
+            data[at] ^= 1 << chance.randrange(8)
+        elif kind == "zero":
+            data[at : at + length] = bytes(len(data[at : at + length]))
+        elif kind == "random":
+            data[at : at + length] = chance.randbytes(len(data[at : at + length]))
+        else:
+            one, two = (PAGE * chance.randrange(1, len(data) // PAGE) for _ in range(2))
+            first, second = data[one : one + PAGE], data[two : two + PAGE]
+            data[one : one + PAGE], data[two : two + PAGE] = second, first
+    return bytes(data)
+
+
+def test_damage_inside_is_an_answer_or_a_coded_error(
+    image: bytes, tree: Path, tmp_path: Path
+) -> None:
+    """Readers may not meet the damage; they never change the file, and never end in a traceback."""
+    db = tmp_path / "c.db"
+    found = 0
+    for seed in range(EXAMPLES):
+        data = damage(image, random.Random(seed))
+        for command in READING:
+            assert left_alone(db, data, command).code in (0, 2, 7), seed
+        db.write_bytes(data)
+        checked = invoke("status", "--check", "--db", db)
+        is_coded(checked)
+        assert checked.code in (0, 7), seed
+        found += checked.code == 7
+        db.write_bytes(data)
+        ingested = invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db)
+        is_coded(ingested)
+        # 10: a lookup by a damaged key misses, and the ids seem taken.
+        assert ingested.code in (0, 7, 10), (seed, ingested)
+    assert found >= EXAMPLES * 0.8
+
+
+# -- damage that SQLite does not see ----------------------------------------------------------
+
+
+def tamper(db: Path, *statements: str) -> None:
+    """Change a corpus behind its back, as a flipped bit would."""
+    import sqlite_vec
+
+    connection = apsw.Connection(str(db))
+    connection.enable_load_extension(True)
+    connection.load_extension(sqlite_vec.loadable_path())
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def codes_of(db: Path) -> set[str]:
+    checked = invoke("status", "--check", "--json", "--db", db)
+    assert checked.code in (0, 7)
+    assert (checked.code == 7) == bool(checked.json()["problems"])
+    return {problem["code"] for problem in checked.json()["problems"]}
+
+
+@pytest.fixture
+def corpus_file(image: bytes, tmp_path: Path) -> Path:
+    (tmp_path / "c.db").write_bytes(image)
+    return tmp_path / "c.db"
+
+
+def test_a_flipped_bit_in_a_text_is_found(image: bytes, corpus_file: Path) -> None:
+    sound = codes_of(corpus_file)
+    assert sound == set()
+    start = image.index("token rotation 7 ".encode())
+    for bit in range(8):
+        data = bytearray(image)
+        data[start] ^= 1 << bit
+        corpus_file.write_bytes(data)
+        assert codes_of(corpus_file) & {"content_damaged", "unreadable"}, bit
+
+
+def test_a_flipped_bit_in_a_vector_is_found_and_mended(
+    corpus_file: Path, tree: Path
+) -> None:
+    expected = contents(corpus_file)
+    with open_reader(corpus_file) as corpus:
+        corpus.load_vectors()
+        vector = corpus.value("SELECT embedding FROM vectors_1 WHERE rowid = 5")
+    data = bytearray(corpus_file.read_bytes())
+    at = data.index(vector)
+    for bit in range(0, len(vector) * 8, 37):
+        flipped = bytearray(data)
+        flipped[at + bit // 8] ^= 1 << bit % 8
+        corpus_file.write_bytes(flipped)
+        assert codes_of(corpus_file) == {"vectors_damaged"}, bit
+    repaired = invoke("status", "--repair", "--json", "--db", corpus_file)
+    assert repaired.code == 0
+    assert repaired.json()["waiting"] == 1
+    with open_writer(corpus_file) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+MISSHAPEN = (
+    "UPDATE vectors_1_vector_chunks00 SET vectors = x'00'",
+    "UPDATE vectors_1_chunks SET rowids = x''",
+    "UPDATE vectors_1_chunks SET validity = x'ff'",
+    "UPDATE vectors_1_chunks SET size = 1000000",
+    "UPDATE vectors_1_rowids SET chunk_offset = 5000 WHERE rowid = 3",
+    "UPDATE vectors_1_rowids SET chunk_id = 77 WHERE rowid = 3",
+    "DELETE FROM vectors_1_chunks",
+)
+
+
+@pytest.mark.parametrize("statement", MISSHAPEN)
+def test_a_misshapen_vector_table_is_found_and_mended(
+    corpus_file: Path, tree: Path, statement: str
+) -> None:
+    """sqlite-vec would read beyond what is there; it is not asked."""
+    expected = contents(corpus_file)
+    connection = apsw.Connection(str(corpus_file))
+    connection.execute(statement)
+    connection.close()
+    assert codes_of(corpus_file) == {"vectors_damaged"}
+    repaired = invoke("status", "--repair", "--json", "--db", corpus_file)
+    assert repaired.code == 0
+    assert repaired.json()["waiting"] == 40
+    with open_writer(corpus_file) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+DRIFT: dict[str, tuple[str, set[str]]] = {
+    "an emptied index": ("INSERT INTO lexical (lexical) VALUES ('delete-all')", {"lexical_drift"}),
+    "a text changed behind the index": (
+        "UPDATE chunk SET title = 'something else' WHERE id = 3",
+        {"lexical_drift"},
+    ),
+    "a chunk taken out of the index": (
+        "INSERT INTO lexical (lexical, rowid, title, headings, content, tags, hints) "
+        "SELECT 'delete', id, title, headings, content, tags, hints FROM chunk WHERE id = 4",
+        {"lexical_drift"},
+    ),
+    "an entry too many": (
+        "INSERT INTO lexical (rowid, title, headings, content, tags, hints) "
+        "VALUES (9999, 'a', 'b', 'c', 'd', 'e')",
+        {"lexical_drift"},
+    ),
+    "a vector lost": (
+        "DELETE FROM vectors_1 WHERE rowid = 2",
+        {"vectors_miscounted"},
+    ),
+    "a record lost": (
+        "DELETE FROM embedded WHERE chunk = 2",
+        {"vectors_miscounted", "vectors_damaged"},
+    ),
+    "a wrong count of vectors": (
+        "UPDATE embedding_index SET vectors = vectors + 1",
+        {"vectors_miscounted"},
+    ),
+    "wrong counts": ("UPDATE corpus_state SET documents = 1, chunks = 2", {"miscounted"}),
+}
+
+
+@pytest.mark.parametrize("what", DRIFT)
+def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, what: str) -> None:
+    statement, expected_codes = DRIFT[what]
+    expected = contents(corpus_file)
+    tamper(corpus_file, statement)
+    assert codes_of(corpus_file) == expected_codes
+    invoke("status", "--repair", "--db", corpus_file)
+    assert codes_of(corpus_file) == set()
+    if "title" not in statement or "'delete'" in statement or "9999" in statement:
+        with open_writer(corpus_file) as corpus:
+            sync.ingest(corpus, [tree], HashingProvider())
+        assert contents(corpus_file) == expected
+    assert_sound(corpus_file)
+
+
+def test_damaged_content_is_found_and_not_mended(corpus_file: Path) -> None:
+    tamper(corpus_file, "UPDATE chunk SET content = 'forged' WHERE id = 3")
+    assert codes_of(corpus_file) == {"content_damaged", "lexical_drift"}
+    repaired = invoke("status", "--repair", "--db", corpus_file)
+    assert repaired.code == 7
+    assert "content_damaged" in repaired.out
+    assert "next:" in repaired.err
+
+
+def test_a_damaged_file_is_not_repaired_into(
+    image: bytes, tree: Path, tmp_path: Path
+) -> None:
+    """The 882nd damage: a row out of order, on which a scan by sqlite-vec ends the process."""
+    for seed in (882, 3, 5):
+        data = damage(image, random.Random(seed))
+        outcome = left_alone(tmp_path / "c.db", data, ("status", "--repair"))
+        assert outcome.code in (7, 8)
+
+
+def test_an_orphan_is_found(corpus_file: Path) -> None:
+    tamper(corpus_file, "PRAGMA foreign_keys = OFF", "DELETE FROM file WHERE id = 1")
+    assert "orphan" in codes_of(corpus_file)
+
+
+# -- files of others ----------------------------------------------------------------------------
+
+
+def foreign(path: Path, *statements: str) -> Path:
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+    return path
+
+
+FOREIGN = {
+    "another application": ("PRAGMA application_id = 252006673", "CREATE TABLE t (a)"),
+    "no application": ("CREATE TABLE chunk (a)", "INSERT INTO chunk VALUES ('mine')"),
+    "in WAL mode": ("PRAGMA journal_mode = wal", "CREATE TABLE t (a)"),
+    "our version, not our id": ("PRAGMA user_version = 1", "CREATE TABLE document (a)"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_another_applications_file(tree: Path, tmp_path: Path, what: str) -> None:
+    db = foreign(tmp_path / "c.db", *FOREIGN[what])
+    data = db.read_bytes()
+    for command in [*commands(tree), ("status", "--check"), ("status", "--repair")]:
+        outcome = invoke(*command, "--db", db)
+        assert outcome.code == 8
+        assert "[foreign_file]" in outcome.err
+        assert db.read_bytes() == data
+
+
+@pytest.mark.parametrize("version", [2, 3, 1000])
+def test_a_newer_schema(image: bytes, tree: Path, tmp_path: Path, version: int) -> None:
+    db = tmp_path / "c.db"
+    db.write_bytes(image)
+    with apsw.Connection(str(db)) as connection:
+        connection.pragma("user_version", int(connection.pragma("user_version")) + version - 1)
+    connection.close()
+    data = db.read_bytes()
+    for command in [*commands(tree), ("status", "--check"), ("status", "--repair")]:
+        outcome = left_alone(db, data, command)
+        assert outcome.code == 8
+        assert "[newer_schema]" in outcome.err
+        assert "upgrade rolebundle" in outcome.err
+
+
+HOSTILE: dict[str, str] = {
+    "a trigger": "CREATE TRIGGER t AFTER INSERT ON chunk BEGIN DELETE FROM document; END",
+    "a trigger on reading's way": (
+        "CREATE TRIGGER t AFTER UPDATE ON corpus_state BEGIN UPDATE document "
+        "SET trust_tier = 'authoritative'; END"
+    ),
+    "a view in a table's place": (
+        "CREATE VIEW v AS SELECT id, 'forged' AS content FROM chunk"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_schema_is_blocked(corpus_file: Path, tree: Path, what: str) -> None:
+    tamper(corpus_file, HOSTILE[what])
+    data = corpus_file.read_bytes()
+    for command in [*commands(tree), ("status", "--check"), ("status", "--repair")]:
+        outcome = left_alone(corpus_file, data, command)
+        assert outcome.code == 7
+        assert "[foreign_schema]" in outcome.err
+
+
+def test_a_table_replaced_by_a_view(corpus_file: Path, tree: Path) -> None:
+    tamper(
+        corpus_file,
+        "PRAGMA foreign_keys = OFF",
+        "ALTER TABLE supersession RENAME TO hidden",
+        "CREATE VIEW supersession AS SELECT * FROM hidden",
+    )
+    assert left_alone(corpus_file, corpus_file.read_bytes(), READING[0]).code == 7
+
+
+def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:
+    """Were the check of the schema passed by, triggers and views would still not run."""
+    with open_writer(corpus_file) as corpus:
+        assert corpus.db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, -1) == 1
+        assert corpus.db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, -1) == 0
+        assert corpus.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, -1) == 0
+        assert corpus.db.pragma("trusted_schema") == 0
+        corpus.run("CREATE TABLE temporary_victim (a)")
+        corpus.run(
+            "CREATE TRIGGER t AFTER INSERT ON temporary_victim BEGIN DELETE FROM document; END"
+        )
+        corpus.run("INSERT INTO temporary_victim VALUES (1)")
+        assert corpus.value("SELECT count(*) FROM document") == 40
+        corpus.run("CREATE VIEW v AS SELECT 1")
+        with pytest.raises(CorpusCorrupt, match="view"):
+            corpus.rows("SELECT * FROM v")
+        with pytest.raises(CorpusCorrupt):
+            corpus.run("INSERT INTO lexical_data VALUES (1, x'00')")
+
+
+def test_reading_and_writing_refuse_with_the_same_error(tmp_path: Path) -> None:
+    db = foreign(tmp_path / "c.db", *FOREIGN["no application"])
+    for opened in (open_reader, open_writer):
+        opener: Callable[[Path], object] = opened
+        with pytest.raises(WrongFile) as caught:
+            opener(db)
+        assert caught.value.code == "foreign_file"
+
+
+def test_a_check_of_a_file_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    for option in ("--check", "--repair"):
+        assert invoke("status", option, "--db", tmp_path / "none.db").code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_problems_of_a_sound_corpus(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
+    with open_writer(db) as corpus:
+        assert check.problems(corpus) == []
+        assert check.repair(corpus) == []
+    assert json.loads(invoke("status", "--check", "--json", "--db", db).out)["checked"] is True

@@ -1,0 +1,264 @@
+"""Rows 4 to 7: power loss, a full disk, a quota, a failing sync."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from itertools import count
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.corpus import store
+from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.errors import StorageError
+from rolebundle.ingest import embedding, sync
+from support.commands import CHECKOUT, invoke, run
+from support.corpora import ask, document, file_of, fill, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.shim import Disk, replay, shimmed_disk
+from support.sound import assert_sound, contents
+
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
+
+
+def put(corpus: Corpus, number: int) -> None:
+    texts = [f"token {number}, part {part}: {'word ' * 150}" for part in range(2)]
+    fill(corpus, [document(f"d{number}", texts)], HashingProvider())
+
+
+def replace_and_remove(corpus: Corpus, number: int) -> None:
+    with corpus.writing():
+        store.remove_files(corpus, [file_of(f"d{number}").location])
+        store.note_change(corpus)
+
+
+# -- power loss ------------------------------------------------------------------------------
+
+
+def test_what_was_acknowledged_survives_a_power_loss() -> None:
+    """With synchronous FULL: at any moment, with any part of what was not synced, all is there."""
+    chance = random.Random(5)
+    acknowledged: list[tuple[int, int, int]] = []  # operations so far, generation, documents
+    with scratch_folder() as folder:
+        with shimmed_disk() as disk, open_writer(folder / "c.db") as corpus:
+            corpus.db.wal_autocheckpoint(40)
+            opened = len(disk.log)
+            for number in range(12):
+                put(corpus, number)
+                if number % 4 == 3:
+                    replace_and_remove(corpus, number - 1)
+                state = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
+                acknowledged.append((len(disk.log), *state))
+        log = disk.log
+        assert {one.kind for one in log} == {"write", "sync", "truncate", "delete"}
+        syncs = [n + 1 for n, one in enumerate(log) if one.kind == "sync" and n >= opened]
+        moments = syncs + [chance.randrange(opened, len(log) + 1) for _ in range(EXAMPLES)]
+        for number, moment in enumerate(moments):
+            for torn in (lambda: False, lambda: chance.random() < 0.5, lambda: True):
+                place = folder / f"{number}"
+                place.mkdir(exist_ok=True)
+                replay(log, moment, place, torn)
+                assert_sound(place / "c.db")
+                promised = max((one[1:] for one in acknowledged if one[0] <= moment), default=(0, 0))
+                with open_reader(place / "c.db") as corpus:
+                    found = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
+                    assert found[0] >= promised[0], "acknowledged, and lost"
+                    if found[0] == promised[0]:
+                        assert found == promised
+                for left in place.iterdir():
+                    left.unlink()
+
+
+# -- a write or a sync that fails --------------------------------------------------------------
+
+
+def fail_every_place(kind: str, error: type[apsw.Error], code: str) -> int:
+    """Fail the first, second, … operation of a kind until one run needs no more of them."""
+    step = max(1, 60 // max(1, EXAMPLES)) if kind == "sync" else max(1, 600 // max(1, EXAMPLES))
+    failures = 0
+    for nth in count(1, step):
+        with scratch_folder() as folder:
+            path = folder / "c.db"
+            with shimmed_disk() as disk:
+                corpus = open_writer(path)
+                put(corpus, 0)
+                put(corpus, 1)
+                before = corpus.rows("SELECT chunk_id, content FROM chunk ORDER BY chunk_id")
+                disk.fail_at(kind, nth, error)
+                try:
+                    put(corpus, 2)
+                    put(corpus, 3)
+                    failed = False
+                except StorageError as raised:
+                    failed = True
+                    assert (raised.exit_code, raised.code) == (6, code), raised
+                    assert not corpus.db.in_transaction
+                if failed:
+                    failures += 1
+                    # Reads go on while the disk still fails, and find whole documents.
+                    after = corpus.rows("SELECT chunk_id, content FROM chunk ORDER BY chunk_id")
+                    assert after[: len(before)] == before
+                    assert len(after) in (len(before), len(before) + 2)
+                    assert ask(corpus, provider=HashingProvider(), task="token").selected
+                    disk.fail = None
+                    put(corpus, 4)
+                    corpus.close()
+                else:
+                    disk.fail = None
+                    corpus.close()
+            assert_sound(path)
+            if not failed:
+                return failures
+    return failures
+
+
+def test_the_nth_write_finds_the_disk_full() -> None:
+    assert fail_every_place("write", apsw.FullError, "storage_full") >= 6
+
+
+def test_the_nth_write_fails() -> None:
+    assert fail_every_place("write", apsw.IOError, "io_error") >= 6
+
+
+def test_the_nth_sync_fails() -> None:
+    assert fail_every_place("sync", apsw.IOError, "io_error") >= 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [("write", apsw.FullError), ("sync", apsw.IOError)], ids=["full", "sync"]
+)
+def test_an_ingest_on_a_failing_disk(
+    kind: str, error: type[apsw.Error], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole run: an error of ours, what was reported is there, the next run completes it."""
+    monkeypatch.setattr(sync, "_BATCH_FILES", 3)
+    monkeypatch.setattr(embedding, "BATCH", 4)
+    with scratch_folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        for number in range(12):
+            text = f"# Note {number}\n\n{f'token {number} ' * 80}\n"
+            (tree / f"n{number:02}.md").write_text(text, encoding="utf-8")
+        with open_writer(folder / "whole.db") as corpus:
+            sync.ingest(corpus, [tree], HashingProvider())
+        expected = contents(folder / "whole.db")
+        for nth in (1, 4, 40, 80) if kind == "write" else (1, 2, 4, 6):
+            path = folder / f"{kind}-{nth}.db"
+            said: list[int] = []
+            with shimmed_disk() as disk:
+                corpus = open_writer(path)
+                disk.fail_at(kind, nth, error)
+                with pytest.raises(StorageError) as caught:
+                    _ingest_telling(corpus, tree, said)
+                assert caught.value.exit_code == 6
+                disk.fail = None
+                corpus.close()
+            with open_reader(path) as corpus:
+                assert corpus.value("SELECT count(*) FROM file") >= max(said, default=0)
+            assert_sound(path)
+            with open_writer(path) as corpus:
+                sync.ingest(corpus, [tree], HashingProvider())
+            assert contents(path) == expected
+
+
+def _ingest_telling(corpus: Corpus, tree: Path, said: list[int]) -> None:
+    def tell(what: str, done: int, _total: int) -> None:
+        if what == "reading":
+            said.append(done)
+
+    sync.ingest(corpus, [tree], HashingProvider(), progress=tell)
+
+
+# -- quotas ------------------------------------------------------------------------------------
+
+
+def notes(folder: Path, number: int) -> Path:
+    folder.mkdir(exist_ok=True)
+    for n in range(number):
+        chance = random.Random(n)
+        words = " ".join(f"w{chance.randrange(10**6)}" for _ in range(200))
+        (folder / f"{number}-{n}.md").write_text(f"# Note {n}\n\n{words}\n", encoding="utf-8")
+    return folder
+
+
+def test_a_page_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = tmp_path / "c.db"
+    assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0
+    before = contents(db)
+    pages = db.stat().st_size // 4096 + 8
+
+    def limit(connection: apsw.Connection) -> None:
+        connection.pragma("max_page_count", pages)
+
+    monkeypatch.setattr(apsw, "connection_hooks", [*apsw.connection_hooks, limit])
+    full = invoke("ingest", notes(tmp_path / "many", 60), "--lexical-only", "--db", db)
+    monkeypatch.undo()
+    assert full.code == 6
+    assert "[storage_full]" in full.err
+    assert "run the same command again" in full.err
+    assert full.out == ""
+    assert contents(db) == before
+    assert_sound(db)
+    assert invoke("ingest", tmp_path / "many", "--lexical-only", "--db", db).code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+def test_a_file_size_limit(tmp_path: Path) -> None:
+    import resource
+
+    db = tmp_path / "c.db"
+    assert invoke("ingest", notes(tmp_path / "few", 3), "--lexical-only", "--db", db).code == 0
+    before = contents(db)
+    most = 64 * 1024
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    many = notes(tmp_path / "many", 60)
+    full = run("ingest", many, "--lexical-only", "--db", db, before=limit)
+    assert full.code == 6, full.err
+    assert "Traceback" not in full.err
+    assert contents(db) == before
+    assert run("retrieve", "note", "--lexical-only", "--db", db, before=limit).code == 0
+    assert_sound(db)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", ["status", "demo", "--help"])
+def test_an_output_that_cannot_be_written(tmp_path: Path, command: str) -> None:
+    import subprocess
+
+    from support.commands import PROGRAM
+
+    db = tmp_path / "c.db"
+    assert invoke("ingest", notes(tmp_path / "few", 1), "--lexical-only", "--db", db).code == 0
+    more = {"status": ["--db", str(db)], "demo": ["--lexical-only", "--db", str(tmp_path / "d.db")]}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, command, *more.get(command, [])],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=CHECKOUT,
+            check=False,
+        )
+    assert done.returncode == 6
+    assert "[io_error]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_shim_sees_what_it_should() -> None:
+    """Without this the rows above would pass on a shim that nobody writes through."""
+    with scratch_folder() as folder, shimmed_disk() as disk:
+        with open_writer(folder / "c.db") as corpus:
+            assert corpus.db.pragma("journal_mode") == "wal"
+            assert corpus.db.pragma("synchronous") == 2
+            before = len(disk.log)
+            put(corpus, 1)
+            own = disk.log[before:]
+        assert {one.file for one in own} == {"c.db-wal"}
+        assert own[-1].kind == "sync", "a commit ends with a sync"
+        assert isinstance(disk, Disk)

@@ -1,0 +1,186 @@
+"""Row 1: kill -9 at any moment of an ingest. What was said to be done is there; a re-run ends it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.ingest import embedding, sync
+from support.commands import PROGRAM, invoke
+from support.corpora import scratch_folder
+from support.fake_embedder import HashingProvider
+from support.killing import Say, run_child
+from support.sound import assert_sound, contents, paths_in
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
+FILES = 40
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "_BATCH_FILES", 4)
+    monkeypatch.setattr(embedding, "BATCH", 8)
+
+
+def write_tree(folder: Path, edition: int = 1) -> Path:
+    """Forty files; the second edition changes a third of them, removes some and adds some."""
+    folder.mkdir(exist_ok=True)
+    for number in range(FILES):
+        path = folder / f"n{number:02}.md"
+        said = edition if number % 3 == 0 else 1
+        path.write_text(
+            f"# Note {number}\n\n{'First part. ' * 60}\n\n## More\n\n{f'Edition {said}. ' * 60}\n",
+            encoding="utf-8",
+        )
+        if edition == 2 and number % 7 == 0:
+            path.unlink()
+    if edition == 2:
+        (folder / "new.md").write_text("A new note.\n", encoding="utf-8")
+    return folder
+
+
+def ingest(db: Path, tree: Path, say: Say = lambda _: None) -> None:
+    with open_writer(db) as corpus:
+        sync.ingest(
+            corpus,
+            [tree],
+            HashingProvider(),
+            progress=lambda what, done, _total: say(f"{what} {done}"),
+        )
+
+
+def done_of(said: list[str], what: str) -> int:
+    return max((int(line.split()[1]) for line in said if line.startswith(what)), default=0)
+
+
+def test_kill_during_a_first_ingest() -> None:
+    with scratch_folder() as folder:
+        tree = write_tree(folder / "tree")
+        names = sorted(path.name for path in tree.iterdir())
+        reference = folder / "reference.db"
+        ingest(reference, tree)
+        seconds = run_child(lambda say: ingest(folder / "timed.db", tree, say)).seconds
+        expected = contents(reference)
+        assert len(expected["vectors"]) == len(expected["chunks"]) > FILES
+        chance = random.Random(1)
+        interrupted = 0
+        for number in range(KILLS):
+            db = folder / f"killed-{number}.db"
+            moment = chance.uniform(0, seconds)
+            ended = run_child(lambda say, db=db: ingest(db, tree, say), moment)
+            interrupted += ended.killed
+            assert ended.killed or ended.code == 0
+            assert_sound(db)
+            if db.exists() and (read := done_of(ended.said, "reading")):
+                with open_reader(db) as corpus:
+                    assert set(names[:read]) <= paths_in(corpus), "reported, and not there"
+                    embedded = corpus.value("SELECT count(*) FROM embedded")
+                    assert embedded >= done_of(ended.said, "embedding")
+            ingest(db, tree)
+            assert contents(db) == expected
+            assert_sound(db)
+        assert interrupted >= KILLS // 3
+
+
+def test_kill_during_an_update() -> None:
+    with scratch_folder() as folder:
+        tree = write_tree(folder / "tree")
+        base = folder / "base.db"
+        ingest(base, tree)
+        before = base.read_bytes()
+        write_tree(tree, edition=2)
+        seconds = run_child(lambda say: ingest(base, tree, say)).seconds
+        expected = contents(base)
+        chance = random.Random(2)
+        for number in range(KILLS):
+            db = folder / f"killed-{number}.db"
+            db.write_bytes(before)
+            moment = chance.uniform(0, seconds)
+            run_child(lambda say, db=db: ingest(db, tree, say), moment)
+            assert_sound(db)
+            ingest(db, tree)
+            assert contents(db) == expected
+            assert_sound(db)
+
+
+def test_kill_of_a_real_process_with_workers() -> None:
+    with scratch_folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        for number in range(100):
+            (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
+        command = [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db"]
+        for number, moment in enumerate((0.25, 0.6)):
+            db = folder / f"killed-{number}.db"
+            process = subprocess.Popen(
+                [*command, str(db)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            time.sleep(moment)
+            process.kill()
+            process.wait()
+            assert_no_process_left(process.pid)
+            assert_sound(db)
+            assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
+            with open_reader(db) as corpus:
+                assert len(paths_in(corpus)) == 100
+            assert invoke("status", "--check", "--db", db).code == 0
+
+
+def assert_no_process_left(session: int, patience: float = 10) -> None:
+    """Workers of a killed parent end by themselves."""
+    deadline = time.monotonic() + patience
+    while left := _processes_of(session):
+        assert time.monotonic() < deadline, f"left behind: {left}"
+        time.sleep(0.05)
+
+
+def _processes_of(session: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
+        try:
+            if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                found += [int(entry.name)] if state != "Z" else []
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def test_interrupt_during_ingest() -> None:
+    """Ctrl-C goes to every process of the terminal; one line is said, and the corpus is sound."""
+    with scratch_folder() as folder:
+        tree = folder / "tree"
+        tree.mkdir()
+        for number in range(400):
+            (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 900, encoding="utf-8")
+        for number, moment in enumerate((0.3, 0.8)):
+            db = folder / f"stopped-{number}.db"
+            process = subprocess.Popen(
+                [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db", str(db)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            time.sleep(moment)
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+            assert process.returncode in (130, 0), err
+            if process.returncode == 130:
+                assert (out, err.strip()) == ("", "interrupted; what was reported as done is kept")
+            assert_no_process_left(process.pid)
+            assert_sound(db)

@@ -1,0 +1,219 @@
+"""Rows 8 and 9: two writers wait for each other; readers see one state or the next, nothing else."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_reader, open_writer
+from rolebundle.errors import ConfigurationError, CorpusBusy
+from rolebundle.ingest import embedding, sync
+from support.commands import PROGRAM, invoke
+from support.corpora import ask, build, document, fill, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents, paths_in
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+
+
+def tree_of(folder: Path, name: str, number: int = 12) -> Path:
+    (folder / name).mkdir()
+    for n in range(number):
+        text = f"# {name} {n}\n\n{f'token {n} of {name} ' * 60}\n"
+        (folder / name / f"{name}-{n}.md").write_text(text, encoding="utf-8")
+    return folder / name
+
+
+# -- two writers -------------------------------------------------------------------------------
+
+
+def test_a_second_writer_gives_up_after_the_timeout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, "200")
+    db = build(tmp_path, [document("d0", ["the token"])])
+    tree = tree_of(tmp_path, "late")
+    before = contents(db)
+    with open_writer(db) as first, first.writing():
+        started = time.perf_counter()
+        busy = invoke("ingest", tree, "--lexical-only", "--db", db)
+        waited = time.perf_counter() - started
+        assert busy.code == 5
+        assert "[corpus_busy]" in busy.err
+        assert 0.2 <= waited < 5
+        # Readers do not wait for a writer.
+        assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 0
+    assert contents(db) == before
+    assert_sound(db)
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+
+
+def test_a_second_writer_waits_while_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, "8000")
+    db = build(tmp_path, [document("d0", ["the token"])])
+    tree = tree_of(tmp_path, "late")
+    with open_writer(db) as first:
+        first.db.execute("BEGIN IMMEDIATE")
+        process = subprocess.Popen(
+            [*PROGRAM, "ingest", str(tree), "--lexical-only", "--db", str(db)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(0.5)
+        assert process.poll() is None, "it waits"
+        first.db.execute("COMMIT")
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 0, err
+    with open_reader(db) as corpus:
+        assert len(paths_in(corpus)) == 13
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "1e3", "9999999999", "٣"])
+def test_a_timeout_that_is_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    db = build(tmp_path, [document("d0", ["the token"])])
+    monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, value)
+    with pytest.raises(ConfigurationError, match=BUSY_TIMEOUT_ENVIRONMENT):
+        open_writer(db)
+    assert invoke("status", "--db", db).code == 3
+
+
+def _ingest(db: Path, tree: Path, barrier: Any) -> None:
+    barrier.wait()
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+
+
+def _race(db: Path, trees: list[Path]) -> None:
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(len(trees))
+    processes = [context.Process(target=_ingest, args=(db, tree, barrier)) for tree in trees]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(trees)
+
+
+def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from the first moment on, when both find no file."""
+    monkeypatch.setattr(sync, "_BATCH_FILES", 2)
+    monkeypatch.setattr(embedding, "BATCH", 4)
+    with scratch_folder() as folder:
+        one, two = tree_of(folder, "one"), tree_of(folder, "two")
+        for attempt in range(3):
+            db = folder / f"{attempt}.db"
+            _race(db, [one, two, one])
+            assert_sound(db)
+            with open_reader(db) as corpus:
+                assert len(paths_in(corpus)) == 24
+                assert len(vector_index.all_indexes(corpus)) == 1, "one index, one model"
+                assert corpus.value("SELECT count(*) FROM embedded") == corpus.value(
+                    "SELECT count(*) FROM chunk"
+                )
+
+
+def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
+    """While one process embeds, another removes the chunk and gives its number to a new one."""
+    db = build(tmp_path, [document("d0", ["the old token"])], HashingProvider())
+    with open_writer(db) as corpus:
+        fill(corpus, [document("d1", ["an old text"])])
+
+    class Slow(HashingProvider):
+        changed = False
+
+        def embed_passages(self, texts: Any) -> Any:
+            if not self.changed:
+                self.changed = True
+                with open_writer(db) as other:
+                    fill(other, [document("d1", ["an entirely new text"], title="d1")])
+            return super().embed_passages(texts)
+
+    with open_writer(db) as corpus:
+        index = embedding.ensure_index(corpus, HashingProvider(), "test-chunker")
+        embedding.fill_index(corpus, index, Slow(), lambda *_: None)
+        embedding.fill_index(corpus, index, HashingProvider(), lambda *_: None)
+    with build_fresh(tmp_path) as expected, open_reader(db) as corpus:
+        assert vectors_of(corpus) == vectors_of(expected)
+    assert_sound(db)
+
+
+def build_fresh(folder: Path) -> Any:
+    made = [document("d0", ["the old token"]), document("d1", ["an entirely new text"])]
+    return open_reader(build(folder, made, HashingProvider()))
+
+
+def vectors_of(corpus: Any) -> Any:
+    return corpus.rows(
+        "SELECT c.chunk_id, e.vector_hash FROM embedded e JOIN chunk c ON c.id = e.chunk ORDER BY 1"
+    )
+
+
+# -- readers during a write --------------------------------------------------------------------
+
+
+def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
+    try:
+        while not stop.is_set():
+            with open_reader(db) as corpus:
+                with corpus.reading():
+                    said = documents.counts(corpus)
+                    found = [corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")]
+                    time.sleep(0.001)
+                    again = [corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")]
+                    embedded = corpus.value("SELECT count(*) FROM embedded")
+                    editions = {
+                        text.split()[1] for (text,) in corpus.rows("SELECT content FROM chunk")
+                    }
+                assert found == again == [said.documents, said.chunks], (found, again, said)
+                assert embedded == said.chunks
+                assert len(editions) <= 1, editions
+                bundle = ask(corpus, provider=HashingProvider(), task="token edition")
+                assert len({chunk.content.split()[1] for chunk in bundle.selected}) == 1
+            with reads.get_lock():
+                reads.value += 1
+    except BaseException as error:
+        failures.put(f"{type(error).__name__}: {error}")
+        os._exit(1)
+
+
+def test_readers_see_whole_states_while_a_writer_writes() -> None:
+    context = multiprocessing.get_context("fork")
+    with scratch_folder() as folder:
+        db = build(folder, edition_of(0), HashingProvider())
+        stop, failures, reads = context.Event(), context.Queue(), context.Value("i", 0)
+        readers = [
+            context.Process(target=_read, args=(db, stop, failures, reads)) for _ in range(3)
+        ]
+        for reader in readers:
+            reader.start()
+        deadline = time.monotonic() + 20
+        edition = 0
+        with open_writer(db) as corpus:
+            while (edition < 40 or reads.value < 30) and time.monotonic() < deadline:
+                edition += 1
+                fill(corpus, edition_of(edition), HashingProvider())
+        stop.set()
+        for reader in readers:
+            reader.join(20)
+        assert failures.empty(), failures.get()
+        assert [reader.exitcode for reader in readers] == [0, 0, 0]
+        assert reads.value >= 30
+        assert_sound(db)
+
+
+def edition_of(number: int) -> list[Any]:
+    # The number of chunks changes with each edition, too.
+    texts = [f"edition {number} of the token, part {n}" for n in range(1 + number % 3)]
+    return [document(f"d{n}", texts) for n in range(6)]

@@ -1,0 +1,212 @@
+"""A model server on loopback that speaks Ollama's API and OpenAI's, and misbehaves on request."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from support.fake_embedder import DIMENSIONS, vector_of
+
+MODEL = "nomic-embed-text"
+DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
+CONTEXT = 2048
+
+EMBED_PATHS = {"ollama": "/api/embed", "openai": "/v1/embeddings"}
+
+
+@dataclass
+class Seen:
+    """One request as the server got it."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+@dataclass
+class EmbeddingServer:
+    """What the tests see of a running server.
+
+    ``faults`` maps a path to what answers there instead, for as long as it stands there.
+    """
+
+    port: int = 0
+    seen: list[Seen] = field(default_factory=list)
+    faults: dict[str, Callable[[Handler], None]] = field(default_factory=dict)
+    digest: str = DIGEST
+    sent: int = 0
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def asked(self, path: str) -> list[Any]:
+        """The bodies of the requests to one path."""
+        return [seen.body for seen in self.seen if seen.path == path]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers both APIs; a fault gets this handler and may do as it likes with it."""
+
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    @property
+    def state(self) -> EmbeddingServer:
+        return self.server.state
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.body = json.loads(raw) if raw else None
+        self.state.seen.append(Seen(self.path, dict(self.headers), self.body))
+        route = self.state.faults.get(self.path) or ROUTES.get(self.path, not_found)
+        route(self)
+
+    def json(self, value: Any, status: int = 200, **headers: str) -> None:
+        self.text(json.dumps(value), status, "application/json", **headers)
+
+    def text(self, body: str, status: int = 200, kind: str = "text/plain", **headers: str) -> None:
+        payload = body.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(payload)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(payload)
+
+    def reset(self) -> None:
+        """Close so that the other side meets a connection reset."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+    def pour(self, piece: bytes, pause: float = 0.0) -> None:
+        """Send the same bytes again and again, until the other side has had enough."""
+        while not self.state.stopping.is_set():
+            self.wfile.write(piece)
+            self.wfile.flush()
+            self.state.sent += len(piece)
+            time.sleep(pause)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    state: EmbeddingServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that hangs up on a misbehaving server is what the tests are about.
+        if not isinstance(sys.exc_info()[1], OSError | ValueError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def embedding_server(port: int = 0) -> Iterator[EmbeddingServer]:
+    """A server on a free port or on the one given, gone at the end."""
+    with _Server(("127.0.0.1", port), Handler) as server:
+        state = server.state = EmbeddingServer(server.server_address[1])
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield state
+        finally:
+            state.stopping.set()
+            server.shutdown()
+            thread.join()
+
+
+def not_found(handler: Handler) -> None:
+    handler.text("404 page not found", 404)
+
+
+def _tags(handler: Handler) -> None:
+    name = f"{MODEL}:latest"
+    handler.json({"models": [{"name": name, "model": name, "digest": handler.state.digest}]})
+
+
+def _show(handler: Handler) -> None:
+    if _known(handler):
+        handler.json(
+            {
+                "model_info": {
+                    "general.architecture": "nomic-bert",
+                    "nomic-bert.vision.embedding_length": 3,
+                    "nomic-bert.embedding_length": DIMENSIONS,
+                    "nomic-bert.context_length": CONTEXT,
+                },
+                "capabilities": ["embedding"],
+            }
+        )
+
+
+def _embed(handler: Handler) -> None:
+    if not _known(handler):
+        return
+    assert handler.body["truncate"] is False
+    if _too_long(handler):
+        handler.json({"error": "the input length exceeds the context length"}, 400)
+        return
+    handler.json({"model": handler.body["model"], "embeddings": vectors(handler)})
+
+
+def _models(handler: Handler) -> None:
+    handler.json({"object": "list", "data": [{"id": MODEL, "object": "model", "created": 1}]})
+
+
+def _embeddings(handler: Handler) -> None:
+    if not _known(handler):
+        return
+    if _too_long(handler):
+        message = f"This model's maximum context length is {CONTEXT} tokens."
+        handler.json({"error": {"message": message, "code": 400}}, 400)
+        return
+    data = [{"index": n, "embedding": v} for n, v in enumerate(vectors(handler))]
+    # Backwards: the order of an answer is told by its indexes.
+    handler.json({"object": "list", "data": data[::-1], "model": handler.body["model"]})
+
+
+def vectors(handler: Handler) -> list[list[float]]:
+    """The sound vectors for the request."""
+    return [[float(x) for x in vector_of(text)] for text in handler.body["input"]]
+
+
+def _known(handler: Handler) -> bool:
+    model = handler.body["model"]
+    if model.removesuffix(":latest") == MODEL:
+        return True
+    message = f'model "{model}" not found, try pulling it first'
+    ollama = handler.path.startswith("/api/")
+    handler.json({"error": message if ollama else {"message": message}}, 404)
+    return False
+
+
+def _too_long(handler: Handler) -> bool:
+    return any(len(text.split()) > CONTEXT for text in handler.body["input"])
+
+
+ROUTES: dict[str, Callable[[Handler], None]] = {
+    "/api/tags": _tags,
+    "/api/show": _show,
+    "/api/embed": _embed,
+    "/v1/models": _models,
+    "/v1/embeddings": _embeddings,
+}

@@ -1,0 +1,59 @@
+"""Whether a corpus is whole: content = FTS = vectors."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from rolebundle.corpus.check import problems
+from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.corpus.vector_index import all_indexes
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """A copy of a corpus, with what SQLite left beside it."""
+    for suffix in ("", "-wal", "-journal"):
+        if Path(f"{path}{suffix}").exists():
+            shutil.copy(f"{path}{suffix}", f"{folder / path.name}{suffix}")
+    return folder / path.name
+
+
+def assert_sound(path: Path) -> None:
+    """Everything that can be compared agrees; a file without bytes holds nothing wrong."""
+    if not path.exists() or path.stat().st_size == 0:
+        return
+    with open_writer(path) as corpus:
+        assert problems(corpus) == []
+        chunks = corpus.value("SELECT count(*) FROM chunk")
+        assert corpus.value("SELECT count(*) FROM lexical_docsize") == chunks
+        for index in all_indexes(corpus):
+            corpus.load_vectors()
+            stored = {row for (row,) in corpus.rows(f"SELECT rowid FROM {index.table}")}
+            known = {row for (row,) in corpus.rows("SELECT id FROM chunk")}
+            assert stored <= known
+
+
+def contents(path: Path) -> dict[str, Any]:
+    """What a corpus answers from, without what depends on the order of its making."""
+    with open_reader(path) as corpus:
+        return {
+            "chunks": corpus.rows(
+                "SELECT chunk_id, content, content_hash, start_line, end_line, tags, headings "
+                "FROM chunk ORDER BY chunk_id"
+            ),
+            "documents": corpus.rows(
+                "SELECT document_id, title, uri, trust_tier, tags FROM document ORDER BY 1"
+            ),
+            "files": corpus.rows("SELECT path, content_hash, recipe FROM file ORDER BY path"),
+            "counted": corpus.rows("SELECT documents, chunks FROM corpus_state"),
+            "vectors": corpus.rows(
+                "SELECT c.chunk_id, e.vector_hash FROM embedded e JOIN chunk c ON c.id = e.chunk "
+                "ORDER BY c.chunk_id"
+            ),
+        }
+
+
+def paths_in(corpus: Corpus) -> set[str]:
+    """The files that a corpus holds."""
+    return {path for (path,) in corpus.rows("SELECT path FROM file")}
