@@ -22,8 +22,12 @@ _DOCUMENT_COLUMNS = (
 _FIRST_LIST = 13
 _TRUST_TIER, _UPDATED_AT = 6, 7
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES = [str] * 18
-_UNDATED_TYPES = [*_DOCUMENT_TYPES[:_UPDATED_AT], NoneType, *_DOCUMENT_TYPES[_UPDATED_AT + 1 :]]
+_DOCUMENT_TYPES: list[type] = [str] * 18
+_UNDATED_TYPES: list[type] = [
+    *_DOCUMENT_TYPES[:_UPDATED_AT],
+    NoneType,
+    *_DOCUMENT_TYPES[_UPDATED_AT + 1 :],
+]
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles"

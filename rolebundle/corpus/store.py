@@ -19,6 +19,7 @@ from rolebundle.corpus.chunk_rows import (
     update_chunks,
 )
 from rolebundle.corpus.connection import Corpus, Row
+from rolebundle.corpus.failures import sound
 from rolebundle.errors import DocumentError
 
 
@@ -43,6 +44,8 @@ class StoredDocument:
 def known_files(corpus: Corpus) -> dict[str, tuple[str, str]]:
     """What was read before: location → (content hash, recipe)."""
     found = corpus.rows("SELECT location, content_hash, recipe FROM file")
+    for row in found:
+        sound(row, (str, str, str), "a file")
     return {location: (content_hash, recipe) for location, content_hash, recipe in found}
 
 

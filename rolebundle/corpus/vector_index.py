@@ -199,7 +199,8 @@ def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:
     corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", ((row,) for row in rowids))
     before = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
     corpus.run(
-        f"DELETE FROM embedded WHERE index_id = ? AND chunk NOT IN (SELECT rowid FROM {index.table})",
+        f"DELETE FROM embedded WHERE index_id = ? "
+        f"AND chunk NOT IN (SELECT rowid FROM {index.table})",
         (index.id,),
     )
     after = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))

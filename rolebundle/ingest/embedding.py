@@ -111,6 +111,13 @@ def _ahead(
             yield texts, embedded.result()
 
 
+def count_waiting(corpus: Corpus) -> int:
+    """How many chunks have no vector in the index that answers."""
+    index = vector_index.active_index(corpus)
+    embedded = vector_index.count_embedded(corpus, index) if index else 0
+    return documents.counts(corpus).chunks - embedded
+
+
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """What to embed, by rowid; rows that are gone by now are left out."""
     passages = documents.passages(corpus, rowids)

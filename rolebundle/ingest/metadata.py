@@ -189,9 +189,10 @@ def resolve(
         DocumentError: an unknown key or a bad value in the document's own declaration.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-    usable = _usable(found)
-    values: dict[str, Any] = {**usable, **dict(defaults), **checked.model_dump(exclude_none=True)}
+    values: dict[str, Any] = {**_usable(found), **defaults}
+    if own:
+        checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
+        values |= checked.model_dump(exclude_none=True)
     merged = DeclaredMetadata.model_validate(values).model_dump(exclude_none=True)
     source_id = merged.pop("source_id", default_source)
     inside = f"{path}#{key}" if key else path
@@ -204,15 +205,11 @@ def resolve(
 
 def _usable(found: Mapping[str, object]) -> dict[str, object]:
     # Nobody declared these, so a bad one is no error: it is as if it were not there.
-    usable = {}
-    for key, value in found.items():
-        try:
-            usable.update(
-                DeclaredMetadata.model_validate({key: value}).model_dump(exclude_none=True)
-            )
-        except ValidationError:
-            continue
-    return usable
+    try:
+        return DeclaredMetadata.model_validate(dict(found)).model_dump(exclude_none=True)
+    except ValidationError as error:
+        bad = {problem["loc"][0] for problem in error.errors(include_url=False)}
+        return _usable({key: value for key, value in found.items() if key not in bad})
 
 
 def _rule(raw: Mapping[str, object], place: str) -> Rule:

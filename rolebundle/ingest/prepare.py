@@ -17,6 +17,8 @@ from rolebundle.ingest.readers import looks_binary, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
 
+_BINARY_FORMATS = frozenset({"pdf"})
+
 # Codes of files that could not be looked at; the corpus keeps what it had of them.
 TRANSIENT = frozenset({"unreadable", "unreadable_folder"})
 
@@ -114,14 +116,11 @@ def _opened(file: FoundFile, settings: Settings) -> _Opened:
 
 
 def _reader(file: FoundFile, data: bytes) -> Reader:
-    named = file.defaults.reader
-    reader = reader_for(file.path, named or None)
-    if reader is None and named:
-        raise DocumentError("unknown_reader", f"{file.path}: no reader {named!r}", "see --help")
-    if reader is None:
-        if looks_binary(data):
-            raise DocumentError("binary", f"{file.path}: not text", "leave it out")
-        reader = reader_for(file.path, "text")
+    # An unknown name was refused with the manifest or the flag that brought it.
+    reader = reader_for(file.path, file.defaults.reader or None)
+    if (reader is None or reader.name not in _BINARY_FORMATS) and looks_binary(data):
+        raise DocumentError("binary", f"{file.path}: not text", "leave it out")
+    reader = reader or reader_for(file.path, "text")
     assert reader is not None
     return reader
 

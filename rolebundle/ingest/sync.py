@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from multiprocessing import get_context
@@ -21,9 +22,15 @@ from pathlib import Path
 from rolebundle.corpus import documents, store
 from rolebundle.corpus.connection import Corpus
 from rolebundle.embed.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.errors import ConfigurationError, DocumentError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
-from rolebundle.ingest.embedding import EmbeddingReport, Progress, ensure_index, fill_index
+from rolebundle.ingest.embedding import (
+    EmbeddingReport,
+    Progress,
+    count_waiting,
+    ensure_index,
+    fill_index,
+)
 from rolebundle.ingest.metadata import (
     FileDefaults,
     check_reader,
@@ -129,12 +136,15 @@ def ingest(
     options = options or IngestOptions()
     validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
+    # All walks come first, so that a wrong path, or a manifest deep down, stops the run before a
+    # write.
+    walks = [_walked(path, options) for path in paths]
     index = ensure_index(corpus, provider, CHUNKER_VERSION) if provider is not None else None
     known = store.known_files(corpus)
     report = IngestReport()
-    for path in paths:
-        _ingest_path(corpus, path, known, options, report, progress)
-    embedding = EmbeddingReport(0, 0)
+    for walked in walks:
+        _ingest_walked(corpus, walked, known, options, report, progress)
+    embedding = EmbeddingReport(0, count_waiting(corpus))
     if provider is not None and index is not None:
         embedding = fill_index(corpus, index, provider, progress)
     totals = documents.counts(corpus)
@@ -144,14 +154,28 @@ def ingest(
     return report
 
 
-def _ingest_path(
-    corpus: Corpus,
-    path: Path,
-    known: dict[str, tuple[str, str]],
-    options: IngestOptions,
-    report: IngestReport,
-    progress: Progress,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    """What was found at and below one path, before anything is written."""
+
+    start: str
+    found: list[FoundFile]
+    skipped: list[Skipped]
+    unlisted: list[str]
+    settings: Settings
+
+    def gone(self, known: Iterable[str], kept: Container[str]) -> list[str]:
+        """What the corpus has from here, and is neither kept nor where nobody could look."""
+        return [
+            location
+            for location in known
+            if _is_below(location, self.start)
+            and location not in kept
+            and not any(_is_below(location, folder) for folder in self.unlisted)
+        ]
+
+
+def _walked(path: Path, options: IngestOptions) -> _Walked:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
     if any("\ud800" <= character <= "\udfff" for character in str(start)):
         raise UsageError(
@@ -164,44 +188,54 @@ def _ingest_path(
             "path_missing", f"{path}: there is no such file or folder", "check the spelling"
         )
     root = root_of(start)
-    # The whole walk comes first, so that a wrong manifest deep down stops the run before a write.
     found: list[FoundFile] = []
-    unlisted: list[str] = []
-    flags = FileDefaults(options.flags, options.reader, options.separator)
-    for entry in walk(root, start, flags):
+    skipped: list[Skipped] = []
+    for entry in walk(root, start, FileDefaults(options.flags, options.reader, options.separator)):
         if isinstance(entry, FoundFile):
             found.append(entry)
         else:
-            report.skipped.append(entry)
-            if entry.code in TRANSIENT:
-                unlisted.append(str(root / entry.path))
+            skipped.append(entry)
+    unlisted = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT]
     chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
     settings = Settings(chunks, options.size_cap, source_name(root))
-    tasks = [Task(file, known.get(file.location)) for file in found]
-    unchanged = _unchanged(tasks, settings, options.workers)
+    return _Walked(str(start), found, skipped, unlisted, settings)
+
+
+def _ingest_walked(
+    corpus: Corpus,
+    walked: _Walked,
+    known: dict[str, tuple[str, str]],
+    options: IngestOptions,
+    report: IngestReport,
+    progress: Progress,
+) -> None:
+    report.skipped += walked.skipped
+    # Before anything is added: a file that was moved brings its ids along.
+    gone = walked.gone(known, {file.location for file in walked.found})
+    _remove(corpus, gone, report)
+    tasks = [Task(file, known.get(file.location)) for file in walked.found]
+    unchanged = _unchanged(tasks, walked.settings, options.workers)
     taken = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
     done = len(taken)
     report.unchanged += done
     progress("reading", done, len(tasks))
     rest = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    outcomes = _prepared(rest, settings, options.workers)
+    outcomes = _prepared(rest, walked.settings, options.workers)
     for batch in _batches(zip(rest, outcomes, strict=True)):
         taken |= _store_batch(corpus, batch, report)
         done += len(batch)
         progress("reading", done, len(tasks))
-    gone = [
-        location
-        for location in known
-        if _is_below(location, str(start))
-        and location not in taken
-        and not any(_is_below(location, folder) for folder in unlisted)
-    ]
-    if gone:
-        with corpus.writing():
-            store.remove_files(corpus, gone)
-            store.drop_unused_sources(corpus)
-            store.note_change(corpus)
-        report.removed += len(gone)
+    _remove(corpus, walked.gone(known.keys() - set(gone), taken), report)
+
+
+def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> None:
+    if not locations:
+        return
+    with corpus.writing():
+        store.remove_files(corpus, locations)
+        store.drop_unused_sources(corpus)
+        store.note_change(corpus)
+    report.removed += len(locations)
 
 
 def root_of(start: Path) -> Path:
@@ -252,10 +286,17 @@ def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterat
         with interrupts_held():
             for group in islice(groups, workers * _TASKS_A_WORKER):
                 window.append(pool.submit(prepare_all, group, settings))
-        while window:
-            yield from window.popleft().result()
-            for group in islice(groups, 1):
-                window.append(pool.submit(prepare_all, group, settings))
+        try:
+            while window:
+                yield from window.popleft().result()
+                for group in islice(groups, 1):
+                    window.append(pool.submit(prepare_all, group, settings))
+        except BrokenProcessPool as error:
+            raise DocumentError(
+                "worker_died",
+                "a process that parses files ended unexpectedly; what was stored before is kept",
+                "run the same command with --workers 1 to see which file it is, and leave it out",
+            ) from error
 
 
 def _groups(tasks: Iterable[Task]) -> Iterator[list[Task]]:

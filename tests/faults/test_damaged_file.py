@@ -175,7 +175,7 @@ def corpus_file(image: bytes, tmp_path: Path) -> Path:
 def test_a_flipped_bit_in_a_text_is_found(image: bytes, corpus_file: Path) -> None:
     sound = codes_of(corpus_file)
     assert sound == set()
-    start = image.index("token rotation 7 ".encode())
+    start = image.index(b"token rotation 7 ")
     for bit in range(8):
         data = bytearray(image)
         data[start] ^= 1 << bit
@@ -183,9 +183,7 @@ def test_a_flipped_bit_in_a_text_is_found(image: bytes, corpus_file: Path) -> No
         assert codes_of(corpus_file) & {"content_damaged", "unreadable"}, bit
 
 
-def test_a_flipped_bit_in_a_vector_is_found_and_mended(
-    corpus_file: Path, tree: Path
-) -> None:
+def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: Path) -> None:
     expected = contents(corpus_file)
     with open_reader(corpus_file) as corpus:
         corpus.load_vectors()
@@ -292,9 +290,7 @@ def test_damaged_content_is_found_and_not_mended(corpus_file: Path) -> None:
     assert "next:" in repaired.err
 
 
-def test_a_damaged_file_is_not_repaired_into(
-    image: bytes, tree: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_not_repaired_into(image: bytes, tree: Path, tmp_path: Path) -> None:
     """The 882nd damage: a row out of order, on which a scan by sqlite-vec ends the process."""
     for seed in (882, 3, 5):
         data = damage(image, random.Random(seed))
@@ -358,9 +354,7 @@ HOSTILE: dict[str, str] = {
         "CREATE TRIGGER t AFTER UPDATE ON corpus_state BEGIN UPDATE document "
         "SET trust_tier = 'authoritative'; END"
     ),
-    "a view in a table's place": (
-        "CREATE VIEW v AS SELECT id, 'forged' AS content FROM chunk"
-    ),
+    "a view in a table's place": ("CREATE VIEW v AS SELECT id, 'forged' AS content FROM chunk"),
 }
 
 

@@ -62,7 +62,9 @@ def test_what_was_acknowledged_survives_a_power_loss() -> None:
                 place.mkdir(exist_ok=True)
                 replay(log, moment, place, torn)
                 assert_sound(place / "c.db")
-                promised = max((one[1:] for one in acknowledged if one[0] <= moment), default=(0, 0))
+                promised = max(
+                    (one[1:] for one in acknowledged if one[0] <= moment), default=(0, 0)
+                )
                 with open_reader(place / "c.db") as corpus:
                     found = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
                     assert found[0] >= promised[0], "acknowledged, and lost"

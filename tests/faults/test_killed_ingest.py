@@ -117,10 +117,10 @@ def test_kill_of_a_real_process_with_workers() -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
-        for number in range(100):
+        for number in range(600):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
         command = [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db"]
-        for number, moment in enumerate((0.25, 0.6)):
+        for number, more_processes in enumerate((0, 3)):
             db = folder / f"killed-{number}.db"
             process = subprocess.Popen(
                 [*command, str(db)],
@@ -128,14 +128,16 @@ def test_kill_of_a_real_process_with_workers() -> None:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-            time.sleep(moment)
+            while process.poll() is None and len(_processes_of(process.pid)) <= more_processes:
+                time.sleep(0.01)
+            time.sleep(0.2)
             process.kill()
             process.wait()
             assert_no_process_left(process.pid)
             assert_sound(db)
             assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
             with open_reader(db) as corpus:
-                assert len(paths_in(corpus)) == 100
+                assert len(paths_in(corpus)) == 600
             assert invoke("status", "--check", "--db", db).code == 0
 
 
@@ -169,7 +171,16 @@ def test_interrupt_during_ingest() -> None:
         for number, moment in enumerate((0.3, 0.8)):
             db = folder / f"stopped-{number}.db"
             process = subprocess.Popen(
-                [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db", str(db)],
+                [
+                    *PROGRAM,
+                    "ingest",
+                    str(tree),
+                    "--workers",
+                    "2",
+                    "--lexical-only",
+                    "--db",
+                    str(db),
+                ],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

@@ -14,7 +14,7 @@ import pytest
 
 from rolebundle.corpus import documents, vector_index
 from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_reader, open_writer
-from rolebundle.errors import ConfigurationError, CorpusBusy
+from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import embedding, sync
 from support.commands import PROGRAM, invoke
 from support.corpora import ask, build, document, fill, scratch_folder
@@ -169,9 +169,13 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
             with open_reader(db) as corpus:
                 with corpus.reading():
                     said = documents.counts(corpus)
-                    found = [corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")]
+                    found = [
+                        corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
+                    ]
                     time.sleep(0.001)
-                    again = [corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")]
+                    again = [
+                        corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
+                    ]
                     embedded = corpus.value("SELECT count(*) FROM embedded")
                     editions = {
                         text.split()[1] for (text,) in corpus.rows("SELECT content FROM chunk")

@@ -99,6 +99,23 @@ def test_a_readers_connection_refuses_to_write(folder: Path, statement: str) -> 
     remove(path)
 
 
+def test_the_log_that_a_killed_writer_left_is_read_and_not_merged(folder: Path) -> None:
+    path, left = build(folder, DOCUMENTS), folder / "left.db"
+    with open_writer(path) as writer:
+        fill(writer, [document("logged", ["token"])])
+        # What a kill at this moment leaves on the disk.
+        left.write_bytes(path.read_bytes())
+        Path(f"{left}-wal").write_bytes(log_of(path))
+    before = left.read_bytes(), log_of(left)
+    assert before[1], "the writer had no log"
+    with open_reader(left) as corpus:
+        bundle = ask(corpus, task="token", lexical_only=True)
+    assert "logged#0" in [passage.chunk_id for passage in bundle.selected]
+    assert (left.read_bytes(), log_of(left)) == before
+    remove(path)
+    remove(left)
+
+
 def test_a_retrieval_needs_no_lock_that_a_writer_holds(folder: Path) -> None:
     path = build(folder, DOCUMENTS)
     with open_writer(path) as writer, open_reader(path) as reader:

@@ -85,15 +85,41 @@ def is_coded(outcome: Outcome) -> None:
         assert "rror" in outcome.err or "efused" in outcome.err, outcome.err
 
 
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 24, 1, 2
+def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
+    """``invoke`` in a forked child for which file permissions hold, also where root runs it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            os.close(reading)
+            _drop_the_right_to_pass_by_permissions()
+            outcome = invoke(*arguments)
+            with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+                json.dump([outcome.code, outcome.out, outcome.err], pipe)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    return Outcome(*json.loads(text))
 
 
-def as_a_common_user() -> None:
-    """Before the start of a process: file permissions hold, also where root runs the tests."""
-    if os.geteuid() == 0:
-        import ctypes
+def _drop_the_right_to_pass_by_permissions() -> None:
+    if os.geteuid() != 0:
+        return
+    import ctypes
 
-        prctl = ctypes.CDLL(None, use_errno=True).prctl
-        for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
-            if prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
-                os._exit(99)
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; twice
+    if libc.capget(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capget")
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        sets[0] &= ~(1 << capability)
+        sets[1] &= ~(1 << capability)
+    if libc.capset(header, sets) != 0:
+        raise OSError(ctypes.get_errno(), "capset")

@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave with the documented exit code; never with a traceback."""
     if sys.stdout is None:
         # Started with a closed descriptor 1.
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
     try:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
         sys.stdout.flush()

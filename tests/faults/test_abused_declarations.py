@@ -1,0 +1,217 @@
+"""Rows 27 and 28: overlays, front matter and manifests written to break what reads them."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolebundle.ingest.globs import matches
+from support.commands import Outcome, invoke, is_coded
+from support.corpora import build, document
+from support.sound import assert_sound
+
+SOUND = '{"version": "1.0", "role_id": "r", "mission": "Review."'
+DEEP = "[" * 100_000
+
+OVERLAYS: dict[str, tuple[bytes, str]] = {
+    "no JSON": (b"{", "JSON"),
+    "empty": (b"", "JSON"),
+    "YAML tags": (b"!!python/object/apply:os.system ['true']", "JSON"),
+    "binary": (bytes(range(256)), ""),
+    "not UTF-8": (b'{"version": "\xff"}', ""),
+    "a duplicate key": (f'{SOUND}, "role_id": "s"}}'.encode(), "role_id"),
+    "a duplicate key inside": (
+        f'{SOUND}, "source_policy": {{"domain_boosts": {{"a": 1, "a": 9}}}}}}'.encode(),
+        "a",
+    ),
+    "an unknown key": (f'{SOUND}, "misson": ""}}'.encode(), "misson"),
+    "an unknown key inside": (f'{SOUND}, "retrieval_policy": {{"topk": 3}}}}'.encode(), "topk"),
+    "NaN": (f'{SOUND}, "retrieval_policy": {{"lexical_weight": NaN}}}}'.encode(), ""),
+    "a number beyond all": (
+        f'{SOUND}, "retrieval_policy": {{"lexical_weight": 1e999}}}}'.encode(),
+        "",
+    ),
+    "a whole number of 5,000 digits": (
+        f'{SOUND}, "retrieval_policy": {{"max_selected_chunks": {"9" * 5000}}}}}'.encode(),
+        "",
+    ),
+    "weights that do not sum to 1": (
+        f'{SOUND}, "retrieval_policy": {{"lexical_weight": 0.9}}}}'.encode(),
+        "weight",
+    ),
+    "nested to death": (f'{SOUND}, "vocabulary": {DEEP}}}'.encode(), ""),
+    "the wrong kind": (f'{SOUND}, "vocabulary": []}}'.encode(), "vocabulary"),
+    "a list": (b"[]", ""),
+    "a parent that is not there": (f'{SOUND}, "extends": "nobody"}}'.encode(), "extends"),
+    "itself as parent": (f'{SOUND}, "extends": "r"}}'.encode(), "circle"),
+    "a path as parent": (f'{SOUND}, "extends": "../r"}}'.encode(), "extends"),
+    "larger than the cap": (f'{SOUND}, "label": "{"x" * 3_000_000}"}}'.encode(), ""),
+}
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("abused")
+    return build(folder, [document("d0", ["the token"])], name="abused.db")
+
+
+@pytest.mark.parametrize("what", OVERLAYS)
+def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, what: str) -> None:
+    data, named = OVERLAYS[what]
+    path = tmp_path / "r.json"
+    path.write_bytes(data)
+    common = ("retrieve", "token", "--lexical-only", "--db", db)
+    for how in (("--overlay", path), ("--role", "r", "--overlay-dir", tmp_path)):
+        started = time.perf_counter()
+        outcome = invoke(*common, *how)
+        assert time.perf_counter() - started < 5
+        assert (outcome.code, outcome.out) == (3, ""), outcome
+        assert str(path) in outcome.err, "the place is named"
+        assert named in outcome.err
+        assert "next:" in outcome.err
+        is_coded(outcome)
+        assert len(outcome.err) < 4000
+
+
+FRONT_MATTER: dict[str, tuple[str, str]] = {
+    "an alias bomb": (
+        "a: &a [x, x, x, x]\nb: &b [*a, *a, *a, *a]\nc: &c [*b, *b, *b, *b]\ntitle: *c",
+        ":2",
+    ),
+    "a tag that builds objects": ("title: !!python/object/apply:os.system ['true']", ":2"),
+    "a duplicate key": ("title: one\ntitle: two", ":3"),
+    "an unknown key": ("titel: x", "titel"),
+    "an unknown key with its neighbour": ("trust_teir: general", "trust_tier"),
+    "a trust that does not exist": ("trust_tier: divine", "authoritative"),
+    "a trust in a list": ("trust_tier: [authoritative]", "trust_tier"),
+    "a date that is none": ("updated_at: soon", "updated_at"),
+    "roles that are none": ("applicable_roles: ['../..']", "applicable_roles"),
+    "no mapping": ("- a\n- b", ":2"),
+    "nested to death": ("title: " + "[" * 5000, ":2"),
+    "longer than the cap": ("tags: [" + "x, " * 60_000 + "x]", ":2"),
+    "no YAML": ("title: 'open", ":"),
+    "a control character": ("title: a\x07b", ""),
+}
+
+
+@pytest.mark.parametrize("what", FRONT_MATTER)
+def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, what: str) -> None:
+    text, named = FRONT_MATTER[what]
+    outcome, _ = ingested(tmp_path, f"---\n{text}\n---\n\nBody.\n")
+    if what == "a control character" and outcome.code == 0:
+        return  # Cleaned, and taken.
+    assert outcome.code == 10, outcome
+    assert "bad.md" in outcome.err
+    assert named in outcome.err
+    report = outcome.json()
+    assert (report["added"], report["documents"], len(report["skipped"])) == (1, 1, 1)
+    assert_sound(tmp_path / "c.db")
+
+
+def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, float]:
+    notes = folder / "notes"
+    notes.mkdir(exist_ok=True)
+    (notes / "good.md").write_text("Good.\n", encoding="utf-8")
+    (notes / "bad.md").write_bytes(text.encode("utf-8", "surrogatepass"))
+    if manifest:
+        (notes / "rolebundle.toml").write_text(manifest, encoding="utf-8")
+    started = time.perf_counter()
+    outcome = invoke("ingest", notes, "--lexical-only", "--json", "--db", folder / "c.db")
+    is_coded(outcome)
+    return outcome, time.perf_counter() - started
+
+
+@settings(max_examples=40)
+@given(st.text(max_size=200), st.sampled_from(["---", "+++"]))
+def test_any_front_matter_is_taken_or_refused_with_a_code(
+    tmp_path_factory: pytest.TempPathFactory, text: str, fence: str
+) -> None:
+    folder = tmp_path_factory.mktemp("matter")
+    outcome, _ = ingested(folder, f"{fence}\n{text}\n{fence}\n\nBody.\n")
+    assert outcome.code in (0, 10)
+
+
+MANIFESTS: dict[str, tuple[str, str]] = {
+    "no TOML": ("[[rule", "rolebundle.toml"),
+    "nested to death": ("ignore = " + "[" * 50_000, "rolebundle.toml"),
+    "an unknown table": ("[defualts]\ntitle = 'x'", "did you mean defaults?"),
+    "an unknown key": ("[defaults]\ntrust_teir = 'general'", "did you mean trust_tier?"),
+    "a bad value": ("[defaults]\ntrust_tier = 'divine'", "authoritative, preferred"),
+    "a bad value in a rule": ("[[rule]]\nglob = '*'\nsensitivity = 'none'", "rule 1"),
+    "a rule without glob": ("[[rule]]\ntitle = 'x'", "glob"),
+    "a glob that is no text": ("[[rule]]\nglob = 3", "glob"),
+    "rules that are no tables": ("rule = 3", "rule"),
+    "ignore that is no list": ("ignore = 'x'", "ignore"),
+    "an unknown reader": ("[[rule]]\nglob = '*'\nreader = 'docx'", "reader"),
+}
+
+
+@pytest.mark.parametrize("what", MANIFESTS)
+def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, what: str) -> None:
+    text, named = MANIFESTS[what]
+    outcome, _ = ingested(tmp_path, "Body.\n", text)
+    assert (outcome.code, outcome.out) == (3, ""), outcome
+    assert "rolebundle.toml" in outcome.err
+    assert named in outcome.err
+    status = invoke("status", "--json", "--db", tmp_path / "c.db").json()
+    assert status["corpus"]["documents"] == 0
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"),
+    [
+        ("*a" * 12 + "b", "a" * 250),
+        ("**/" * 12 + "z", "/".join("a" * 60)),
+        ("**/a/" * 8 + "z", "/".join("a" * 200)),
+        ("**a" * 10 + "b", "a" * 1000),
+        ("*a" * 5 + "/**/" + "*a" * 5 + "b", ("a" * 100 + "/") * 20 + "a"),
+        ("?" * 200 + "*" * 50 + "b", "a" * 1000),
+        ("***/" * 30 + "x", "a/" * 300),
+    ],
+)
+def test_no_glob_runs_away(glob: str, path: str) -> None:
+    started = time.perf_counter()
+    assert not matches(glob, path)
+    assert time.perf_counter() - started < 1
+
+
+def test_a_manifest_of_runaway_globs(tmp_path: Path) -> None:
+    manifest = "".join(f"[[rule]]\nglob = '{'*a' * n}b'\ntitle = 'x'\n" for n in range(2, 20))
+    outcome, seconds = ingested(tmp_path, "Body.\n", f"ignore = ['{'**/a' * 9}']\n{manifest}")
+    assert outcome.code == 0
+    assert seconds < 10
+
+
+@pytest.mark.parametrize(
+    ("flag", "code"),
+    [
+        ("trust_tier=divine", 3),
+        ("titel=x", 3),
+        ("title", 2),
+        ("title=\x00", 0),
+        ("updated_at=soon", 3),
+        ("applicable_roles=a,B C", 3),
+        ("document_id=", 3),
+    ],
+)
+def test_flags(tmp_path: Path, flag: str, code: int) -> None:
+    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
+    outcome = invoke(
+        "ingest", tmp_path / "a.md", "--meta", flag, "--lexical-only", "--db", tmp_path / "c.db"
+    )
+    is_coded(outcome)
+    assert outcome.code == code or (code == 0 and outcome.code == 3), outcome
+
+
+def test_every_malformed_overlay_is_reported_by_lint(tmp_path: Path) -> None:
+    for number, (data, _) in enumerate(OVERLAYS.values()):
+        (tmp_path / f"o{number}.json").write_bytes(data)
+    outcome = invoke("overlay", "lint", "--json", "--overlay-dir", tmp_path)
+    assert outcome.code == 3
+    found = {Path(one["path"]).name: one["findings"] for one in json.loads(outcome.out)["overlays"]}
+    assert all(found[f"o{number}.json"] for number in range(len(OVERLAYS)))

@@ -1,0 +1,272 @@
+"""Rows 42 and 43: links, pipes and devices are never read; what was read is what was hashed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.errors import DocumentError
+from rolebundle.ingest import prepare, sync, walk
+from support.commands import invoke
+from support.sound import assert_sound, paths_in
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX links, pipes and sockets")
+
+SECRET = "the launch code is 0000"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.md").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("A plain note.\n", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+def ingest(tree: Path) -> sync.IngestReport:
+    with open_writer(tree.parent / "c.db") as corpus:
+        return sync.ingest(corpus, [tree], None)
+
+
+def skipped(report: sync.IngestReport) -> dict[str, str]:
+    return {skip.path: skip.code for skip in report.skipped}
+
+
+def assert_nothing_from_outside(tree: Path) -> None:
+    for suffix in ("", "-wal"):
+        path = Path(f"{tree.parent / 'c.db'}{suffix}")
+        if path.exists():
+            assert b"launch code" not in path.read_bytes()
+
+
+def test_what_is_no_regular_file_below_the_root(tree: Path) -> None:
+    os.mkfifo(tree / "pipe.md")
+    (tree / "device.md").symlink_to("/dev/zero")
+    (tree / "out.md").symlink_to("../outside/secret.md")
+    (tree / "out-absolute.md").symlink_to(tree.parent / "outside" / "secret.md")
+    (tree / "out-folder").symlink_to("../outside", target_is_directory=True)
+    (tree / "inside.md").symlink_to("a.md")
+    (tree / "loop.md").symlink_to("loop.md")
+    (tree / "loop-one").symlink_to("loop-two")
+    (tree / "loop-two").symlink_to("loop-one")
+    (tree / "self").symlink_to(".", target_is_directory=True)
+    (tree / "nowhere.md").symlink_to("not-there")
+    with socket.socket(socket.AF_UNIX) as listener:
+        old = Path.cwd()
+        os.chdir(tree)  # a socket's path is short
+        try:
+            listener.bind("socket.md")
+        finally:
+            os.chdir(old)
+        report = ingest(tree)
+    assert skipped(report) == {
+        "pipe.md": "not_a_file",
+        "socket.md": "not_a_file",
+        "device.md": "escapes_root",
+        "out.md": "escapes_root",
+        "out-absolute.md": "escapes_root",
+        "out-folder": "escapes_root",
+        "inside.md": "link",
+        "self": "link",
+        "loop.md": "broken_link",
+        "loop-one": "broken_link",
+        "loop-two": "broken_link",
+        "nowhere.md": "broken_link",
+    }
+    assert report.added == 1
+    assert_nothing_from_outside(tree)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/proc/self/mem"])
+def test_a_device_named_on_the_command_line(tmp_path: Path, path: str) -> None:
+    outcome = invoke("ingest", path, "--lexical-only", "--json", "--db", tmp_path / "c.db")
+    assert outcome.code in (0, 2)
+    if outcome.code == 0:
+        assert outcome.json()["documents"] == 0
+        assert len(outcome.json()["skipped"]) == 1
+
+
+def test_dots_in_a_path(tree: Path) -> None:
+    """What the caller names is the caller's to name; the ids are the plain path's."""
+    around = tree / ".." / "notes" / "." / "a.md"
+    outcome = invoke("ingest", around, "--lexical-only", "--json", "--db", tree.parent / "c.db")
+    assert outcome.code == 0
+    with open_reader(tree.parent / "c.db") as corpus:
+        assert paths_in(corpus) == {"a.md"}
+
+
+def test_a_deep_tree(tree: Path) -> None:
+    folder = tree
+    for _ in range(300):
+        folder = folder / "d"
+        folder.mkdir()
+    (folder / "deep.md").write_text("Deep.\n", encoding="utf-8")
+    report = ingest(tree)
+    assert report.added == 1
+    assert set(skipped(report).values()) == {"too_deep"}
+
+
+def test_names_that_are_no_text(tree: Path) -> None:
+    (tree / "\udcff.md").write_text("A note.\n", encoding="utf-8")
+    (tree / "folder-\udcfe").mkdir()
+    (tree / "folder-\udcfe" / "b.md").write_text("Another.\n", encoding="utf-8")
+    for option in ([], ["--json"]):
+        outcome = invoke("ingest", tree, "--lexical-only", *option, "--db", tree.parent / "c.db")
+        assert outcome.code == 0, outcome
+        assert "bad_name" in outcome.out
+        assert r"\udcff" in outcome.out + outcome.err
+    assert outcome.json()["documents"] == 1
+
+
+# -- swapped after it was found ------------------------------------------------------------------
+
+Swap = Callable[[Path], None]
+
+
+def to_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("../outside/secret.md")
+
+
+def to_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def to_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def to_nothing(path: Path) -> None:
+    path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("swap", "code"),
+    [
+        (to_link, "unreadable"),
+        (to_pipe, "not_a_file"),
+        (to_folder, "not_a_file"),
+        (to_nothing, "unreadable"),
+    ],
+)
+def test_swapped_between_finding_and_reading(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, swap: Swap, code: str
+) -> None:
+    real = walk.read_bytes
+
+    def swapped(location: str, path: str, size_cap: int) -> bytes:
+        swap(Path(location))
+        return real(location, path, size_cap)
+
+    monkeypatch.setattr(prepare, "read_bytes", swapped)
+    report = ingest(tree)
+    assert skipped(report) == {"a.md": code}
+    assert report.documents == 0
+    assert_nothing_from_outside(tree)
+
+
+def stored(corpus: Corpus) -> tuple[str, str]:
+    [row] = corpus.rows("SELECT f.content_hash, c.content FROM file f, chunk c")
+    return row
+
+
+def test_changed_after_it_was_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hash is that of the text that was stored, so that the next run sees the change."""
+    real = walk.read_bytes
+    path = tree / "a.md"
+
+    def changing(location: str, relative: str, size_cap: int) -> bytes:
+        data = real(location, relative, size_cap)
+        path.write_text("An entirely new text.\n", encoding="utf-8")
+        return data
+
+    monkeypatch.setattr(prepare, "read_bytes", changing)
+    before = path.read_bytes()
+    ingest(tree)
+    with open_reader(tree.parent / "c.db") as corpus:
+        content_hash, content = stored(corpus)
+    assert content_hash == blake2b(before, digest_size=16).hexdigest()
+    assert content == before.decode().strip()
+    monkeypatch.undo()
+    assert ingest(tree).updated == 1
+    with open_reader(tree.parent / "c.db") as corpus:
+        content_hash, content = stored(corpus)
+    assert content_hash == blake2b(path.read_bytes(), digest_size=16).hexdigest()
+    assert content == "An entirely new text."
+    assert ingest(tree).unchanged == 1
+
+
+def test_read_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second read could see another file than the one that was hashed."""
+    opened: list[str] = []
+    real = os.open
+
+    def counting(path: str, *arguments: int, **more: int) -> int:
+        if str(path).endswith("a.md"):
+            opened.append(str(path))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", counting)
+    ingest(tree)
+    assert len(opened) == 1
+
+
+def test_a_file_that_grows_while_it_is_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tree / "a.md"
+    path.write_bytes(b"x" * 100)
+    real = os.fstat
+
+    def growing(descriptor: int) -> os.stat_result:
+        status = real(descriptor)
+        path.write_bytes(b"x" * 5000)
+        return status
+
+    monkeypatch.setattr(walk.os, "fstat", growing)
+    with pytest.raises(DocumentError) as caught:
+        walk.read_bytes(str(path), "a.md", 1000)
+    assert caught.value.code == "too_large"
+
+
+def test_a_tree_that_is_rewritten_while_it_is_read(tmp_path: Path) -> None:
+    """Atomic replacements by another process: whatever is stored is one of the two versions."""
+    tree = tmp_path / "notes"
+    tree.mkdir()
+    versions = [f"{letter * 70}\n\n" * 30 for letter in "AB"]
+    path = tree / "a.md"
+    path.write_text(versions[0], encoding="utf-8")
+    child = os.fork()
+    if child == 0:
+        try:
+            for turn in range(100_000):
+                if (tmp_path / "stop").exists():
+                    break
+                (tmp_path / "next").write_text(versions[turn % 2], encoding="utf-8")
+                (tmp_path / "next").replace(path)
+        finally:
+            os._exit(0)
+    known = {blake2b(text.encode(), digest_size=16).hexdigest(): text[0] for text in versions}
+    try:
+        for _ in range(15):
+            ingest(tree)
+            with open_reader(tmp_path / "c.db") as corpus:
+                content_hash = corpus.value("SELECT content_hash FROM file")
+                letters = {
+                    letter
+                    for (text,) in corpus.rows("SELECT content FROM chunk")
+                    for letter in text.replace("\n", "")
+                }
+            assert letters == {known[content_hash]}
+    finally:
+        (tmp_path / "stop").touch()
+        os.waitpid(child, 0)
+    assert_sound(tmp_path / "c.db")

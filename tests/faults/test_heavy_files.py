@@ -1,0 +1,122 @@
+"""Row 44: files that are too large, not text, or bombs. Skipped with a code; memory stays bounded."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import resource
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+
+import pytest
+
+from rolebundle.corpus.connection import open_writer
+from rolebundle.ingest import sync
+from support.killing import Say, run_child
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
+
+MEGABYTE = 1024 * 1024
+
+
+def pdf_of(stream: bytes, filters: str = "/FlateDecode") -> bytes:
+    """A PDF of one page with this content stream, as compressed as it is given."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 200 200] /Contents 4 0 R >>",
+        f"<< /Length {len(stream)} /Filter {filters} >>\nstream\n".encode()
+        + stream
+        + b"\nendstream",
+    ]
+    out = bytearray(b"%PDF-1.5\n")
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(out))
+        out += f"{number} 0 obj\n".encode() + body + b"\nendobj\n"
+    table = len(out)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode()
+    out += b"".join(f"{offset:010} 00000 n \n".encode() for offset in offsets)
+    out += f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF".encode()
+    return bytes(out)
+
+
+def bomb(megabytes: int) -> bytes:
+    packer = zlib.compressobj(9)
+    block = b" " * MEGABYTE
+    return b"".join(packer.compress(block) for _ in range(megabytes)) + packer.flush()
+
+
+def zipped() -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", b"\0" * (30 * MEGABYTE))
+    return out.getvalue()
+
+
+def write_heavy_tree(tree: Path) -> None:
+    tree.mkdir()
+    (tree / "good.md").write_text("A good note.\n", encoding="utf-8")
+    with (tree / "huge.md").open("wb") as stream:
+        stream.truncate(100 * MEGABYTE)
+    with (tree / "over.txt").open("wb") as stream:
+        stream.write(b"word " * (21 * MEGABYTE // 5))
+    (tree / "archive.gz").write_bytes(gzip.compress(b"\0" * (30 * MEGABYTE)))
+    (tree / "archive.zip").write_bytes(zipped())
+    (tree / "archive.md").write_bytes(zipped())
+    (tree / "binary").write_bytes(bytes(range(256)) * 400)
+    (tree / "program").write_bytes(Path(sys.executable).read_bytes()[: 2 * MEGABYTE])
+    large = bomb(120)
+    (tree / "bomb.pdf").write_bytes(pdf_of(large))
+    (tree / "bomb-in-a-bomb.pdf").write_bytes(
+        pdf_of(zlib.compress(large, 9), "[/FlateDecode /FlateDecode]")
+    )
+    (tree / "cut.pdf").write_bytes(pdf_of(bomb(1))[:300])
+    (tree / "zzz.md").write_text("The last note.\n", encoding="utf-8")
+
+
+def test_heavy_files_are_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    write_heavy_tree(tree)
+
+    def work(say: Say) -> None:
+        before = peak()
+        with open_writer(tmp_path / "c.db") as corpus:
+            report = sync.ingest(corpus, [tree], None)
+        for skip in report.skipped:
+            say(f"{skip.path} {skip.code}")
+        say(f"added {report.added}")
+        say(f"grew {(peak() - before) // MEGABYTE}")
+
+    ended = run_child(work)
+    assert ended.code == 0
+    said = dict(line.split() for line in ended.said)
+    grew = int(said.pop("grew"))
+    assert said.pop("added") == "2"
+    assert said.keys() == {path.name for path in tree.iterdir()} - {"good.md", "zzz.md"}
+    assert said["huge.md"] == said["over.txt"] == "too_large"
+    assert said["archive.gz"] == said["archive.zip"] == said["binary"] == "binary"
+    assert said["program"] == "binary"
+    assert said["archive.md"] in ("binary", "undecodable")
+    assert grew < 400, "megabytes, for half a gigabyte that the files promise"
+
+
+def peak() -> int:
+    if Path("/proc/self/status").exists():
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def test_the_cap_is_a_setting(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "a.md").write_text("x" * 2000, encoding="utf-8")
+    with open_writer(tmp_path / "c.db") as corpus:
+        report = sync.ingest(corpus, [tmp_path / "tree"], None, sync.IngestOptions(size_cap=1999))
+        assert [skip.code for skip in report.skipped] == ["too_large"]
+        report = sync.ingest(corpus, [tmp_path / "tree"], None, sync.IngestOptions(size_cap=2000))
+        assert report.added == 1
+    assert (tmp_path / "c.db").stat().st_size < MEGABYTE

@@ -1,0 +1,144 @@
+"""Rows 20 and 24: another model, another dimension, and batches that are refused whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.corpus import vector_index
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.embed.provider import unit_vectors
+from rolebundle.errors import EmbedderError
+from rolebundle.ingest import sync
+from support.commands import invoke
+from support.corpora import ask, build, document
+from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider
+from support.sound import assert_sound, contents
+
+OTHERS = {
+    "provider": replace(IDENTITY, provider="other"),
+    "model": replace(IDENTITY, model="other"),
+    "digest": replace(IDENTITY, digest="1111"),
+    "dimensions": replace(IDENTITY, dimensions=DIMENSIONS * 2),
+    "prefix": replace(IDENTITY, query_prefix="query: "),
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "notes").mkdir()
+    for number in range(5):
+        (tmp_path / "notes" / f"{number}.md").write_text(f"token {number}\n", encoding="utf-8")
+    return tmp_path / "notes"
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_another_model_writes_nothing_and_answers_lexically(
+    tmp_path: Path, tree: Path, what: str
+) -> None:
+    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
+    before = db.read_bytes()
+    other = HashingProvider(OTHERS[what])
+    with open_writer(db) as corpus, pytest.raises(EmbedderError) as caught:
+        sync.ingest(corpus, [tree], other)
+    assert (caught.value.code, caught.value.exit_code) == ("model_mismatch", 9)
+    assert db.read_bytes() == before
+    with open_reader(db) as corpus:
+        bundle = ask(corpus, provider=other, task="token")
+        assert [chunk.lanes for chunk in bundle.selected] == [["lexical"]]
+        assert "SEMANTIC_LANE_DEGRADED" in {warning.code for warning in bundle.warnings}
+        assert len(vector_index.all_indexes(corpus)) == 1
+
+
+def test_another_model_through_the_command_line(tmp_path: Path, tree: Path) -> None:
+    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
+    refused = invoke("ingest", tree, "--db", db)
+    assert (refused.code, refused.out) == (9, "")
+    assert "[model_mismatch]" in refused.err
+    answered = invoke("retrieve", "token", "--format", "json", "--db", db)
+    assert answered.code == 0
+    assert "SEMANTIC_LANE_DEGRADED" in answered.out
+
+
+# -- batches -----------------------------------------------------------------------------------
+
+Answer = Callable[[Sequence[str]], np.ndarray]
+
+
+def good(texts: Sequence[str]) -> np.ndarray:
+    return HashingProvider().embed_passages(texts)
+
+
+def spoiled(value: float) -> Answer:
+    def answer(texts: Sequence[str]) -> np.ndarray:
+        made = good(texts)
+        if any("token 3" in text for text in texts):
+            made[-1, 0] = value
+        return made
+
+    return answer
+
+
+def zeroed(texts: Sequence[str]) -> np.ndarray:
+    made = good(texts)
+    made[["token 3" in text for text in texts]] = 0
+    return made
+
+
+BAD: dict[str, tuple[Answer, int]] = {
+    "short": (lambda texts: good(texts)[:-1], 5),
+    "long": (lambda texts: np.vstack([good(texts), good(["more"])]), 5),
+    "wrong dimension": (lambda texts: good(texts)[:, :-1], 5),
+    "one row for all": (lambda texts: good(texts)[0], 5),
+    "zeros for one text": (zeroed, 1),
+    "NaN": (lambda texts: good(texts) * np.nan, 5),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_batch_is_refused_and_its_chunks_wait(tmp_path: Path, tree: Path, what: str) -> None:
+    answer, waiting = BAD[what]
+    db = tmp_path / "c.db"
+    with open_writer(db) as corpus:
+        report = sync.ingest(corpus, [tree], BrokenProvider(answer))
+    assert (report.added, report.waiting) == (5, waiting)
+    assert report.embedding_problem
+    assert_sound(db)
+    with open_writer(db) as corpus:
+        report = sync.ingest(corpus, [tree], HashingProvider())
+    assert (report.embedded, report.waiting) == (waiting, 0)
+    with open_writer(tmp_path / "whole.db") as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert contents(db) == contents(tmp_path / "whole.db")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_one_bad_value_costs_one_chunk(tmp_path: Path, tree: Path, value: float) -> None:
+    with open_writer(tmp_path / "c.db") as corpus:
+        report = sync.ingest(corpus, [tree], BrokenProvider(spoiled(value)))
+        assert report.waiting == 1
+        rows = corpus.rows("SELECT content FROM chunk c WHERE NOT EXISTS "
+                           "(SELECT 1 FROM embedded WHERE chunk = c.id)")  # fmt: skip
+        assert rows == [("token 3",)]
+
+
+@given(
+    rows=st.integers(1, 6),
+    columns=st.integers(1, 8),
+    bad=st.sampled_from([np.nan, np.inf, -np.inf]),
+    data=st.data(),
+)
+def test_a_value_that_is_no_number_refuses_the_whole_batch(
+    rows: int, columns: int, bad: float, data: st.DataObject
+) -> None:
+    matrix = np.ones((rows, columns), dtype=np.float32)
+    matrix[data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))] = bad
+    with pytest.raises(EmbedderError) as caught:
+        unit_vectors(matrix, rows, columns)
+    assert caught.value.code == "embedding_not_finite"

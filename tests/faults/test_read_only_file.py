@@ -1,0 +1,101 @@
+"""Row 18: a file or folder that may only be read. Retrieval works; an ingest says exit 6."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.commands import SAMPLE, Outcome, invoke, invoke_as_a_common_user
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
+
+
+def as_user(*arguments: str | Path) -> Outcome:
+    outcome = invoke_as_a_common_user(*arguments)
+    assert "Traceback" not in outcome.err
+    assert "[internal]" not in outcome.err
+    return outcome
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
+    (tmp_path / "notes" / "locked").mkdir()
+    (tmp_path / "notes" / "locked" / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
+    (tmp_path / "store").mkdir()
+    db = tmp_path / "store" / "c.db"
+    assert invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", db).code == 0
+    yield tmp_path
+    for path in (tmp_path / "store", tmp_path / "notes", tmp_path / "notes" / "locked"):
+        path.chmod(stat.S_IRWXU)
+
+
+def test_a_read_only_file(folder: Path) -> None:
+    db = folder / "store" / "c.db"
+    db.chmod(0o444)
+    before = db.read_bytes()
+    for _ in range(2):
+        assert as_user("retrieve", "token", "--lexical-only", "--db", db).code == 0
+    assert as_user("status", "--db", db).code == 0
+    # Also where nothing would be written: the answer does not depend on what has changed.
+    for path in (folder / "notes", SAMPLE / "wiki"):
+        refused = as_user("ingest", path, "--lexical-only", "--db", db)
+        assert refused.code == 6
+        assert "[read_only]" in refused.err
+    assert db.read_bytes() == before
+
+
+def test_a_read_only_folder(folder: Path) -> None:
+    db = folder / "store" / "c.db"
+    (folder / "store").chmod(0o555)
+    before = db.read_bytes()
+    for _ in range(2):
+        assert as_user("retrieve", "token", "--lexical-only", "--db", db).code == 0
+    for target in (db, db.with_name("new.db"), db.parent / "deeper" / "new.db"):
+        assert as_user("ingest", folder / "notes", "--lexical-only", "--db", target).code == 6
+    assert db.read_bytes() == before
+    assert [path.name for path in db.parent.iterdir()] == ["c.db"]
+
+
+def test_a_file_or_folder_that_may_not_be_read(folder: Path) -> None:
+    db = folder / "store" / "c.db"
+    for locked, mode in ((db, 0o000), (db.parent, 0o000)):
+        before = locked.stat().st_mode
+        locked.chmod(mode)
+        for command in (
+            ("retrieve", "token", "--lexical-only"),
+            ("ingest", folder / "notes", "--lexical-only"),
+        ):
+            outcome = as_user(*command, "--db", db)
+            assert outcome.code == 6, outcome
+            assert "next:" in outcome.err
+        locked.chmod(stat.S_IMODE(before))
+
+
+def test_documents_that_may_not_be_read_are_skipped_and_kept(folder: Path) -> None:
+    """What could not be looked at has not changed, as far as anyone knows."""
+    db = folder / "store" / "c.db"
+    (folder / "notes" / "locked").chmod(0o000)
+    (folder / "notes" / "a.md").chmod(0o000)
+    outcome = as_user("ingest", folder / "notes", "--lexical-only", "--json", "--db", db)
+    assert outcome.code == 0
+    report = outcome.json()
+    assert {(skip["path"], skip["code"]) for skip in report["skipped"]} == {
+        ("locked", "unreadable_folder"),
+        ("a.md", "unreadable"),
+    }
+    assert (report["removed"], report["documents"]) == (0, 2)
+
+
+def test_a_root_that_may_not_be_read(folder: Path) -> None:
+    db = folder / "store" / "c.db"
+    (folder / "notes").chmod(0o000)
+    outcome = as_user("ingest", folder / "notes", "--lexical-only", "--json", "--db", db)
+    assert outcome.code == 2
+    assert "not readable" in outcome.err
+    assert as_user("retrieve", "key", "--lexical-only", "--db", db).code == 0

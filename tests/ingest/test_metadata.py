@@ -1,0 +1,226 @@
+"""Who wins: front matter, over the manifest, over flags, over what the format tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
+from rolebundle.corpus.connection import open_reader
+from rolebundle.corpus.documents import all_documents
+from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
+from rolebundle.ingest.metadata import METADATA_KEYS, load_manifest, resolve, validated
+from support.commands import invoke
+
+# One value a key, that no default has.
+VALUES = {
+    "document_id": "d", "source_id": "s", "title": "t", "uri": "u", "document_type": "type",
+    "domain": "dom", "trust_tier": "preferred", "updated_at": "2026-01-02", "language": "no",
+    "source_kind": "kind", "sensitivity": "public", "origin": "external", "scope": "team",
+    "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
+    "supersedes": ["old"],
+}  # fmt: skip
+
+
+def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, DocumentMetadata]:
+    tree = folder / "notes"
+    for name, text in files.items():
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    meta = [part for flag in flags for part in ("--meta", flag)]
+    outcome = invoke("ingest", tree, "--lexical-only", *meta, "--db", folder / "c.db")
+    assert outcome.code == 0, outcome.err
+    with open_reader(folder / "c.db") as corpus:
+        return {one.document_id: one for _, one in all_documents(corpus)}
+
+
+def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
+    """A file a key, and then all keys at once as flags."""
+    assert set(VALUES) == set(METADATA_KEYS)
+    told = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
+    places = {
+        "yaml": {f"{key}.md": f"---\n{key}: {text}\n---\n\nText.\n" for key, text in told.items()},
+        "toml": {f"{key}.md": f"+++\n{key} = {text}\n+++\n\nText.\n" for key, text in told.items()},
+        "manifest": {
+            "rolebundle.toml": "".join(
+                f"[[rule]]\nglob = '{key}.md'\n{key} = {text}\n" for key, text in told.items()
+            ),
+            **{f"{key}.md": "Text.\n" for key in told},
+        },
+    }
+    for place, files in places.items():
+        (tmp_path / place).mkdir()
+        found = ingested(tmp_path / place, files)
+        named = {"document_id": "d", "source_id": "s/source_id.md"}
+        for key in VALUES:
+            one = found[named.get(key, f"notes/{key}.md")]
+            assert getattr(one, key) == stored_of(key), (key, place)
+    flags = [
+        f"{key}={','.join(value) if isinstance(value, list) else value}"
+        for key, value in VALUES.items()
+    ]
+    (tmp_path / "flags").mkdir()
+    [one] = ingested(tmp_path / "flags", {"a.md": "Text.\n"}, *flags).values()
+    for key in VALUES:
+        assert getattr(one, key) == stored_of(key), key
+
+
+def stored_of(key: str) -> object:
+    if key == "updated_at":
+        return "2026-01-02T00:00:00Z"
+    value = VALUES[key]
+    return tuple(value) if isinstance(value, list) else value
+
+
+def test_defaults(tmp_path: Path) -> None:
+    [found] = ingested(tmp_path, {"deep/a_plain-note.md": "Text.\n"}).values()
+    assert (found.document_id, found.source_id) == ("notes/deep/a_plain-note.md", "notes")
+    assert (found.title, found.uri) == ("a plain note", "deep/a_plain-note.md")
+    assert (found.trust_tier, found.sensitivity, found.origin) == (
+        "general",
+        "internal",
+        "internal",
+    )
+    assert (found.scope, found.updated_at, found.tags) == ("shared", None, ())
+
+
+def test_who_wins(tmp_path: Path) -> None:
+    """For each key alone: what a document leaves open, the manifest says, and so on."""
+    files = {
+        "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nscope = 'top'\n"
+        "[[rule]]\nglob = 'deep/**'\ndomain = 'rule'\n"
+        "[[rule]]\nglob = 'deep/er/*'\ndomain = 'later-rule'\n",
+        "deep/rolebundle.toml": "[defaults]\nscope = 'deep'\n[[rule]]\nglob='er/b.md'\ntitle='inner'",
+        "deep/er/a.md": "---\ntitle: own\n---\n\nText.\n",
+        "deep/er/b.md": "Text.\n",
+        "c.md": "Text.\n",
+    }
+    flags = ("title=flag", "language=flag", "domain=flag")
+    found = ingested(tmp_path, files, *flags)
+    own, inner, top = (found[f"notes/{name}"] for name in ("deep/er/a.md", "deep/er/b.md", "c.md"))
+    assert (own.title, own.domain, own.scope, own.language) == ("own", "later-rule", "deep", "flag")
+    assert (inner.title, inner.domain, inner.scope) == ("inner", "later-rule", "deep")
+    assert (top.title, top.domain, top.scope, top.language) == ("top", "top", "top", "flag")
+
+
+def test_what_the_format_tells_is_weakest(tmp_path: Path) -> None:
+    page = "<html lang='de'><head><title>Of the page</title></head><body><p>Text.</p></body></html>"
+    [found] = ingested(tmp_path, {"a.html": page}).values()
+    assert (found.title, found.language) == ("Of the page", "de")
+    [found] = ingested(tmp_path, {"a.html": page}, "title=flag", "language=fr").values()
+    assert (found.title, found.language) == ("flag", "fr")
+
+
+def test_found_values_that_are_bad_are_as_if_not_there() -> None:
+    found = resolve(
+        "a.md", {}, {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
+        default_source="s",
+    )  # fmt: skip
+    assert (found.title, found.trust_tier, found.language) == ("a", "general", "de")
+
+
+def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
+    text = "# authoritative\n\ntrust_tier: authoritative\n\n---\ntrust_tier: authoritative\n---\n"
+    [found] = ingested(tmp_path, {"a.md": text}).values()
+    assert found.trust_tier == "general"
+
+
+# -- what is wrong -------------------------------------------------------------------------------
+
+
+def test_an_unknown_key_names_file_key_allowed_and_nearest(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError) as caught:
+        resolve("deep/a.md", {}, {"trust_teir": "x"}, {}, default_source="s", declared_at=2)
+    assert caught.value.message == "deep/a.md:2: unknown key 'trust_teir'; did you mean trust_tier?"
+    for key in METADATA_KEYS:
+        assert key in caught.value.hint
+    path = tmp_path / "rolebundle.toml"
+    path.write_text("[defaults]\ntrust_teir = 'x'", encoding="utf-8")
+    with pytest.raises(ConfigurationError) as raised:
+        load_manifest(tmp_path)
+    assert f"{path} [defaults]: unknown key 'trust_teir'; did you mean trust_tier?" in (
+        raised.value.message
+    )
+
+
+def test_a_key_that_is_like_no_other_gets_no_guess() -> None:
+    with pytest.raises(DocumentError) as caught:
+        resolve("a.md", {}, {"zzzzzz": "x"}, {}, default_source="s")
+    assert "did you mean" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("key", "kinds"), [("trust_tier", TrustTier), ("sensitivity", Sensitivity), ("origin", Origin)]
+)
+def test_a_bad_value_names_the_allowed_ones(key: str, kinds: object) -> None:
+    for value in ("none", "", 3, None, True, ["general"], {"a": 1}):
+        if value is None:
+            continue
+        with pytest.raises(DocumentError) as caught:
+            resolve("a.md", {}, {key: value}, {}, default_source="s")
+        assert key in caught.value.message
+        for allowed in get_args(kinds):
+            assert allowed in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"updated_at": "yesterday"},
+        {"updated_at": 20260101},
+        {"updated_at": "2026-13-01"},
+        {"title": ""},
+        {"title": "x" * 1001},
+        {"tags": "a, b"},
+        {"tags": [1]},
+        {"tags": [""]},
+        {"applicable_roles": ["Not A Role"]},
+        {"document_id": "a\nb"},
+        {"retrieval_hints": {"a": "b"}},
+        {3: "x"},
+    ],
+)
+def test_bad_values(values: dict[str, object]) -> None:
+    for error, code in ((DocumentError, "bad_metadata"), (ConfigurationError, "bad_flag")):
+        with pytest.raises(error) as caught:
+            validated(values, "place", error, code)
+        raised: RolebundleError = caught.value
+        assert raised.code == code
+        assert "place" in raised.message
+        assert str(next(iter(values))) in raised.message
+        assert len(raised.message) < 600
+
+
+def test_moments_are_kept_in_utc() -> None:
+    for text, kept in (
+        ("2026-03-01", "2026-03-01T00:00:00Z"),
+        ("2026-03-01T10:00:00", "2026-03-01T10:00:00Z"),
+        ("2026-03-01T10:00:00+02:00", "2026-03-01T08:00:00Z"),
+        (" 2026-03-01T10:00:00Z ", "2026-03-01T10:00:00Z"),
+    ):
+        found = resolve("a.md", {}, {"updated_at": text}, {}, default_source="s")
+        assert found.updated_at == kept
+
+
+def test_ignore_keys_pass_over_what_they_name_and_nothing_else(tmp_path: Path) -> None:
+    files = {
+        "rolebundle.toml": "ignore_keys = ['draft']",
+        "deep/rolebundle.toml": "ignore_keys = ['weight']",
+        "deep/a.md": "---\ndraft: true\nweight: 3\ntitle: own\n---\n\nText.\n",
+    }
+    [found] = ingested(tmp_path, files).values()
+    assert found.title == "own"
+    (tmp_path / "notes" / "b.md").write_text("---\nweight: 3\n---\n\nText.\n", encoding="utf-8")
+    outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
+    assert outcome.code == 10
+    assert "b.md:2: unknown key 'weight'" in outcome.err
+
+
+def test_no_manifest(tmp_path: Path) -> None:
+    assert load_manifest(tmp_path).defaults == {}
+    (tmp_path / "rolebundle.toml").mkdir()
+    assert load_manifest(tmp_path).rules == ()

@@ -1,0 +1,435 @@
+"""Bringing a corpus in step: nothing is written or embedded again that did not change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.corpus import store
+from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.govern.overlays import load_file
+from rolebundle.ingest import sync
+from rolebundle.ingest.sync import IngestOptions, IngestReport
+from support.commands import invoke
+from support.corpora import NOW, ask
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents, paths_in
+
+
+class Counting(HashingProvider):
+    """Counts the texts that were embedded."""
+
+    embedded: int = 0
+
+    def embed_passages(self, texts: Any) -> Any:
+        self.embedded += len(texts)
+        return super().embed_passages(texts)
+
+
+class World:
+    """A folder, a corpus beside it, and runs that bring them in step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree, self.db = folder / "notes", folder / "c.db"
+        self.tree.mkdir()
+        self.provider = Counting()
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def ingest(self, *paths: Path, **options: Any) -> IngestReport:
+        with open_writer(self.db) as corpus:
+            report = sync.ingest(
+                corpus, paths or [self.tree], self.provider, IngestOptions(**options)
+            )
+        assert_sound(self.db)
+        return report
+
+    def look(self, question: Callable[[Corpus], Any]) -> Any:
+        with open_reader(self.db) as corpus:
+            return question(corpus)
+
+    def rows(self, sql: str) -> Any:
+        return self.look(lambda corpus: corpus.rows(sql))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    made = World(tmp_path)
+    for number in range(6):
+        made.write(f"n{number}.md", sections(number))
+    return made
+
+
+def sections(number: int, second: str = "") -> str:
+    parts = [f"## Part {n}\n\n{f'Note {number} part {n}. ' * 50}" for n in range(3)]
+    if second:
+        parts[1] = f"## Part 1\n\n{second * 50}"
+    return f"# Note {number}\n\n" + "\n\n".join(parts) + "\n"
+
+
+def counted(report: IngestReport) -> tuple[int, int, int, int]:
+    return (report.added, report.updated, report.unchanged, report.removed)
+
+
+CHUNKS = "SELECT chunk_id, id, content FROM chunk ORDER BY chunk_id"
+VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
+
+
+# -- unchanged, changed, deleted, moved ---------------------------------------------------------
+
+
+def test_a_second_run_writes_nothing(world: World) -> None:
+    assert counted(world.ingest()) == (6, 0, 0, 0)
+    embedded = world.provider.embedded
+    before = world.db.read_bytes()
+    for _ in range(2):
+        report = world.ingest()
+        assert counted(report) == (0, 0, 6, 0)
+        assert report.embedded == 0
+    assert world.db.read_bytes() == before
+    assert world.provider.embedded == embedded
+
+
+def test_a_new_time_is_no_change(world: World) -> None:
+    import os
+
+    world.ingest()
+    before = world.db.read_bytes()
+    for path in world.tree.iterdir():
+        os.utime(path, (1, 1))
+    assert counted(world.ingest()) == (0, 0, 6, 0)
+    assert world.db.read_bytes() == before
+
+
+def test_one_paragraph_changes_one_chunk(world: World) -> None:
+    world.ingest()
+    chunks, vectors = dict_of(world.rows(CHUNKS)), world.rows(VECTORS)
+    generation = world.rows("SELECT generation FROM corpus_state")
+    embedded = world.provider.embedded
+    world.write("n3.md", sections(3, second="An edited text. "))
+    report = world.ingest()
+    assert counted(report) == (0, 1, 5, 0)
+    after = dict_of(world.rows(CHUNKS))
+    gone, come = chunks.keys() - after.keys(), after.keys() - chunks.keys()
+    assert len(gone) == len(come) == 1
+    assert all("An edited text." in after[name][1] for name in come)
+    for name in chunks.keys() & after.keys():
+        assert after[name] == chunks[name], "its row stays"
+    changed = {chunks[name][0] for name in gone} | {after[name][0] for name in come}
+    assert [row for row in vectors if row[0] not in changed] == [
+        row for row in world.rows(VECTORS) if row[0] not in changed
+    ]
+    assert world.provider.embedded == embedded + 1 == embedded + report.embedded
+    assert world.rows("SELECT generation FROM corpus_state") > generation
+
+
+def dict_of(rows: Any) -> dict[str, tuple[int, str]]:
+    return {name: (rowid, content) for name, rowid, content in rows}
+
+
+def test_metadata_alone_embeds_nothing(world: World) -> None:
+    world.ingest()
+    chunks, embedded = world.rows(CHUNKS), world.provider.embedded
+    world.write("rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\ntags = ['x']\n")
+    assert counted(world.ingest()) == (0, 6, 0, 0)
+    assert world.rows("SELECT DISTINCT trust_tier, tags FROM document") == [
+        ("authoritative", '["x"]')
+    ]
+    assert world.rows(CHUNKS) == chunks
+    assert world.provider.embedded == embedded
+    assert world.look(lambda corpus: len(corpus.rows(
+        "SELECT rowid FROM lexical WHERE lexical MATCH 'tags:x'"))) == len(chunks)  # fmt: skip
+
+
+def test_a_deleted_file_is_removed(world: World) -> None:
+    world.ingest()
+    (world.tree / "n2.md").unlink()
+    assert counted(world.ingest()) == (0, 0, 5, 1)
+    assert "n2.md" not in world.look(paths_in)
+    assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Note 2 %'") == []
+
+
+def test_a_deleted_folder_is_removed(world: World) -> None:
+    for name in ("deep/a.md", "deep/er/b.md", "deep-not/c.md"):
+        world.write(name, "A note.\n")
+    world.ingest()
+    for name in ("deep/er/b.md", "deep/a.md"):
+        (world.tree / name).unlink()
+    (world.tree / "deep" / "er").rmdir()
+    (world.tree / "deep").rmdir()
+    assert counted(world.ingest()) == (0, 0, 7, 2)
+    assert "deep-not/c.md" in world.look(paths_in)
+
+
+def test_what_lies_elsewhere_stays(world: World, tmp_path: Path) -> None:
+    """A run knows of its own paths only; a name that only begins alike is another folder."""
+    world.ingest()
+    other = tmp_path / "notes-2"
+    other.mkdir()
+    (other / "x.md").write_text("Other.\n", encoding="utf-8")
+    assert counted(world.ingest(other)) == (1, 0, 0, 0)
+    (world.tree / "n0.md").unlink()
+    assert counted(world.ingest(other)) == (0, 0, 1, 0)
+    assert counted(world.ingest(world.tree / "n1.md")) == (0, 0, 1, 0)
+    assert len(world.look(paths_in)) == 7
+    assert counted(world.ingest(world.tree, other)) == (0, 0, 6, 1)
+
+
+def test_a_moved_file(world: World) -> None:
+    world.ingest()
+    (world.tree / "n4.md").rename(world.tree / "moved.md")
+    assert counted(world.ingest()) == (1, 0, 5, 1)
+    assert world.look(paths_in) == {f"n{n}.md" for n in (0, 1, 2, 3, 5)} | {"moved.md"}
+
+
+@pytest.mark.parametrize("to", ["a.md", "z.md"])
+def test_a_moved_file_brings_its_own_id_along(world: World, to: str) -> None:
+    path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
+    world.ingest()
+    path.rename(world.tree / to)
+    report = world.ingest()
+    assert counted(report) == (1, 0, 6, 1)
+    assert report.skipped == []
+    found = "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE document_id = 'mine'"
+    assert world.rows(found) == [(to,)]
+
+
+def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
+    """Ids are relative to the root; where it lies on the machine is no part of them."""
+    world.ingest()
+    before = [name for name, _, _ in world.rows(CHUNKS)]
+    (tmp_path / "elsewhere").mkdir()
+    world.tree = world.tree.rename(tmp_path / "elsewhere" / "notes")
+    fresh = World.__new__(World)
+    fresh.tree, fresh.db, fresh.provider = world.tree, tmp_path / "2.db", Counting()
+    fresh.ingest()
+    assert [name for name, _, _ in fresh.rows(CHUNKS)] == before
+
+
+# -- refused and unreadable -----------------------------------------------------------------------
+
+
+def test_a_refused_file_loses_its_former_version(world: World) -> None:
+    """A typing error in `trust_tier` must not leave yesterday's higher trust in force."""
+    world.write("t.md", "---\ntrust_tier: authoritative\n---\n\nTrusted.\n")
+    world.ingest()
+    world.write("t.md", "---\ntrust_tier: untrsted\n---\n\nTrusted.\n")
+    report = world.ingest()
+    assert counted(report) == (0, 0, 6, 1)
+    assert [skip.code for skip in report.refused()] == ["bad_metadata"]
+    assert "expected one of authoritative, preferred, general, untrusted" in (
+        report.refused()[0].message
+    )
+    assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Trusted%'") == []
+    world.write("t.md", "---\ntrust_tier: untrusted\n---\n\nTrusted.\n")
+    assert counted(world.ingest()) == (1, 0, 6, 0)
+
+
+@pytest.mark.parametrize("code", ["undecodable", "too_large"])
+def test_a_file_that_can_no_longer_be_taken_goes(world: World, code: str) -> None:
+    world.ingest()
+    (world.tree / "n1.md").write_bytes(bytes(range(256)) * 12)
+    report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
+    assert "n1.md" not in world.look(paths_in)
+    assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
+
+
+def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.ingest()
+    before = world.db.read_bytes()
+    import os
+
+    real = os.open
+
+    def refusing(path: Any, *arguments: Any, **more: Any) -> int:
+        if str(path).endswith("n1.md"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+    report = world.ingest()
+    assert counted(report) == (0, 0, 5, 0)
+    assert [(skip.path, skip.code) for skip in report.skipped] == [("n1.md", "unreadable")]
+    monkeypatch.undo()
+    assert world.db.read_bytes() == before
+
+
+# -- ids ------------------------------------------------------------------------------------------
+
+
+def test_two_documents_of_one_id(world: World) -> None:
+    world.write("a.md", "---\ndocument_id: same\n---\n\nThe first.\n")
+    world.write("b.md", "---\ndocument_id: same\n---\n\nThe second.\n")
+    report = world.ingest()
+    assert counted(report) == (7, 0, 0, 0)
+    [refused] = report.refused()
+    assert (refused.path, refused.code) == ("b.md", "duplicate_document_id")
+    assert "taken by a.md" in refused.message
+    assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%second%'") == []
+    (world.tree / "a.md").unlink()
+    assert counted(world.ingest()) == (1, 0, 6, 1)
+
+
+def test_one_id_twice_in_one_file(world: World) -> None:
+    lines = [json.dumps({"_id": "x", "title": "", "text": f"text {n}"}) for n in range(2)]
+    world.write("two.jsonl", "\n".join(lines) + "\n")
+    report = world.ingest()
+    assert len(report.refused()) == 1 or report.notes
+    assert world.rows("SELECT count(*) FROM document WHERE document_id LIKE '%x'") <= [(1,)]
+
+
+def test_a_folder_alone_has_the_ids_of_the_whole(tmp_path: Path) -> None:
+    one, two = World(tmp_path), None
+    one.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
+    one.write("deep/er/a.md", "A note.\n")
+    one.ingest()
+    whole = contents(one.db)
+    two = tmp_path / "2.db"
+    with open_writer(two) as corpus:
+        sync.ingest(corpus, [one.tree / "deep" / "er" / "a.md"], Counting())
+    assert contents(two) == whole
+    assert whole["documents"][0][0] == "handbook/deep/er/a.md"
+
+
+# -- settings and errors ---------------------------------------------------------------------------
+
+
+def test_new_settings_read_again(world: World) -> None:
+    world.ingest()
+    report = world.ingest(flags={"trust_tier": "preferred"})
+    assert counted(report) == (0, 6, 0, 0)
+    assert counted(world.ingest(flags={"trust_tier": "preferred"})) == (0, 0, 6, 0)
+    assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("preferred",)]
+
+
+def test_what_is_wrong_stops_the_run_before_a_write(world: World, tmp_path: Path) -> None:
+    with open_writer(world.db) as corpus:
+        assert corpus.value("SELECT count(*) FROM embedding_index") == 0
+    before = world.db.read_bytes()
+    bad = tmp_path / "bad" / "deep"
+    bad.mkdir(parents=True)
+    (bad / "rolebundle.toml").write_text("[defualts]\n", encoding="utf-8")
+    for paths, error in (
+        ([world.tree, tmp_path / "none"], UsageError),
+        ([world.tree, bad.parent], ConfigurationError),
+    ):
+        with pytest.raises(error):
+            world.ingest(*paths)
+        assert world.db.read_bytes() == before, "not even the first path was stored"
+    with pytest.raises(ConfigurationError, match="command line: unknown key 'titel'"):
+        world.ingest(flags={"titel": "x"})
+    assert world.db.read_bytes() == before
+
+
+def test_workers_give_the_same_corpus(world: World, tmp_path: Path) -> None:
+    for number in range(80):
+        world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
+    world.write("many/bad.md", "---\ntitel: x\n---\n")
+    world.write("rolebundle.toml", "[[rule]]\nglob = 'many/**'\ntags = ['many']\n")
+    alone = world.ingest()
+    expected = contents(world.db)
+    world.db = tmp_path / "2.db"
+    together = world.ingest(workers=2)
+    assert counted(together) == counted(alone)
+    assert [skip.code for skip in together.skipped] == ["bad_metadata"]
+    assert contents(world.db) == expected
+
+
+def test_lexical_first_vectors_later(world: World) -> None:
+    with open_writer(world.db) as corpus:
+        report = sync.ingest(corpus, [world.tree], None)
+    assert (report.embedded, report.waiting) == (0, report.chunks)
+    report = world.ingest()
+    assert counted(report) == (0, 0, 6, 0)
+    assert (report.embedded, report.waiting) == (report.chunks, 0)
+
+
+def test_sources_without_documents_are_forgotten(world: World) -> None:
+    path = world.write("s.md", "---\nsource_id: brief\n---\n\nText.\n")
+    world.ingest()
+    assert ("brief",) in world.rows("SELECT source_id FROM source")
+    path.unlink()
+    world.ingest()
+    assert world.rows("SELECT source_id FROM source") == [("notes",)]
+
+
+def test_known_files(world: World) -> None:
+    world.ingest()
+    known = world.look(store.known_files)
+    assert sorted(known) == sorted(str(path) for path in world.tree.iterdir())
+
+
+# -- the reference's own data ---------------------------------------------------------------------
+
+TASK = "Review our access control, positioning and documentation strategy for the next release"
+
+
+def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "compat" / "knowledge-core"
+    source = folder / "corpus-divergence.json"
+    raw = json.loads(source.read_text(encoding="utf-8"))
+    wanted = {
+        chunk["chunk_id"]: (document, chunk)
+        for document in raw["documents"]
+        for chunk in document["chunks"]
+    }
+    assert len(wanted) == 30
+    db = tmp_path / "k.db"
+    with open_writer(db) as corpus:
+        report = sync.ingest(corpus, [source], HashingProvider())
+    assert (report.added, report.documents, report.chunks) == (1, 18, 30)
+    assert report.skipped == report.notes == []
+    assert_sound(db)
+    with open_reader(db) as corpus:
+        for name, content, content_type, tags, roles, document_id, source_id, tier in corpus.rows(
+            "SELECT c.chunk_id, c.content, c.content_type, c.tags, c.applicable_roles, "
+            "d.document_id, s.source_id, d.trust_tier FROM chunk c "
+            "JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source"
+        ):
+            document, chunk = wanted.pop(name)
+            assert content == chunk["content"]
+            assert content_type == chunk["content_type"]
+            assert set(chunk["tags"]) <= set(json.loads(tags))
+            assert json.loads(roles) == chunk.get("applicable_roles", [])
+            assert (document_id, source_id, tier) == (
+                document["document_id"],
+                document["source_id"],
+                document["trust_tier"],
+            )
+        assert wanted == {}
+        selections = {}
+        for path in sorted((folder / "roles").glob("*.json")):
+            overlay = load_file(path, [folder / "roles"]).overlay
+            bundle = ask(corpus, overlay, HashingProvider(), task=TASK, now=NOW.isoformat())
+            assert bundle.selected
+            forbidden = [one.pattern.lower() for one in overlay.source_policy.forbidden_sources]
+            assert forbidden
+            for chunk in bundle.selected:
+                said = f"{chunk.source_id} {chunk.metadata.document_type} {chunk.metadata.domain}"
+                assert not any(pattern in said.lower() for pattern in forbidden), chunk.chunk_id
+            selections[overlay.role_id] = frozenset(one.chunk_id for one in bundle.selected)
+    assert len(selections) == 5
+    assert len(set(selections.values())) == 5, "five roles, five selections"
+
+
+def test_the_knowledge_core_corpus_through_the_command_line(shared: Path, tmp_path: Path) -> None:
+    folder, db = shared / "compat" / "knowledge-core", tmp_path / "k.db"
+    assert invoke("ingest", folder / "corpus-divergence.json", "--db", db).code == 0
+    chosen = set()
+    for path in sorted((folder / "roles").glob("*.json")):
+        outcome = invoke(
+            "retrieve", TASK, "--role", path.stem, "--overlay-dir", folder / "roles",
+            "--format", "json", "--db", db,
+        )  # fmt: skip
+        assert (outcome.code, outcome.err) == (0, "")
+        chosen.add(frozenset(one["chunk_id"] for one in json.loads(outcome.out)["selected"]))
+    assert len(chosen) == 5

@@ -1,0 +1,126 @@
+"""Finding files: order, hidden and generated folders, manifests on the way, one safe read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.metadata import FileDefaults
+from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes, walk
+
+NOTHING = FileDefaults({})
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+
+
+def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
+    entries = list(walk(root, start or root, NOTHING))
+    found = [entry.path for entry in entries if isinstance(entry, FoundFile)]
+    return found, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
+
+
+def test_every_file_in_order(tmp_path: Path) -> None:
+    write(tmp_path, "b.md", "a/z.md", "a/b/c.md", "a.md", "B.md")
+    found, skipped = walked(tmp_path)
+    assert found == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
+    assert skipped == {}
+
+
+def test_hidden_and_generated(tmp_path: Path) -> None:
+    write(
+        tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md",
+        "deep/.hidden.md",
+    )  # fmt: skip
+    found, skipped = walked(tmp_path)
+    assert found == ["a.md"]
+    assert skipped == dict.fromkeys(
+        (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md"), "ignored"
+    )
+
+
+def test_the_manifest_is_no_document(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "deep/b.md")
+    for folder in (tmp_path, tmp_path / "deep"):
+        (folder / "rolebundle.toml").write_text("", encoding="utf-8")
+    assert walked(tmp_path) == (["a.md", "deep/b.md"], {})
+
+
+def test_ignore_is_relative_to_its_manifest(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.log", "deep/a.md", "deep/b.log", "deep/er/a.md", "other/a.md")
+    (tmp_path / "rolebundle.toml").write_text("ignore = ['*.log', 'other/**']", encoding="utf-8")
+    (tmp_path / "deep" / "rolebundle.toml").write_text("ignore = ['er/*']", encoding="utf-8")
+    found, skipped = walked(tmp_path)
+    assert found == ["a.md", "deep/a.md", "deep/b.log"]
+    assert skipped == {"b.log": "ignored", "deep/er/a.md": "ignored", "other/a.md": "ignored"}
+
+
+def test_a_start_below_the_root_hears_the_manifests_above(tmp_path: Path) -> None:
+    write(tmp_path, "deep/er/a.md", "deep/er/b.md")
+    (tmp_path / "rolebundle.toml").write_text(
+        "ignore = ['**/b.md']\n[defaults]\ndomain = 'top'\ntitle = 'top'", encoding="utf-8"
+    )
+    (tmp_path / "deep" / "rolebundle.toml").write_text(
+        "[defaults]\ntitle = 'deep'", encoding="utf-8"
+    )
+    for start in (tmp_path, tmp_path / "deep", tmp_path / "deep" / "er"):
+        found, skipped = walked(tmp_path, start)
+        assert (found, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
+    [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NOTHING)
+    assert isinstance(entry, FoundFile)
+    assert entry.defaults.values == {"domain": "top", "title": "deep"}
+
+
+def test_a_single_file(tmp_path: Path) -> None:
+    write(tmp_path, "a.md", "b.md", ".c.md")
+    assert walked(tmp_path, tmp_path / "a.md") == (["a.md"], {})
+    assert walked(tmp_path, tmp_path / ".c.md") == ([], {".c.md": "ignored"})
+
+
+def test_a_start_that_is_a_link(tmp_path: Path) -> None:
+    write(tmp_path, "root/a.md", "outside/b.md")
+    (tmp_path / "root" / "link").symlink_to("../outside")
+    assert walked(tmp_path / "root", tmp_path / "root" / "link") == ([], {"link": "escapes_root"})
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def test_read_bytes(tmp_path: Path) -> None:
+    write(tmp_path, "a.md")
+    assert read_bytes(str(tmp_path / "a.md"), "a.md", 4) == b"a.md"
+    (tmp_path / "empty").touch()
+    assert read_bytes(str(tmp_path / "empty"), "empty", 0) == b""
+
+
+def test_read_bytes_refuses(tmp_path: Path) -> None:
+    write(tmp_path, "a.md")
+    (tmp_path / "link.md").symlink_to("a.md")
+    os.mkfifo(tmp_path / "pipe")
+    for name, cap, code in (
+        ("a.md", 3, "too_large"),
+        ("link.md", 100, "unreadable"),
+        ("pipe", 100, "not_a_file"),
+        (".", 100, "not_a_file"),
+        ("none", 100, "unreadable"),
+    ):
+        with pytest.raises(DocumentError) as caught:
+            read_bytes(str(tmp_path / name), name, cap)
+        assert caught.value.code == code
+        assert caught.value.message.startswith(f"{name}: ")
+        assert caught.value.hint
+
+
+def test_a_file_over_the_cap_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "huge"
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+    with pytest.raises(DocumentError, match="1,099,511,627,776 bytes, over the cap of 10"):
+        read_bytes(str(path), "huge", 10)

@@ -1,0 +1,426 @@
+"""The commands: help, exit codes, and data on standard output alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_writer
+from support.commands import PROGRAM, SAMPLE, invoke, is_coded, run
+
+COMMANDS = ("ingest", "retrieve", "get", "status", "overlay", "demo")
+AUDIT = "security/token-lifecycle-audit.md"
+
+
+# -- help ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_help(command: tuple[str, ...]) -> None:
+    for option in ("--help", "-h"):
+        shown = invoke(*command, option)
+        assert (shown.code, shown.err) == (0, "")
+        assert shown.out.startswith("Usage: rolebundle")
+        assert "rolebundle " in shown.out.partition("\n")[2], "an example, or the commands"
+
+
+def test_help_names_every_command_and_exit_code() -> None:
+    shown = " ".join(invoke("--help").out.split())
+    for name in COMMANDS:
+        assert f" {name} " in shown
+    for code in ("0 ok", "2 usage", "3 conf", "4 denied", "5 busy", "6 full", "7 corrupt"):
+        assert code in shown
+    assert "8 wrong or newer file, 9 embedder, 10 bad document" in shown
+
+
+def test_version() -> None:
+    shown = invoke("--version")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.strip()[0].isdigit()
+
+
+# -- exit codes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("retrieve",),
+        ("retrieve", "x", "--foo"),
+        ("retrieve", "x", "--format", "yaml"),
+        ("retrieve", "x", "--limit", "0"),
+        ("retrieve", "x", "--limit", "1001"),
+        ("retrieve", "x", "--limit", "many"),
+        ("retrieve", "x", "--token-budget", "0"),
+        ("retrieve", "x", "--now", "soon"),
+        ("retrieve", "x", "--role", "../x"),
+        ("retrieve", "x", "--role", "a", "--overlay", "b.json"),
+        ("retrieve", ""),
+        ("retrieve", " \n\t"),
+        ("get", "nothing-of-that-name"),
+        ("get", "security/token-lifecycle-audit.md:999999-999999"),
+        ("get", "security/token-lifecycle-audit.md:9-2"),
+        ("get", "security/token-lifecycle-audit.md:99999999999999999999-1"),
+        ("get", ""),
+        ("ingest",),
+        ("ingest", "/there/is/no/such/path"),
+        ("ingest", ".", "--workers", "0"),
+        ("ingest", ".", "--meta", "title"),
+        ("overlay", "nonsense"),
+    ],
+)
+def test_usage_errors(sample_db: Path, arguments: tuple[str, ...]) -> None:
+    more = () if arguments[0] in ("nonsense", "overlay") else ("--db", str(sample_db))
+    before = sample_db.read_bytes()
+    outcome = invoke(*arguments, *more)
+    assert outcome.code == 2, outcome
+    assert outcome.out == ""
+    is_coded(outcome)
+    assert sample_db.read_bytes() == before
+
+
+def test_no_corpus(tmp_path: Path) -> None:
+    for command in (("retrieve", "x"), ("get", "x"), ("status",), ("status", "--check")):
+        outcome = invoke(*command, "--db", tmp_path / "none.db")
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "rolebundle ingest" in outcome.err
+        assert invoke(*command, "--db", tmp_path).code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_arguments_shows_the_help() -> None:
+    outcome = invoke()
+    assert outcome.code in (0, 2)
+    assert "Usage: rolebundle" in outcome.out + outcome.err
+
+
+def test_one_real_process_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
+    """0, 2, 3, 5, 6, 7, 8, 9 and 10, as a shell sees them."""
+    from support.corpora import build, document
+    from support.fake_embedder import HashingProvider
+
+    broken, foreign, notes = tmp_path / "b.db", tmp_path / "f.db", tmp_path / "notes"
+    broken.write_bytes(sample_db.read_bytes()[:5000])
+    data = bytearray(sample_db.read_bytes())
+    data[68:72] = b"GPKG"  # the application id
+    foreign.write_bytes(data)
+    other = build(tmp_path, [document("d", ["text"])], HashingProvider())
+    notes.mkdir()
+    (notes / "a.md").write_text("---\ntitel: x\n---\n", encoding="utf-8")
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    quick = ("--lexical-only",)
+    expected = {
+        0: ("retrieve", "token", *quick, "--db", sample_db),
+        2: ("retrieve", "", "--db", sample_db),
+        3: ("retrieve", "token", *quick, "--role", "nobody", "--db", sample_db),
+        6: ("ingest", notes, *quick, "--db", file / "c.db"),
+        7: ("retrieve", "token", *quick, "--db", broken),
+        8: ("retrieve", "token", *quick, "--db", foreign),
+        9: ("ingest", notes, "--db", other),
+        10: ("ingest", notes, *quick, "--db", tmp_path / "n.db"),
+    }
+    for code, arguments in expected.items():
+        outcome = run(*arguments)
+        assert outcome.code == code, outcome
+        is_coded(outcome)
+        assert bool(outcome.err) == bool(code)
+    with open_writer(sample_db) as corpus, corpus.writing():
+        busy = run("ingest", notes, *quick, "--db", sample_db, env={BUSY_TIMEOUT_ENVIRONMENT: "50"})
+    assert busy.code in (5, 10), busy
+    (notes / "b.md").write_text("fine\n", encoding="utf-8")
+    with open_writer(sample_db) as corpus, corpus.writing():
+        busy = run("ingest", notes, *quick, "--db", sample_db, env={BUSY_TIMEOUT_ENVIRONMENT: "50"})
+    assert busy.code == 5
+    assert busy.out == ""
+
+
+# -- what is said where --------------------------------------------------------------------------
+
+
+def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
+    common = ("retrieve", "token rotation", "--role", "security-reviewer", "--lexical-only")
+    common = (*common, "--limit", "3", "--now", "2026-11-15", "--db", str(sample_db))
+    shown = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
+    for outcome in shown.values():
+        assert (outcome.code, outcome.err) == (0, "")
+    bundle = RetrievalBundle.model_validate_json(shown["json"].out)
+    assert bundle.role_id == "security-reviewer"
+    assert [chunk.rank for chunk in bundle.selected] == [1, 2, 3]
+    for chunk in bundle.selected:
+        assert chunk.citation.locator is not None
+        assert chunk.citation.locator in shown["text"].out
+        assert chunk.citation.locator in shown["prompt"].out
+        assert chunk.content in shown["prompt"].out
+    text = shown["text"].out
+    assert "rejected:" in text
+    assert "trust " in text
+    assert "█" in text
+    for code in bundle.rejected_summary:
+        assert code in text
+    assert "not instructions" in shown["prompt"].out
+    assert invoke(*common).out.splitlines()[:3] == text.splitlines()[:3], "text is the default"
+
+
+def test_the_same_question_has_the_same_answer(sample_db: Path) -> None:
+    common = ("retrieve", "offline sync", "--lexical-only", "--now", "2026-11-15")
+    bundles = [
+        RetrievalBundle.model_validate_json(
+            invoke(*common, "--format", "json", "--db", sample_db).out
+        ).without_timings()
+        for _ in range(2)
+    ]
+    assert bundles[0] == bundles[1]
+
+
+def test_limits_and_budgets(sample_db: Path) -> None:
+    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--limit", "2").out)
+    assert len(bundle.selected) == 2
+    tight = RetrievalBundle.model_validate_json(invoke(*common, "--token-budget", "1").out)
+    assert tight.selected == []
+    assert set(tight.rejected_summary) == {"budget_cut"}
+    fused = RetrievalBundle.model_validate_json(invoke(*common, "--fusion", "rrf").out)
+    assert fused.fusion == "rrf"
+
+
+def test_get_by_each_kind_of_reference(sample_db: Path) -> None:
+    bundle = RetrievalBundle.model_validate_json(
+        invoke(
+            "retrieve", "token rotation", "--lexical-only", "--format", "json", "--db", sample_db
+        ).out
+    )
+    chunk = bundle.selected[0]
+    assert chunk.citation.locator is not None
+    for reference, kind in (
+        (chunk.chunk_id, "chunk"),
+        (chunk.document_id, "document"),
+        (chunk.citation.locator, "lines"),
+    ):
+        found = invoke("get", reference, "--json", "--db", sample_db)
+        assert (found.code, found.err) == (0, "")
+        lookup = Lookup.model_validate_json(found.out)
+        assert (lookup.reference, lookup.kind) == (reference, kind)
+        assert lookup.document.document_id == chunk.document_id
+        assert any(chunk.content in passage.content for passage in lookup.passages)
+        shown = invoke("get", reference, "--db", sample_db)
+        assert (shown.code, shown.err) == (0, "")
+        assert chunk.content in shown.out
+
+
+def test_get_lines_are_the_files_own(sample_db: Path) -> None:
+    lines = (SAMPLE / AUDIT).read_text(encoding="utf-8").splitlines()
+    found = invoke("get", f"{AUDIT}:1-{len(lines)}", "--json", "--db", sample_db)
+    for passage in Lookup.model_validate_json(found.out).passages:
+        start, _, end = passage.locator.rpartition(":")[2].partition("-")
+        assert passage.content == "\n".join(lines[int(start) - 1 : int(end)])
+
+
+def test_status(sample_db: Path) -> None:
+    shown = invoke("status", "--json", "--db", sample_db)
+    assert (shown.code, shown.err) == (0, "")
+    status = CorpusStatus.model_validate_json(shown.out)
+    assert status.corpus.documents == sum(source.documents for source in status.sources)
+    assert status.corpus.chunks == sum(source.chunks for source in status.sources)
+    assert status.waiting == status.corpus.chunks, "there are no vectors"
+    assert status.bytes == sample_db.stat().st_size
+    assert not status.checked
+    text = invoke("status", "--db", sample_db)
+    assert (text.code, text.err) == (0, "")
+    for source in status.sources:
+        assert source.source_id in text.out
+    assert "check: sound" in invoke("status", "--check", "--db", sample_db).out
+
+
+def test_ingest_reports(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
+    (tmp_path / "notes" / "b.bin").write_bytes(bytes(range(256)))
+    common = ("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
+    first = invoke(*common)
+    assert first.code == 0
+    assert "1 added" in first.out
+    assert "1 skipped (1 binary)" in first.out
+    assert "skipped [binary] b.bin" in first.err
+    again = invoke(*common, "--json")
+    assert again.err == ""
+    report = again.json()
+    assert (report["added"], report["unchanged"]) == (0, 1)
+    assert report["skipped"] == [
+        {"path": "b.bin", "code": "binary", "message": report["skipped"][0]["message"]}
+    ]
+
+
+def test_a_refused_document_is_said_and_the_others_are_taken(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# A\n", encoding="utf-8")
+    (tmp_path / "notes" / "b.md").write_text("---\ntrust_teir: x\n---\n", encoding="utf-8")
+    outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
+    assert outcome.code == 10
+    assert "1 added" in outcome.out
+    assert "refused [bad_metadata] b.md:2: unknown key 'trust_teir'; did you mean trust_tier?" in (
+        outcome.err
+    )
+    assert "trust_teir" not in outcome.out
+
+
+def test_an_overlay_file(sample_db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(
+        '{"version": "1.0", "role_id": "mine", "extends": "security-reviewer",'
+        ' "retrieval_policy": {"max_selected_chunks": 1}}',
+        encoding="utf-8",
+    )
+    common = ("retrieve", "token", "--lexical-only", "--format", "json", "--db", sample_db)
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, "--overlay", path).out)
+    assert (bundle.role_id, len(bundle.selected)) == ("mine", 1)
+    assert bundle.overlay is not None
+    moved = RetrievalBundle.model_validate_json(
+        invoke(*common, "--role", "mine", "--overlay-dir", rename(path)).out
+    )
+    assert moved.overlay == bundle.overlay
+
+
+def rename(path: Path) -> Path:
+    folder = path.parent / "overlays"
+    folder.mkdir()
+    path.rename(folder / "mine.json")
+    return folder
+
+
+# -- where the corpus lies -----------------------------------------------------------------------
+
+
+def test_where_the_corpus_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
+    for name in ("HOME", "XDG_DATA_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only").code == 0
+    [default] = (tmp_path / "home").rglob("corpus.db")
+    assert invoke("status", "--json").json()["location"] == str(default)
+    monkeypatch.setenv("ROLEBUNDLE_DB", str(tmp_path / "named.db"))
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only").code == 0
+    assert (tmp_path / "named.db").is_file()
+    option = tmp_path / "deep" / "option.db"
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only", "--db", option).code == 0
+    assert invoke("status", "--json", "--db", option).json()["location"] == str(option)
+
+
+@pytest.mark.parametrize("name", ["\udcff.db", "a\0b.db"])
+def test_a_corpus_name_that_is_no_text(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.md").write_text("A.\n", encoding="utf-8")
+    for command in (("status",), ("ingest", str(tmp_path / "a.md"), "--lexical-only")):
+        outcome = invoke(*command, "--db", f"{tmp_path}/{name}")
+        assert outcome.code == 2
+        assert "[bad_db_name]" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["with space.db", "ünïcode 数据.db", "a?b#c%20.db", "file:x.db"])
+def test_a_corpus_name_that_is_unusual(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("A token.\n", encoding="utf-8")
+    for db in (name, str(tmp_path / f"2{name}")):
+        assert invoke("ingest", "a.md", "--lexical-only", "--db", db).code == 0
+        assert Path(db).is_file()
+        assert "a.md" in invoke("retrieve", "token", "--lexical-only", "--db", db).out
+        assert invoke("status", "--check", "--db", db).code == 0
+
+
+# -- pipes, descriptors, encodings ---------------------------------------------------------------
+
+
+def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = f"{sys.executable} -c '{PROGRAM[2]}'"
+    return subprocess.run(
+        ["bash", "-c", script.replace("rolebundle ", f"{program} ")],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
+    retrieve = (
+        f"rolebundle retrieve token --lexical-only --format json --limit 1000 --db {sample_db}"
+    )
+    for reader in ("head -1", "true"):
+        done = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2")
+        assert done.stderr.strip() == "0"
+    demo = f"rolebundle demo --lexical-only --db {sample_db.with_name('demo.db')} 2>/dev/null"
+    assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_closed_descriptors(sample_db: Path) -> None:
+    done = shell(f"rolebundle status --db {sample_db} >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert shell(f"rolebundle status --db {sample_db} <&- >&- 2>&-").returncode == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
+def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
+    plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    script = f"rolebundle demo --lexical-only --db {sample_db.with_name('demo.db')}"
+    script += f" && rolebundle retrieve token --lexical-only --db {sample_db}"
+    done = shell(script, **plain)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# -- the demo ------------------------------------------------------------------------------------
+
+
+def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "160")
+    first, second = invoke("demo"), invoke("demo")
+    for outcome in (first, second):
+        assert outcome.code == 0
+        for role in ("security-reviewer", "product-strategist", "incident-responder"):
+            assert role in outcome.out
+        assert "next:" in outcome.err
+    assert first.out == second.out
+    assert "0 files added" in second.err
+    assert len(list(tmp_path.rglob("demo.db"))) == 1
+
+
+# -- start-up ------------------------------------------------------------------------------------
+
+
+def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
+    heavy = ("pydantic", "numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils")
+    code = (
+        "import sys\n"
+        "from rolebundle.interfaces.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit as left:\n    assert not left.code\n"
+        f"print([name for name in {(*heavy, 'sqlite_vec', 'multiprocessing', 'asyncio')!r} "
+        "if name in sys.modules], file=sys.stderr)"
+    )
+    for command in (
+        ("retrieve", "token", "--lexical-only", "--role", "security-reviewer"),
+        ("get", AUDIT + ":1-20"),
+        ("status",),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command, "--db", str(sample_db)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stderr.strip() == "[]", (command, done.stderr)

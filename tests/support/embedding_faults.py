@@ -1,0 +1,51 @@
+"""What the tests of a misbehaving model server have in common."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.errors import EmbedderError
+from support.embedding_server import EMBED_PATHS, Handler
+
+DEADLINE = 0.6
+"""Seconds that a provider under test may take."""
+
+Fault = Callable[[Handler], None]
+Breaks = Callable[[Fault], None]
+
+
+def failure(provider: EmbeddingProvider, texts: tuple[str, ...] = ("one", "two")) -> EmbedderError:
+    """The coded error of embedding, soundness of the vectors included."""
+    with pytest.raises(EmbedderError) as caught:
+        unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
+    assert caught.value.hint
+    return caught.value
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Fails when what happens inside takes longer."""
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < seconds
+
+
+def answer(handler: Handler, rows: list[object]) -> None:
+    """An answer of these vectors, in the API that was asked."""
+    if handler.path == EMBED_PATHS["ollama"]:
+        handler.json({"embeddings": rows})
+    else:
+        handler.json({"data": [{"index": n, "embedding": row} for n, row in enumerate(rows)]})
+
+
+def closed_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
