@@ -234,7 +234,7 @@ def test_a_refused_file_loses_its_former_version(world: World) -> None:
     assert counted(world.ingest()) == (1, 0, 6, 0)
 
 
-@pytest.mark.parametrize("code", ["undecodable", "too_large"])
+@pytest.mark.parametrize("code", ["binary", "too_large"])
 def test_a_file_that_can_no_longer_be_taken_goes(world: World, code: str) -> None:
     world.ingest()
     (world.tree / "n1.md").write_bytes(bytes(range(256)) * 12)
