@@ -7,6 +7,7 @@ wait forever.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import wait
 from threading import Thread
+
+
+_VALUES_BETWEEN_COLLECTIONS = 100_000
 
 
 @contextmanager
@@ -35,7 +39,12 @@ def interrupts_held() -> Iterator[None]:
 
 
 def follow_the_parent() -> None:
-    """Leave interrupts to the parent, and end when it ends. Runs first in each worker."""
+    """Leave interrupts to the parent, and end when it ends. Runs first in each worker.
+
+    A worker makes many small values and no cycles: looking for cycles after every 700 of them took
+    a tenth of its time.
+    """
+    gc.set_threshold(_VALUES_BETWEEN_COLLECTIONS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
