@@ -72,75 +72,101 @@ def fill_index(
     Killed anywhere, the next call goes on where this one stopped. A batch that the model cannot
     embed is tried chunk by chunk; what fails alone keeps waiting and is said.
     """
-    total = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
+    filling = _Filling(corpus, index)
+    total = _left(corpus, index)
     done, problem = 0, ""
     progress("embedding", done, total)
-    for texts, (vectors, failure) in _ahead(_waiting(corpus, index), provider):
+    for batch, (vectors, failure) in _ahead(filling.waiting(), provider):
         problem = problem or failure
         made = [
             (rowid, text, vector)
-            for (rowid, text), vector in zip(texts.items(), vectors, strict=True)
+            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
             if vector is not None
         ]
-        done += _store(corpus, index, made) if made else 0
+        done += filling.store(batch, made) if made else 0
         progress("embedding", done, total)
-    left = documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
-    return EmbeddingReport(done, left, problem)
+    return EmbeddingReport(done, _left(corpus, index), problem)
 
 
-def _waiting(corpus: Corpus, index: EmbeddingIndex) -> Iterator[dict[int, str]]:
-    """What is to be embedded, by rowid, batch after batch; each chunk once."""
-    after = 0
-    while rowids := vector_index.waiting(corpus, index, after, BATCH):
-        after = rowids[-1]
-        yield _texts(corpus, rowids)
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What to embed, by rowid, and how often others had changed the corpus when it was read."""
+
+    texts: dict[int, str]
+    changes: int
+
+
+class _Filling:
+    """The queue of one run, and the way back into the corpus."""
+
+    def __init__(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+        self.corpus = corpus
+        self.index = index
+        self.own_changes = 0
+
+    def waiting(self) -> Iterator[_Batch]:
+        """Batch after batch; each chunk once."""
+        after = 0
+        while rowids := vector_index.waiting(self.corpus, self.index, after, BATCH):
+            after = rowids[-1]
+            # Counted before the texts are read: a change in between is then seen as one.
+            changes = self._changes_of_others()
+            yield _Batch(_texts(self.corpus, rowids), changes)
+
+    def store(self, batch: _Batch, made: Sequence[tuple[int, str, bytes]]) -> int:
+        """Store vectors of chunks that still are what was embedded; how many those were.
+
+        While the model was at work, another process may have changed a chunk, or removed it and
+        given its number to a new one. That one still waits, and gets its own vector.
+        """
+        with self.corpus.writing():
+            if self._changes_of_others() != batch.changes:
+                now = _texts(self.corpus, [rowid for rowid, _, _ in made])
+                made = [one for one in made if now.get(one[0]) == one[1]]
+            rows = [
+                (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
+                for rowid, text, vector in made
+            ]
+            if rows:
+                vector_index.add(self.corpus, self.index, rows)
+                store.note_change(self.corpus)
+        self.own_changes += bool(rows)
+        return len(rows)
+
+    def _changes_of_others(self) -> int:
+        return documents.counts(self.corpus).generation - self.own_changes
 
 
 def _ahead(
-    batches: Iterator[dict[int, str]], provider: EmbeddingProvider
-) -> Iterator[tuple[dict[int, str], Embedded]]:
+    batches: Iterator[_Batch], provider: EmbeddingProvider
+) -> Iterator[tuple[_Batch, Embedded]]:
     """Each batch with its vectors; the model works on the next one while one is stored."""
     with ThreadPoolExecutor(1) as pool:
-        under_way: deque[tuple[dict[int, str], Future[Embedded]]] = deque()
+        under_way: deque[tuple[_Batch, Future[Embedded]]] = deque()
         for batch in batches:
-            under_way.append((batch, pool.submit(_embedded, provider, list(batch.values()))))
+            texts = list(batch.texts.values())
+            under_way.append((batch, pool.submit(_embedded, provider, texts)))
             if len(under_way) == 2:
-                texts, embedded = under_way.popleft()
-                yield texts, embedded.result()
-        for texts, embedded in under_way:
-            yield texts, embedded.result()
+                first, embedded = under_way.popleft()
+                yield first, embedded.result()
+        for last, embedded in under_way:
+            yield last, embedded.result()
 
 
 def count_waiting(corpus: Corpus) -> int:
     """How many chunks have no vector in the index that answers."""
     index = vector_index.active_index(corpus)
-    embedded = vector_index.count_embedded(corpus, index) if index else 0
-    return documents.counts(corpus).chunks - embedded
+    return _left(corpus, index) if index else documents.counts(corpus).chunks
+
+
+def _left(corpus: Corpus, index: EmbeddingIndex) -> int:
+    return documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """What to embed, by rowid; rows that are gone by now are left out."""
     passages = documents.passages(corpus, rowids)
     return {rowid: embedding_text(passages[rowid]) for rowid in rowids if rowid in passages}
-
-
-def _store(corpus: Corpus, index: EmbeddingIndex, made: Sequence[tuple[int, str, bytes]]) -> int:
-    """Store vectors of chunks that still are what was embedded; how many those were.
-
-    While the model was at work, another process may have changed a chunk, or removed it and given
-    its number to a new one. That one still waits, and gets its own vector.
-    """
-    with corpus.writing():
-        now = _texts(corpus, [rowid for rowid, _, _ in made])
-        rows = [
-            (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
-            for rowid, text, vector in made
-            if now.get(rowid) == text
-        ]
-        if rows:
-            vector_index.add(corpus, index, rows)
-            store.note_change(corpus)
-    return len(rows)
 
 
 def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> Embedded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 
 from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.corpus.store import StoredDocument, StoredFile
@@ -83,6 +83,8 @@ def prepare(task: Task, settings: Settings) -> Outcome:
         opened = _opened(file, settings)
         if opened.identity == task.known:
             return Unchanged(file.location)
+        if opened.reader.name not in _BINARY_FORMATS and looks_binary(opened.data):
+            raise DocumentError("binary", f"{file.path}: not text", "leave it out")
         options = ReaderOptions(separator=file.defaults.separator)
         notes: list[Skipped] = []
         documents = []
@@ -110,17 +112,15 @@ class _Opened:
 
 def _opened(file: FoundFile, settings: Settings) -> _Opened:
     data = read_bytes(file.location, file.path, settings.size_cap)
-    reader = _reader(file, data)
-    content_hash = blake2b(data, digest_size=16).hexdigest()
+    reader = _reader(file)
+    # In hardware on most machines, and then twice as fast as blake2b.
+    content_hash = sha256(data, usedforsecurity=False).hexdigest()
     return _Opened(data, reader, (content_hash, _recipe(file, reader, settings)))
 
 
-def _reader(file: FoundFile, data: bytes) -> Reader:
+def _reader(file: FoundFile) -> Reader:
     # An unknown name was refused with the manifest or the flag that brought it.
-    reader = reader_for(file.path, file.defaults.reader or None)
-    if (reader is None or reader.name not in _BINARY_FORMATS) and looks_binary(data):
-        raise DocumentError("binary", f"{file.path}: not text", "leave it out")
-    reader = reader or reader_for(file.path, "text")
+    reader = reader_for(file.path, file.defaults.reader or None) or reader_for(file.path, "text")
     assert reader is not None
     return reader
 

@@ -16,7 +16,6 @@ from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import wait
 from threading import Thread
 
-
 _VALUES_BETWEEN_COLLECTIONS = 100_000
 
 
