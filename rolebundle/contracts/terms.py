@@ -45,3 +45,8 @@ HIGH_TRUST: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
 
 DEFAULT_MAX_AGE_DAYS = 365
 """Maximum age of a chunk where the overlay names none."""
+
+
+def trust_rank(tier: TrustTier) -> int:
+    """How much a tier is trusted: the higher, the more."""
+    return -TRUST_TIERS.index(tier)

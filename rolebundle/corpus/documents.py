@@ -10,7 +10,7 @@ from typing import get_args
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.terms import TrustTier
+from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import damaged, sound
 
@@ -138,7 +138,7 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
     # Documents that claim to replace one another in a circle cancel out: no claim of theirs can be
     # trusted. "above" is whatever replaces the newer one, directly or in several steps.
     found = corpus.rows(
-        "SELECT DISTINCT old.id, new.document_id, new.trust_tier FROM document old "
+        "SELECT DISTINCT old.id, old.trust_tier, new.document_id, new.trust_tier FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
@@ -152,7 +152,10 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
-    for old, document_id, trust_tier in found:
+    for old, old_tier, document_id, trust_tier in found:
+        # An untrusted document must not hide a trusted one by claiming to replace it.
+        if trust_rank(trust_tier) < trust_rank(old_tier):
+            continue
         newer[old] = (*newer.get(old, ()), Superseder(document_id, trust_tier))
     return newer
 

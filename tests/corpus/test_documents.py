@@ -143,6 +143,28 @@ class TestSupersession:
         fill(corpus, [document("old", ["x"]), *newer])
         assert self.superseders(corpus) == {"old": ["v2", "v3"]}
 
+    @pytest.mark.parametrize(
+        ("old", "new", "counts"),
+        [
+            ("authoritative", "untrusted", False),
+            ("preferred", "general", False),
+            ("general", "general", True),
+            ("general", "authoritative", True),
+        ],
+    )
+    def test_a_claim_counts_only_with_as_much_trust(
+        self, corpus: Corpus, old: str, new: str, counts: bool
+    ) -> None:
+        """Otherwise a scraped page could hide a policy by naming it."""
+        fill(
+            corpus,
+            [
+                document("policy", ["x"], trust_tier=old),
+                document("claim", ["y"], trust_tier=new, supersedes=("policy",)),
+            ],
+        )
+        assert self.superseders(corpus) == ({"policy": ["claim"]} if counts else {})
+
     def test_a_chain(self, corpus: Corpus) -> None:
         fill(
             corpus,
