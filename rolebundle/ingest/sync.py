@@ -58,9 +58,9 @@ ERROR_CODES = frozenset(
 
 _BATCH_CHUNKS = 4_000
 _BATCH_FILES = 2_000
-_FILES_A_TASK = 32
-_BYTES_A_TASK = 1 << 19
-_TASKS_A_WORKER = 12  # enough to go on with while a batch is stored
+_FILES_A_TASK = 128
+_BYTES_A_TASK = 1 << 21
+_TASKS_A_WORKER = 6  # enough to go on with while a batch is stored
 _FILES_A_CHECK = 256
 _WORTH_WORKERS = 64
 
