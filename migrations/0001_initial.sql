@@ -97,17 +97,34 @@ CREATE TABLE embedding_index (
     query_prefix   TEXT NOT NULL,
     passage_prefix TEXT NOT NULL,
     chunker        TEXT NOT NULL,
+    normalization  TEXT NOT NULL,
     vectors        INTEGER NOT NULL,  -- how many chunks have one
-    active         INTEGER NOT NULL CHECK (active IN (0, 1))
+    active         INTEGER NOT NULL CHECK (active IN (0, 1)),
+    reach          TEXT NOT NULL,     -- JSON: provider, model, url, prefixes; never a key
+    started_at     TEXT NOT NULL,
+    fast           TEXT NOT NULL      -- JSON: what is known of the fast companion; empty: none
 ) STRICT;
 CREATE UNIQUE INDEX one_active_index ON embedding_index (active) WHERE active = 1;
 
--- What each stored vector was made of. A chunk without a row here waits for its vector.
+-- Each stored vector, and what it was made of. A chunk without a row here waits for its vector.
+-- vec0 holds the vectors once more, in blocks of a thousand: good to scan, and a hundred times
+-- slower than this table to look single ones up in.
 CREATE TABLE embedded (
     index_id     INTEGER NOT NULL REFERENCES embedding_index (id) ON DELETE CASCADE,
     chunk        INTEGER NOT NULL REFERENCES chunk (id) ON DELETE CASCADE,
     input_hash   TEXT NOT NULL,
     vector_hash  TEXT NOT NULL,  -- finds flipped bits: vec0 keeps no checksum of its own
+    vector       BLOB NOT NULL,
     PRIMARY KEY (index_id, chunk)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX embedded_by_chunk ON embedded (chunk);
+
+-- Vectors that left an index with their chunk, by what they were made of and by whom, so that text
+-- which comes back under another name or in another chunk is not embedded again.
+CREATE TABLE embedding_cache (
+    id           INTEGER PRIMARY KEY,  -- rises, so the lowest is the oldest
+    model        TEXT NOT NULL,
+    input_hash   TEXT NOT NULL,
+    vector       BLOB NOT NULL,
+    UNIQUE (model, input_hash)
+) STRICT;

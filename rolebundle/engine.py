@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.embed.static import StaticProvider
+from rolebundle.embed.provider import Unavailable
+from rolebundle.embed.registry import ProviderSpec, provider_for
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.govern.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieve.pipeline import retrieve
 
 if TYPE_CHECKING:
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.embed.provider import EmbeddingProvider
-    from rolebundle.ingest.embedding import Progress
+    from rolebundle.ingest.embedding import EmbeddingReport, Progress
+    from rolebundle.ingest.indexes import Optimized, Plan
     from rolebundle.ingest.sync import IngestOptions, IngestReport
 
 
@@ -31,7 +35,10 @@ class Engine:
         path: the corpus file; made by the first :meth:`ingest`.
         overlay_folders: where overlays are looked for, first match wins; see
             :func:`rolebundle.govern.overlays.overlay_folders`.
-        provider: the embedding model; the embedded static one where none is given.
+        provider: the embedding model; where none is given, the one that made the corpus's index,
+            or the embedded static one for a new corpus.
+        embed_url: the model's server, instead of the one that the corpus remembers.
+        allow_host: the one host off this machine that may be that server.
     """
 
     def __init__(
@@ -39,10 +46,15 @@ class Engine:
         path: Path,
         overlay_folders: Sequence[Path] = (),
         provider: EmbeddingProvider | None = None,
+        *,
+        embed_url: str = "",
+        allow_host: str = "",
     ) -> None:
         self.path = path
         self.overlay_folders = tuple(overlay_folders)
-        self.provider: EmbeddingProvider = provider or StaticProvider()
+        self.embed_url, self.allow_host = embed_url, allow_host
+        self._given_provider = provider
+        self._providers: dict[str, EmbeddingProvider] = {}
         self._reader: Corpus | None = None
 
     def retrieve(
@@ -65,7 +77,7 @@ class Engine:
             request,
             overlay.overlay if overlay else None,
             overlay.digest if overlay else "",
-            None if request.lexical_only else self.provider,
+            None if request.lexical_only else self.provider(self.corpus),
             request.now or datetime.now(UTC),
         )
 
@@ -95,10 +107,8 @@ class Engine:
         from rolebundle.retrieve.lookup import corpus_status
 
         if not (check or repair):
-            return corpus_status(self.corpus)
-        # Not created: a check of a file that is not there must not make one.
-        open_reader(self.path).close()
-        with open_writer(self.path) as corpus:
+            return self._with_offers(corpus_status(self.corpus))
+        with self._writer() as corpus:
             return corpus_status(corpus, check=True, repair=repair)
 
     def ingest(
@@ -113,9 +123,163 @@ class Engine:
         from rolebundle.ingest.sync import ingest
 
         with open_writer(self.path) as corpus:
-            provider = None if lexical_only else self.provider
+            provider = None if lexical_only else self._patient_provider(corpus)
             extra = {"progress": progress} if progress else {}
             return ingest(corpus, paths, provider, options, **extra)
+
+    def embed(
+        self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
+    ) -> EmbeddingReport:
+        """Embed what waits; with a spec, build that model's index and change over to it.
+
+        Raises:
+            EmbedderError: the model is not at hand. What was embedded before stays.
+        """
+        from rolebundle.corpus.vector_index import active_index
+        from rolebundle.embed.reach import to_reach
+        from rolebundle.ingest.embedding import build_index
+
+        with self._writer() as corpus:
+            provider = provider_for(spec) if spec else self._patient_provider(corpus)
+            # Without a spec it is the model that answers now, or what took its name since.
+            current = active_index(corpus)
+            reach = to_reach(spec) if spec else current.reach if current else "{}"
+            _, report = build_index(
+                corpus,
+                provider,
+                _chunker(),
+                progress or (lambda _what, _done, _total: None),
+                reach=reach,
+                started_at=iso_utc(datetime.now(UTC)),
+            )
+            return report
+
+    def plan(self, spec: ProviderSpec | None = None) -> Plan:
+        """What :meth:`embed` would take.
+
+        Raises:
+            EmbedderError: the model is not at hand.
+        """
+        from rolebundle.ingest.indexes import plan
+
+        provider = provider_for(spec) if spec else self._patient_provider(self.corpus)
+        return plan(self.corpus, provider, _chunker())
+
+    def use_index(self, name: str) -> None:
+        """Make a complete index the one that answers.
+
+        Raises:
+            UsageError: there is no such index, or chunks wait in it.
+        """
+        from rolebundle.ingest.indexes import named_index, use_index
+
+        with self._writer() as corpus:
+            use_index(corpus, named_index(corpus, name))
+
+    def drop_index(self, name: str) -> None:
+        """Remove an index that does not answer.
+
+        Raises:
+            UsageError: there is no such index, or it is the one that answers.
+        """
+        from rolebundle.ingest.indexes import drop_index, named_index
+
+        with self._writer() as corpus:
+            drop_index(corpus, named_index(corpus, name))
+
+    def optimize(self) -> Optimized:
+        """Build the fast companion of the index that answers.
+
+        Raises:
+            ConfigurationError: it cannot be built here, or would gain nothing.
+        """
+        from rolebundle.corpus.vector_index import active_index
+        from rolebundle.ingest.indexes import optimize
+
+        with self._writer() as corpus:
+            index = active_index(corpus)
+            if index is None:
+                raise UsageError(
+                    "no_index", f"{self.path}: has no embedding index", "run `rolebundle embed`"
+                )
+            return optimize(corpus, index)
+
+    def clear_cache(self) -> int:
+        """Forget the vectors that are kept for text that may come back; how many there were."""
+        from rolebundle.corpus import vector_cache
+
+        with self._writer() as corpus, corpus.writing():
+            count, _ = vector_cache.size(corpus)
+            vector_cache.clear(corpus)
+            return count
+
+    def provider(self, corpus: Corpus) -> EmbeddingProvider:
+        """The embedding model for a corpus: the one given, else the one that made its index.
+
+        One that cannot be set up says so when it is asked, so that the lexical lane still answers.
+        """
+        from rolebundle.embed.reach import QUERY_DEADLINE_SECONDS
+
+        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
+
+    def _patient_provider(self, corpus: Corpus) -> EmbeddingProvider:
+        from rolebundle.embed.reach import PASSAGES_DEADLINE_SECONDS
+
+        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
+
+    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
+        if self._given_provider is not None:
+            return self._given_provider
+        from rolebundle.corpus.vector_index import active_index
+        from rolebundle.embed.reach import to_spec
+
+        index = active_index(corpus)
+        spec = (
+            to_spec(
+                index.reach,
+                index.identity.model,
+                url=self.embed_url,
+                allow_host=self.allow_host,
+                deadline_seconds=deadline_seconds,
+            )
+            if index
+            else ProviderSpec("static")
+        )
+        # Kept, because a model that is loaded answers the next request at once.
+        if repr(spec) not in self._providers:
+            try:
+                self._providers[repr(spec)] = provider_for(spec)
+            except ConfigurationError as error:
+                return Unavailable(EmbedderError(error.code, error.message, error.hint))
+            except EmbedderError as error:
+                return Unavailable(error)
+        return self._providers[repr(spec)]
+
+    def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
+        from dataclasses import replace
+
+        from rolebundle.contracts.lookup import BetterModel
+        from rolebundle.embed.offers import offers
+
+        index = status.corpus.index
+        if index is not None and index.provider != "static":
+            return status
+        better = [
+            BetterModel(
+                provider=offer.provider,
+                model=offer.model,
+                command=f"rolebundle embed --provider {offer.provider} --model {offer.model}",
+                seconds=status.corpus.chunks / offer.chunks_a_second,
+                brings=offer.brings,
+            )
+            for offer in offers()
+        ]
+        return replace(status, better_models=better)
+
+    def _writer(self) -> Corpus:
+        # Looking after a corpus makes none, and migrates none.
+        open_reader(self.path).close()
+        return open_writer(self.path)
 
     @property
     def corpus(self) -> Corpus:
@@ -136,3 +300,9 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _chunker() -> str:
+    from rolebundle.ingest.chunking import CHUNKER_VERSION
+
+    return CHUNKER_VERSION

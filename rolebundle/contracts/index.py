@@ -23,3 +23,4 @@ class IndexIdentity:
 
     model: ModelIdentity
     chunker: str
+    normalization: str = "unit"

@@ -59,6 +59,38 @@ class SourceStatus(Contract):
 
 
 @contract
+class IndexStatus(Contract):
+    """One embedding index. ``fast_doubt`` says why its fast companion does not answer."""
+
+    id: int
+    provider: str
+    model: str
+    digest: str
+    dimensions: int
+    query_prefix: str
+    passage_prefix: str
+    normalization: str
+    chunker: str
+    active: bool
+    vectors: int
+    waiting: int
+    since: str
+    fast_recall: float | None = None
+    fast_doubt: str = ""
+
+
+@contract
+class BetterModel(Contract):
+    """A model at hand that would answer better, and the command that builds its index."""
+
+    provider: str
+    model: str
+    command: str
+    seconds: float
+    brings: str
+
+
+@contract
 class CheckProblem(Contract):
     """Something that a check of the corpus found."""
 
@@ -75,5 +107,9 @@ class CorpusStatus(Contract):
     corpus: CorpusState
     sources: list[SourceStatus]
     waiting: int
+    indexes: list[IndexStatus] = field(default_factory=list)
+    cached_vectors: int = 0
+    better_models: list[BetterModel] = field(default_factory=list)
+    fast_index_would_pay: bool = False
     checked: bool = False
     problems: list[CheckProblem] = field(default_factory=list)

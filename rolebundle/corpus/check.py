@@ -139,12 +139,14 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
 def _bad_vectors(corpus: Corpus, index: vector_index.EmbeddingIndex) -> list[int]:
     corpus.load_vectors()
     pairs = corpus.rows(
-        f"SELECT v.rowid, v.embedding, e.vector_hash FROM {index.table} v "
+        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {index.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
         (index.id,),
     )
     return [
         rowid
-        for rowid, vector, expected in pairs
-        if not isinstance(vector, bytes) or vector_index.vector_hash(vector) != expected
+        for rowid, scanned, kept, expected in pairs
+        if not isinstance(kept, bytes)
+        or scanned != kept
+        or vector_index.vector_hash(kept) != expected
     ]

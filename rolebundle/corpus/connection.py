@@ -32,6 +32,8 @@ LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
+FREQUENCIES_KEPT = 10_000
+
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | None
 
@@ -44,6 +46,8 @@ class Corpus:
     db: apsw.Connection
     writable: bool
     _vectors_loaded: bool = field(default=False, init=False)
+    _extras: set[str] = field(default_factory=set, init=False)
+    _frequencies: tuple[int, dict[str, int]] = field(default=(-1, {}), init=False)
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """Run one statement and fetch all of its rows."""
@@ -111,6 +115,28 @@ class Corpus:
             finally:
                 if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
+
+    def frequencies(self) -> dict[str, int]:
+        """A place to remember how often terms occur, emptied when the corpus changes."""
+        generation = int(self.value("SELECT generation FROM corpus_state"))
+        if generation != self._frequencies[0] or len(self._frequencies[1]) > FREQUENCIES_KEPT:
+            self._frequencies = (generation, {})
+        return self._frequencies[1]
+
+    def load_extra(self, name: str) -> bool:
+        """Load an extension that ships inside apsw; False where this build has none such."""
+        if name in self._extras:
+            return True
+        try:
+            import apsw.sqlite_extra
+
+            self.db.enable_load_extension(True)
+            apsw.sqlite_extra.load(self.db, name)
+            self.db.enable_load_extension(False)
+        except (ImportError, apsw.Error, ValueError):
+            return False
+        self._extras.add(name)
+        return True
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""

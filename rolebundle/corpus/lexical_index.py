@@ -15,17 +15,21 @@ _BM25 = f"bm25(lexical, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
 # A document filter, as a set that SQLite builds once; the unary plus keeps the planner from
 # running the full-text query once for each rowid in it.
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
+_AMONG = " AND +rowid IN (SELECT rowid FROM lexical WHERE lexical MATCH ?)"
 _THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
 
 
-def search_sql(*, within: bool = False) -> str:
-    """The best chunks for a MATCH expression; bindings: match[, documents as JSON], limit.
+def search_sql(*, within: bool = False, among: bool = False) -> str:
+    """The best chunks for a MATCH expression.
 
+    Bindings: match[, documents as JSON][, another match], limit. With ``among`` only chunks that
+    the other expression matches too are scored, and scoring is what an OR query's time goes to.
     bm25() is smaller for better matches; we turn its sign. Ties are broken by rowid.
     """
     return (
         f"SELECT rowid, -{_BM25} AS score FROM lexical WHERE lexical MATCH ?"
-        f"{_WITHIN if within else ''} ORDER BY score DESC, rowid LIMIT ?"
+        f"{_WITHIN if within else ''}{_AMONG if among else ''} "
+        "ORDER BY score DESC, rowid LIMIT ?"
     )
 
 
@@ -35,15 +39,39 @@ def score_sql() -> str:
 
 
 def search(
-    corpus: Corpus, match: str, limit: int, within: Sequence[int] | None = None
+    corpus: Corpus,
+    match: str,
+    limit: int,
+    *,
+    within: Sequence[int] | None = None,
+    among: str | None = None,
 ) -> list[tuple[int, float]]:
     """The ``limit`` best (rowid, BM25) for an FTS5 expression, best first.
 
-    ``within`` restricts the search to the documents with these rowids.
+    Args:
+        corpus: an open corpus.
+        match: the expression that is scored.
+        limit: how many.
+        within: rowids of the documents to search in.
+        among: another expression; only what it matches is scored.
     """
-    if within is None:
-        return corpus.rows(search_sql(), (match, limit))
-    return corpus.rows(search_sql(within=True), (match, json.dumps(list(within)), limit))
+    bindings: list[str | int] = [match]
+    if within is not None:
+        bindings.append(json.dumps(list(within)))
+    if among is not None:
+        bindings.append(among)
+    sql = search_sql(within=within is not None, among=among is not None)
+    return corpus.rows(sql, (*bindings, limit))
+
+
+def frequency(corpus: Corpus, match: str) -> int:
+    """How many chunks an expression matches; remembered until the corpus changes."""
+    known = corpus.frequencies()
+    if match not in known:
+        known[match] = int(
+            corpus.value("SELECT count(*) FROM lexical WHERE lexical MATCH ?", (match,))
+        )
+    return known[match]
 
 
 def score(corpus: Corpus, match: str, rowids: Sequence[int]) -> dict[int, float]:

@@ -8,25 +8,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
-from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus import fast_index, vector_cache
+from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import sound
+from rolebundle.errors import CorpusCorrupt
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
 
-_INDEX_TYPES = (int, str, str, str, int, str, str, str)
+_COLUMNS = (
+    "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
+    "normalization, vectors, active, reach, started_at, fast"
+)
+_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, int, str, str, str)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIndex:
-    """An embedding index of the corpus, by the number that names its table."""
+    """An embedding index of the corpus, by the number that names its tables.
+
+    ``vectors`` is how many chunks had one when this was read; ``reach`` is how to reach the model
+    again, as JSON; ``fast`` describes the fast companion, as JSON, or is empty.
+    """
 
     id: int
     identity: IndexIdentity
+    # What changes while an index stays the same one.
+    vectors: int = field(default=0, compare=False)
+    active: bool = field(default=False, compare=False)
+    reach: str = field(default="{}", compare=False)
+    started_at: str = field(default="", compare=False)
+    fast: str = field(default="", compare=False)
 
     @property
     def table(self) -> str:
@@ -36,25 +52,50 @@ class EmbeddingIndex:
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     """The index that answers, or ``None`` where the corpus has no vectors yet."""
-    found = corpus.rows(
-        "SELECT id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, "
-        "chunker FROM embedding_index WHERE active = 1"
+    found = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
+    return _index(found[0]) if found else None
+
+
+def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
+    """Every index that the corpus keeps, the oldest first."""
+    return [
+        _index(row) for row in corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
+    ]
+
+
+def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None:
+    """The index of this very model and normalization, or ``None``."""
+    same = (
+        index
+        for index in all_indexes(corpus)
+        if index.identity.model == identity.model
+        and index.identity.normalization == identity.normalization
     )
-    if not found:
-        return None
-    sound(found[0], _INDEX_TYPES, "the embedding index")
-    index_id, *model, chunker = found[0]
-    return EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
+    return next(same, None)
 
 
-def create_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex:
-    """Create an index and make it the one that answers. Call it inside a write transaction."""
+def _index(row: Row) -> EmbeddingIndex:
+    sound(row, _INDEX_TYPES, "the embedding index")
+    index_id, *model, chunker, normalization, vectors, active, reach, started_at, fast = row
+    identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
+    return EmbeddingIndex(index_id, identity, vectors, bool(active), reach, started_at, fast)
+
+
+def create_index(
+    corpus: Corpus,
+    identity: IndexIdentity,
+    *,
+    reach: str = "{}",
+    started_at: str = "",
+    activate: bool = True,
+) -> EmbeddingIndex:
+    """Create an index, and make it the one that answers. Call it inside a write transaction."""
     corpus.load_vectors()
     model = identity.model
-    corpus.run("UPDATE embedding_index SET active = 0 WHERE active = 1")
     corpus.run(
         "INSERT INTO embedding_index (provider, model, model_digest, dimensions, query_prefix, "
-        "passage_prefix, chunker, vectors, active) VALUES (?, ?, ?, ?, ?, ?, ?, 0, 1)",
+        "passage_prefix, chunker, normalization, vectors, active, reach, started_at, fast) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, '')",
         (
             model.provider,
             model.model,
@@ -63,11 +104,32 @@ def create_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex:
             model.query_prefix,
             model.passage_prefix,
             identity.chunker,
+            identity.normalization,
+            reach,
+            started_at,
         ),
     )
-    index = EmbeddingIndex(corpus.last_rowid(), identity)
+    index = EmbeddingIndex(
+        corpus.last_rowid(), identity, 0, activate, reach=reach, started_at=started_at
+    )
     _create_table(corpus, index)
+    if activate:
+        use(corpus, index)
     return index
+
+
+def use(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Make this index the one that answers. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET active = 0 WHERE active = 1")
+    corpus.run("UPDATE embedding_index SET active = 1 WHERE id = ?", (index.id,))
+
+
+def discard(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Remove an index with its vectors. Call it inside a write transaction."""
+    corpus.load_vectors()
+    fast_index.remove(corpus, index.id)
+    corpus.run(f"DROP TABLE {index.table}")
+    corpus.run("DELETE FROM embedding_index WHERE id = ?", (index.id,))
 
 
 def _create_table(corpus: Corpus, index: EmbeddingIndex) -> None:
@@ -93,9 +155,23 @@ def search(
     limit: int,
     within: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine), nearest first; exact."""
+    """The ``limit`` nearest (rowid, cosine), nearest first.
+
+    Exact, unless the index has a fast companion that may answer: that one proposes twice as many,
+    and they are measured again with the vectors themselves. Where its buckets hold fewer than are
+    wanted, or its tables are damaged, the exact search answers after all: fewer would look as if
+    the corpus had no more.
+    """
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
+    if within is None and fast_index.may_answer(corpus, index.id, index.fast, index.vectors):
+        try:
+            proposed = fast_index.nearest(corpus, index.id, index.fast, vector, 2 * k)
+        except CorpusCorrupt:
+            proposed = []
+        measured = score(corpus, index, vector, proposed)
+        if len(measured) >= min(k, index.vectors):
+            return sorted(measured.items(), key=lambda found: (-found[1], found[0]))[:k]
     bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
     found = corpus.rows(search_sql(index, within=within is not None), bindings)
     return [(rowid, _cosine(distance)) for rowid, distance in found]
@@ -107,15 +183,20 @@ def score(
     """The cosine of those of ``rowids`` that have a vector."""
     corpus.load_vectors()
     found = corpus.rows(
-        f"SELECT rowid, vec_distance_L2(embedding, ?) FROM {index.table} "
-        "WHERE rowid IN (SELECT value FROM json_each(?))",
-        (vector, json.dumps(list(rowids))),
+        "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?))",
+        (vector, index.id, json.dumps(list(rowids))),
     )
     return {rowid: _cosine(distance) for rowid, distance in found}
 
 
 def _cosine(distance: float) -> float:
     return 1.0 - distance * distance / 2.0
+
+
+def set_reach(corpus: Corpus, index: EmbeddingIndex, reach: str) -> None:
+    """Note how to reach the index's model from now on. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET reach = ? WHERE id = ?", (reach, index.id))
 
 
 def vector_hash(vector: bytes) -> str:
@@ -132,10 +213,12 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
         f"INSERT INTO {index.table} (rowid, embedding) VALUES (?, ?)",
         ((rowid, vector) for rowid, _, vector in vectors),
     )
+    fast_index.add(corpus, index.id, [(rowid, vector) for rowid, _, vector in vectors])
     corpus.run_many(
-        "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash) VALUES (?, ?, ?, ?)",
+        "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash, vector) "
+        "VALUES (?, ?, ?, ?, ?)",
         (
-            (index.id, rowid, input_hash, vector_hash(vector))
+            (index.id, rowid, input_hash, vector_hash(vector), vector)
             for rowid, input_hash, vector in vectors
         ),
     )
@@ -143,17 +226,26 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
-    """Take the vectors of these chunks out of one index."""
+    """Take the vectors of these chunks out of one index, into the cache."""
     chosen = json.dumps(list(rowids))
     stored = corpus.rows(
-        "SELECT chunk FROM embedded WHERE index_id = ? "
+        "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, chosen),
     )
     if not stored:
         return
     corpus.load_vectors()
-    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", stored)
+    # Not a damaged one: it would come back with a hash of its own, as if it were sound.
+    left = [
+        (input_hash, vector)
+        for _, input_hash, expected, vector in stored
+        if vector_hash(vector) == expected
+    ]
+    vector_cache.keep(corpus, index.identity.model, left)
+    gone = [(row[0],) for row in stored]
+    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", gone)
+    fast_index.take_out(corpus, index.id, [row[0] for row in stored])
     corpus.run(
         "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, chosen),
@@ -184,6 +276,7 @@ def is_misshapen(corpus: Corpus, index: EmbeddingIndex) -> bool:
 def clear(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Make the index anew, empty, so that every chunk waits for its vector again."""
     corpus.load_vectors()
+    fast_index.remove(corpus, index.id)
     corpus.run(f"DROP TABLE {index.table}")
     _create_table(corpus, index)
     corpus.run("DELETE FROM embedded WHERE index_id = ?", (index.id,))
@@ -196,10 +289,12 @@ def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:
     Unlike :func:`remove` it trusts neither the records nor the count.
     """
     corpus.load_vectors()
-    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", ((row,) for row in rowids))
+    fast_index.remove(corpus, index.id)
+    gone = [(row,) for row in rowids]
+    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", gone)
     before = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
     corpus.run(
-        f"DELETE FROM embedded WHERE index_id = ? "
+        "DELETE FROM embedded WHERE index_id = ? "
         f"AND chunk NOT IN (SELECT rowid FROM {index.table})",
         (index.id,),
     )
@@ -210,20 +305,6 @@ def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:
 
 def _count(corpus: Corpus, index: EmbeddingIndex, change: int) -> None:
     corpus.run("UPDATE embedding_index SET vectors = vectors + ? WHERE id = ?", (change, index.id))
-
-
-def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
-    """Every index that the corpus keeps, the oldest first."""
-    found = corpus.rows(
-        "SELECT id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, "
-        "chunker FROM embedding_index ORDER BY id"
-    )
-    for row in found:
-        sound(row, _INDEX_TYPES, "an embedding index")
-    return [
-        EmbeddingIndex(index_id, IndexIdentity(ModelIdentity(*model), chunker))
-        for index_id, *model, chunker in found
-    ]
 
 
 def waiting(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> list[int]:

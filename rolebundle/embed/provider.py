@@ -67,6 +67,26 @@ class EmbeddingProvider(Protocol):
         ...
 
 
+class Unavailable:
+    """Stands for a model that cannot be asked, and says why when it is."""
+
+    def __init__(self, reason: EmbedderError) -> None:
+        self._reason = reason
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Never there."""
+        raise self._reason
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Never done."""
+        raise self._reason
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """Never done."""
+        raise self._reason
+
+
 def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     """The rows of ``vectors`` at unit length, once they are known to be sound.
 

@@ -124,6 +124,8 @@ _FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
 }
 
 PROVIDERS = tuple(_FACTORIES)
+SERVED = frozenset({"ollama", "openai"})
+"""Those whose models run in a server."""
 
 
 def _require(spec: ProviderSpec, setting: str, example: str) -> None:

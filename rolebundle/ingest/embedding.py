@@ -10,10 +10,11 @@ from hashlib import blake2b
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import IndexIdentity
-from rolebundle.corpus import documents, store, vector_index
+from rolebundle.corpus import documents, store, vector_cache, vector_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.embed.fingerprint import PROBE
+from rolebundle.embed.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 
 BATCH = 512
@@ -40,18 +41,23 @@ def embedding_text(passage: Passage) -> str:
     return "\n".join([" › ".join(dict.fromkeys(path)), passage.content])
 
 
-def ensure_index(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> EmbeddingIndex:
+def ensure_index(
+    corpus: Corpus, provider: EmbeddingProvider, chunker: str, reach: str = "{}"
+) -> EmbeddingIndex:
     """The corpus's index for this provider, created where the corpus has none.
 
     Raises:
-        EmbedderError: the corpus has an index of another model (law 5).
+        EmbedderError: the corpus has an index of another model (law 5), or the model is not at
+            hand.
     """
     identity = IndexIdentity(provider.identity, chunker)
     index = vector_index.active_index(corpus)
     if index is None:
         with corpus.writing():
             # Another process may have been faster while we waited for the lock.
-            index = vector_index.active_index(corpus) or vector_index.create_index(corpus, identity)
+            index = vector_index.active_index(corpus) or vector_index.create_index(
+                corpus, identity, reach=reach
+            )
     if index.identity.model != identity.model:
         ours, theirs = identity.model, index.identity.model
         raise EmbedderError(
@@ -59,9 +65,60 @@ def ensure_index(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> E
             f"the corpus's index was made by {theirs.provider}:{theirs.model} "
             f"(digest {theirs.digest}), and this is {ours.provider}:{ours.model} "
             f"(digest {ours.digest}); vectors of two models are never mixed",
-            "ingest into a new corpus file with --db, or with --lexical-only into this one",
+            f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
+            "index of this model beside it, or --lexical-only",
         )
     return index
+
+
+def build_index(
+    corpus: Corpus,
+    provider: EmbeddingProvider,
+    chunker: str,
+    progress: Progress,
+    *,
+    reach: str = "{}",
+    started_at: str = "",
+) -> tuple[EmbeddingIndex, EmbeddingReport]:
+    """Give every chunk a vector of this model, beside the index that answers, and change over.
+
+    Killed anywhere, the next call goes on where this one stopped. The change-over is one
+    transaction, and takes place when no chunk waits.
+
+    Raises:
+        EmbedderError: the model is not at hand.
+    """
+    identity = IndexIdentity(provider.identity, chunker)
+    with corpus.writing():
+        index = vector_index.find_index(corpus, identity)
+        if index is None:
+            first = vector_index.active_index(corpus) is None
+            index = vector_index.create_index(
+                corpus, identity, reach=reach, started_at=started_at, activate=first
+            )
+        elif reach not in {"{}", index.reach}:
+            # The model moved: to another port, or to other prefixes spelled out.
+            vector_index.set_reach(corpus, index, reach)
+    embedded = 0
+    while True:
+        report = fill_index(corpus, index, provider, progress)
+        embedded += report.embedded
+        with corpus.writing():
+            # Somebody may have ingested since the last batch; then there is more to do.
+            left = count_waiting(corpus, index)
+            if left == 0:
+                vector_index.use(corpus, index)
+                store.note_change(corpus)
+                return index, EmbeddingReport(embedded, 0)
+        if report.embedded == 0:
+            return index, EmbeddingReport(embedded, left, report.problem)
+
+
+def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
+    """How many chunks have no vector in an index, or in the one that answers."""
+    index = index or vector_index.active_index(corpus)
+    embedded = vector_index.count_embedded(corpus, index) if index else 0
+    return documents.counts(corpus).chunks - embedded
 
 
 def fill_index(
@@ -73,19 +130,23 @@ def fill_index(
     embed is tried chunk by chunk; what fails alone keeps waiting and is said.
     """
     filling = _Filling(corpus, index)
-    total = _left(corpus, index)
-    done, problem = 0, ""
+    total = count_waiting(corpus, index)
+    done, problem = filling.recall(), ""
     progress("embedding", done, total)
-    for batch, (vectors, failure) in _ahead(filling.waiting(), provider):
-        problem = problem or failure
-        made = [
-            (rowid, text, vector)
-            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
-            if vector is not None
-        ]
-        done += filling.store(batch, made) if made else 0
-        progress("embedding", done, total)
-    return EmbeddingReport(done, _left(corpus, index), problem)
+    try:
+        for batch, (vectors, failure) in _ahead(filling.waiting(), provider):
+            problem = problem or failure
+            made = [
+                (rowid, text, vector)
+                for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
+                if vector is not None
+            ]
+            done += filling.store(batch, made) if made else 0
+            progress("embedding", done, total)
+    except EmbedderError as error:
+        # What is stored stays, and the rest waits.
+        problem = f"{error.message}; {error.hint}"
+    return EmbeddingReport(done, count_waiting(corpus, index), problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +174,23 @@ class _Filling:
             changes = self._changes_of_others()
             yield _Batch(_texts(self.corpus, rowids), changes)
 
+    def recall(self) -> int:
+        """Give vectors from the cache to text that was embedded before; how many those were."""
+        if vector_cache.size(self.corpus)[0] == 0:
+            return 0
+        done = 0
+        for batch in self.waiting():
+            hashes = {rowid: _input_hash(text) for rowid, text in batch.texts.items()}
+            model = self.index.identity.model
+            known = vector_cache.recall(self.corpus, model, list(hashes.values()))
+            made = [
+                (rowid, text, known[hashes[rowid]])
+                for rowid, text in batch.texts.items()
+                if hashes[rowid] in known
+            ]
+            done += self.store(batch, made) if made else 0
+        return done
+
     def store(self, batch: _Batch, made: Sequence[tuple[int, str, bytes]]) -> int:
         """Store vectors of chunks that still are what was embedded; how many those were.
 
@@ -123,10 +201,7 @@ class _Filling:
             if self._changes_of_others() != batch.changes:
                 now = _texts(self.corpus, [rowid for rowid, _, _ in made])
                 made = [one for one in made if now.get(one[0]) == one[1]]
-            rows = [
-                (rowid, blake2b(text.encode(), digest_size=16).hexdigest(), vector)
-                for rowid, text, vector in made
-            ]
+            rows = [(rowid, _input_hash(text), vector) for rowid, text, vector in made]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
                 store.note_change(self.corpus)
@@ -153,14 +228,8 @@ def _ahead(
             yield last, embedded.result()
 
 
-def count_waiting(corpus: Corpus) -> int:
-    """How many chunks have no vector in the index that answers."""
-    index = vector_index.active_index(corpus)
-    return _left(corpus, index) if index else documents.counts(corpus).chunks
-
-
-def _left(corpus: Corpus, index: EmbeddingIndex) -> int:
-    return documents.counts(corpus).chunks - vector_index.count_embedded(corpus, index)
+def _input_hash(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
@@ -169,14 +238,33 @@ def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     return {rowid: embedding_text(passages[rowid]) for rowid in rowids if rowid in passages}
 
 
-def _embedded(provider: EmbeddingProvider, texts: Sequence[str]) -> Embedded:
+def _embedded(
+    provider: EmbeddingProvider, texts: Sequence[str], *, halved: bool = False
+) -> Embedded:
     dimensions = provider.identity.dimensions
     try:
         matrix = unit_vectors(provider.embed_passages(texts), len(texts), dimensions)
     except EmbedderError as error:
+        if error.code not in TEXT_FAULTS:
+            # The server, the model or the way to it: no other text would fare better.
+            raise
         if len(texts) == 1:
             return [None], error.message
-        halves = [_embedded(provider, texts[: len(texts) // 2])]
-        halves.append(_embedded(provider, texts[len(texts) // 2 :]))
+        if not halved and not _embeds_at_all(provider):
+            raise
+        halves = [_embedded(provider, texts[: len(texts) // 2], halved=True)]
+        halves.append(_embedded(provider, texts[len(texts) // 2 :], halved=True))
         return halves[0][0] + halves[1][0], halves[0][1] or halves[1][1]
     return [row.tobytes() for row in matrix], ""
+
+
+def _embeds_at_all(provider: EmbeddingProvider) -> bool:
+    """Whether a text that harms nobody is embedded.
+
+    A server that fails on everything would be asked a thousand times for each batch, to no end.
+    """
+    try:
+        unit_vectors(provider.embed_passages([PROBE]), 1, provider.identity.dimensions)
+    except EmbedderError:
+        return False
+    return True

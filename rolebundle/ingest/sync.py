@@ -21,8 +21,9 @@ from pathlib import Path
 
 from rolebundle.corpus import documents, store
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, DocumentError, UsageError
+from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
 from rolebundle.ingest.embedding import (
     EmbeddingReport,
@@ -97,6 +98,7 @@ class IngestOptions:
         chunking: ``size``, ``overlap`` and ``maximum`` in characters, over the manifest's.
         size_cap: the largest file that is read, in bytes.
         workers: processes that parse; 1 parses in this one.
+        reach: how to reach the embedding model again, as JSON, for an index that is made now.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -105,6 +107,7 @@ class IngestOptions:
     chunking: Mapping[str, int] = field(default_factory=dict)
     size_cap: int = DEFAULT_SIZE_CAP
     workers: int = 1
+    reach: str = "{}"
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
@@ -139,19 +142,38 @@ def ingest(
     # All walks come first, so that a wrong path, or a manifest deep down, stops the run before a
     # write.
     walks = [_walked(path, options) for path in paths]
-    index = ensure_index(corpus, provider, CHUNKER_VERSION) if provider is not None else None
+    index, problem = _index_for(corpus, provider, options.reach)
     known = store.known_files(corpus)
     report = IngestReport()
     for walked in walks:
         _ingest_walked(corpus, walked, known, options, report, progress)
-    embedding = EmbeddingReport(0, count_waiting(corpus))
+    embedding = EmbeddingReport(0, count_waiting(corpus), problem)
     if provider is not None and index is not None:
         embedding = fill_index(corpus, index, provider, progress)
     totals = documents.counts(corpus)
     report.documents, report.chunks = totals.documents, totals.chunks
-    report.embedded, report.waiting = embedding.embedded, embedding.waiting
+    report.embedded = embedding.embedded
+    report.waiting = count_waiting(corpus)
     report.embedding_problem = embedding.problem
     return report
+
+
+def _index_for(
+    corpus: Corpus, provider: EmbeddingProvider | None, reach: str
+) -> tuple[EmbeddingIndex | None, str]:
+    """The index to fill; or why there is none while the model is not at hand.
+
+    Documents are stored all the same, and wait for their vectors. Another model than the index's is
+    no passing trouble, and stops the run.
+    """
+    if provider is None:
+        return None, ""
+    try:
+        return ensure_index(corpus, provider, CHUNKER_VERSION, reach), ""
+    except EmbedderError as error:
+        if error.code == "model_mismatch":
+            raise
+        return None, f"{error.message}; {error.hint}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,8 @@ class Context:
     """Why the semantic lane could not run; empty where it ran or was not wanted."""
     waiting: int = 0
     """Chunks without a vector."""
+    doubt: str = ""
+    """Why the fast index may not answer; empty where it may, or where there is none."""
 
 
 def cut(
@@ -151,7 +153,13 @@ def assemble(
         freshness_posture=freshness_posture(selected),
     )
     warnings = warnings_for(
-        selected, codes, made.conflicts, context.overlay, context.degraded, context.waiting
+        selected,
+        codes,
+        made.conflicts,
+        context.overlay,
+        context.degraded,
+        context.waiting,
+        context.doubt,
     )
     return RetrievalBundle(
         version="1.0",

@@ -11,13 +11,16 @@ from rolebundle.contracts.lookup import (
     CorpusStatus,
     FoundDocument,
     FoundPassage,
+    IndexStatus,
     Lookup,
     LookupKind,
     SourceStatus,
 )
 from rolebundle.corpus import check as corpus_check
-from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus import documents, fast_index, vector_cache, vector_index
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.fast_index import FastState
+from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.errors import UsageError
 from rolebundle.retrieve.pipeline import corpus_state
 
@@ -72,6 +75,10 @@ def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) 
         index = vector_index.active_index(corpus)
         embedded = vector_index.count_embedded(corpus, index) if index else 0
         sizes = documents.source_sizes(corpus)
+        indexes = [
+            _index_status(corpus, one, state.chunks) for one in vector_index.all_indexes(corpus)
+        ]
+        cached, _ = vector_cache.size(corpus)
     by_source: dict[str, list[tuple[str, int, int]]] = {}
     for source_id, tier, document_count, chunk_count in sizes:
         by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))
@@ -89,8 +96,36 @@ def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) 
             for source_id, rows in by_source.items()
         ],
         waiting=state.chunks - embedded,
+        indexes=indexes,
+        cached_vectors=cached,
+        fast_index_would_pay=any(
+            one.active and one.fast_recall is None and one.vectors >= fast_index.WORTH_VECTORS
+            for one in indexes
+        ),
         checked=check,
         problems=[CheckProblem(code=one.code, message=one.message) for one in found],
+    )
+
+
+def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
+    model = index.identity.model
+    fast = FastState.read(index.fast)
+    return IndexStatus(
+        id=index.id,
+        provider=model.provider,
+        model=model.model,
+        digest=model.digest,
+        dimensions=model.dimensions,
+        query_prefix=model.query_prefix,
+        passage_prefix=model.passage_prefix,
+        normalization=index.identity.normalization,
+        chunker=index.identity.chunker,
+        active=index.active,
+        vectors=index.vectors,
+        waiting=chunks - index.vectors,
+        since=index.started_at,
+        fast_recall=fast.recall if fast else None,
+        fast_doubt=fast_index.doubt(corpus, index.id, index.fast),
     )
 
 

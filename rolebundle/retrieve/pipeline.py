@@ -16,7 +16,7 @@ from rolebundle.contracts.candidate import LexicalHit, Query, Ranked, Rejected, 
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
-from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus import documents, fast_index, vector_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.migrate import latest_version
 from rolebundle.corpus.vector_index import EmbeddingIndex
@@ -42,6 +42,8 @@ class SemanticLane:
     index: EmbeddingIndex | None = None
     vector: bytes = b""
     degraded: str = ""
+    doubt: str = ""
+    """Why the exact search answers although the index has a fast companion."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -83,11 +85,15 @@ def retrieve(
     query = build_query(request.task, overlay)
     with corpus.reading():
         lane = _semantic_lane(corpus, query, provider)
-        pool, ranked, rejected = _gather(corpus, query, lane, overlay, fusion, limit, now)
         state = corpus_state(corpus)
+        pool, ranked, rejected = _gather(
+            corpus, query, lane, overlay, fusion, limit, now, state.chunks
+        )
         waiting = _waiting(corpus, lane, state)
     made = cut(ranked, limit, policy.min_score, request.token_budget)
-    context = Context(query, overlay, overlay_digest, fusion, now, state, lane.degraded, waiting)
+    context = Context(
+        query, overlay, overlay_digest, fusion, now, state, lane.degraded, waiting, lane.doubt
+    )
     diagnostics = _diagnostics(pool, made, rejected, perf_counter() - started)
     return assemble(made, rejected, context, diagnostics)
 
@@ -123,7 +129,8 @@ def _semantic_lane(
         return SemanticLane()
     try:
         index = semantic.usable_index(corpus, provider)
-        return SemanticLane(index, semantic.query_vector(query, provider))
+        vector = semantic.query_vector(query, provider)
+        return SemanticLane(index, vector, doubt=fast_index.doubt(corpus, index.id, index.fast))
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return SemanticLane(degraded=f"{error.message}; {error.hint}")
@@ -137,6 +144,7 @@ def _gather(
     fusion: Fusion,
     limit: int,
     now: datetime,
+    chunks: int,
 ) -> tuple[Pool, list[Ranked], list[Rejected]]:
     """Run the lanes until enough texts are left to select from, or the corpus has no more (law 2).
 
@@ -147,7 +155,7 @@ def _gather(
     depth = min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
     within: list[int] | None = None
     while True:
-        found = _run_lanes(corpus, query, lane, pool, depth, within)
+        found = _run_lanes(corpus, query, lane, pool, depth, within, chunks)
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         pool.candidates = len(candidates)
@@ -172,38 +180,38 @@ def _run_lanes(
     pool: Pool,
     depth: int,
     within: list[int] | None,
+    chunks: int,
 ) -> int:
-    """Add to the pool what the lanes propose; the larger of what the two lanes had to offer."""
+    """Add to the pool what the lanes propose, and give each candidate both lanes' true scores.
+
+    Returns:
+        The larger of what the two lanes had to offer.
+    """
     started = perf_counter()
-    lexical_hits = lexical.search(corpus, query, depth, within)
+    found = lexical.search(corpus, query, depth, within, chunks=chunks)
     pool.lexical_seconds += perf_counter() - started
-    started = perf_counter()
-    semantic_hits: list[SemanticHit] = []
+    proposed: list[SemanticHit] = []
     if lane.index is not None:
-        semantic_hits = semantic.search(corpus, lane.index, lane.vector, depth, within)
-    pool.semantic_seconds += perf_counter() - started
-    for lexical_hit in lexical_hits:
-        pool.lexical[lexical_hit.rowid] = lexical_hit
-    for semantic_hit in semantic_hits:
-        pool.semantic[semantic_hit.rowid] = semantic_hit
-    _score_across(corpus, query, lane, pool)
-    return max(len(lexical_hits), len(semantic_hits))
-
-
-def _score_across(corpus: Corpus, query: Query, lane: SemanticLane, pool: Pool) -> None:
-    """Give each candidate the true score of the lane that did not propose it."""
+        started = perf_counter()
+        proposed = semantic.search(corpus, lane.index, lane.vector, depth, within)
+        pool.semantic_seconds += perf_counter() - started
+    pool.semantic |= {hit.rowid: hit for hit in proposed}
+    rowids = sorted(
+        found.task.keys() | found.role.keys() | pool.semantic.keys() | pool.lexical.keys()
+    )
     started = perf_counter()
-    unscored = sorted(pool.semantic.keys() - pool.lexical.keys())
-    for lexical_hit in lexical.score(corpus, query, unscored):
-        pool.lexical[lexical_hit.rowid] = lexical_hit
+    for lexical_hit in lexical.complete(corpus, query, found, rowids):
+        earlier = pool.lexical.get(lexical_hit.rowid)
+        if earlier is None or not earlier.proposed:
+            pool.lexical[lexical_hit.rowid] = lexical_hit
     pool.lexical_seconds += perf_counter() - started
-    if lane.index is None:
-        return
-    started = perf_counter()
-    unscored = sorted(pool.lexical.keys() - pool.semantic.keys())
-    for semantic_hit in semantic.score(corpus, lane.index, lane.vector, unscored):
-        pool.semantic[semantic_hit.rowid] = semantic_hit
-    pool.semantic_seconds += perf_counter() - started
+    if lane.index is not None:
+        started = perf_counter()
+        unscored = sorted(pool.lexical.keys() - pool.semantic.keys())
+        scored = semantic.score(corpus, lane.index, lane.vector, unscored)
+        pool.semantic |= {hit.rowid: hit for hit in scored}
+        pool.semantic_seconds += perf_counter() - started
+    return max(len(found.task), len(found.role), len(proposed))
 
 
 def _allowed_documents(corpus: Corpus, overlay: Overlay | None, now: datetime) -> list[int]:

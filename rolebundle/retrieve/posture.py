@@ -41,6 +41,7 @@ def warnings_for(
     overlay: Overlay | None,
     degraded: str,
     waiting: int,
+    doubt: str = "",
 ) -> list[BundleWarning]:
     """What the reader of the bundle should know, in a fixed order.
 
@@ -51,6 +52,7 @@ def warnings_for(
         overlay: the role's, or ``None``.
         degraded: why the semantic lane did not run, or empty.
         waiting: how many chunks have no vector yet.
+        doubt: why the fast index does not answer, or empty.
     """
     found: list[tuple[WarningCode, str]] = []
     if trust_posture(selected) == "weak":
@@ -78,10 +80,11 @@ def warnings_for(
         found.append(("SEMANTIC_LANE_DEGRADED", degraded))
     if waiting:
         found.append(
-            (
-                "INDEX_STALE",
-                f"{waiting} chunks wait for their vector; run the same `rolebundle ingest` again",
-            )
+            ("INDEX_STALE", f"{waiting} chunks wait for their vector; run `rolebundle embed`")
+        )
+    if doubt:
+        found.append(
+            ("INDEX_STALE", f"exact search answers: {doubt}; run `rolebundle embed --optimize`")
         )
     return [BundleWarning(code=code, message=message) for code, message in found]
 

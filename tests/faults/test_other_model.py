@@ -56,11 +56,15 @@ def test_another_model_writes_nothing_and_answers_lexically(
         assert len(vector_index.all_indexes(corpus)) == 1
 
 
-def test_another_model_through_the_command_line(tmp_path: Path, tree: Path) -> None:
+def test_a_model_that_nobody_has_through_the_command_line(tmp_path: Path, tree: Path) -> None:
+    """The documents are stored and wait; the vectors stay as they are."""
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    refused = invoke("ingest", tree, "--db", db)
-    assert (refused.code, refused.out) == (9, "")
-    assert "[model_mismatch]" in refused.err
+    told = invoke("ingest", tree, "--db", db)
+    assert told.code == 9
+    assert "5 chunks wait" in told.err
+    assert "no embedding provider 'fake'" in told.err
+    with open_reader(db) as corpus:
+        assert [index.vectors for index in vector_index.all_indexes(corpus)] == [1]
     answered = invoke("retrieve", "token", "--format", "json", "--db", db)
     assert answered.code == 0
     assert "SEMANTIC_LANE_DEGRADED" in answered.out

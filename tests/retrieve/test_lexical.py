@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.candidate import Term
+from rolebundle.contracts.candidate import Query, Term
 from rolebundle.corpus import documents as stored
 from rolebundle.corpus.connection import Corpus, open_reader
 from rolebundle.retrieve import lexical
@@ -34,6 +34,14 @@ def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[boo
     return {names[hit.rowid].chunk_id: (hit.bm25 > 0, hit.bm25_expansion > 0) for hit in hits}
 
 
+def searched(
+    corpus: Corpus, asked: Query, depth: int, within: list[int] | None = None
+) -> list[lexical.LexicalHit]:
+    """What the lane proposes, each with its true scores."""
+    found = lexical.search(corpus, asked, depth, within)
+    return lexical.complete(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
+
+
 class TestMatchExpression:
     def test_terms_are_quoted_and_or_joined(self) -> None:
         assert lexical.match_expression([Term("token"), Term("v2.1")]) == '"token" OR "v2.1"'
@@ -50,7 +58,7 @@ class TestMatchExpression:
 
 class TestSearch:
     def test_any_term_is_enough_and_the_better_match_scores_more(self, corpus: Corpus) -> None:
-        hits = lexical.search(corpus, query("token rotation"), 10)
+        hits = searched(corpus, query("token rotation"), 10)
         assert by_id(corpus, hits) == {"a#0": (True, False), "b#0": (True, False)}
         names = stored.passages(corpus, [hit.rowid for hit in hits])
         scores = {names[hit.rowid].chunk_id: hit.bm25 for hit in hits}
@@ -58,7 +66,7 @@ class TestSearch:
 
     def test_the_roles_terms_are_scored_apart(self, corpus: Corpus) -> None:
         role = overlay(vocabulary={"boost_phrases": ["threat model"]})
-        hits = lexical.search(corpus, query("token", role), 10)
+        hits = searched(corpus, query("token", role), 10)
         assert by_id(corpus, hits) == {
             "a#0": (True, False),
             "b#0": (True, False),
@@ -73,22 +81,22 @@ class TestSearch:
         )
         role = overlay(vocabulary={"boost_phrases": ["threat"]})
         with open_reader(path) as corpus:
-            hits = lexical.search(corpus, query("token", role), 1)
+            hits = searched(corpus, query("token", role), 1)
             assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
 
     def test_a_repeated_term_counts_as_often(self, corpus: Corpus) -> None:
-        once = {hit.rowid: hit.bm25 for hit in lexical.search(corpus, query("token"), 10)}
-        twice = {hit.rowid: hit.bm25 for hit in lexical.search(corpus, query("token token"), 10)}
+        once = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token"), 10)}
+        twice = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token token"), 10)}
         assert twice == pytest.approx({rowid: 2 * score for rowid, score in once.items()})
 
     def test_within_restricts_to_documents(self, corpus: Corpus) -> None:
         rowids = {d.document_id: row for row, d in stored.all_documents(corpus)}
-        hits = lexical.search(corpus, query("token"), 10, [rowids["b"]])
+        hits = searched(corpus, query("token"), 10, [rowids["b"]])
         assert by_id(corpus, hits) == {"b#0": (True, False)}
-        assert lexical.search(corpus, query("token"), 10, []) == []
+        assert searched(corpus, query("token"), 10, []) == []
 
     def test_a_query_without_terms_finds_nothing(self, corpus: Corpus) -> None:
-        assert lexical.search(corpus, query("🚀"), 10) == []
+        assert searched(corpus, query("🚀"), 10) == []
 
     @pytest.mark.parametrize(
         ("where", "fields"),
@@ -103,18 +111,20 @@ class TestSearch:
     ) -> None:
         path = build(tmp_path, [document("d", ["plain"], **fields), document("e", ["plain too"])])
         with open_reader(path) as corpus:
-            hits = lexical.search(corpus, query("zebra"), 10)
+            hits = searched(corpus, query("zebra"), 10)
             assert by_id(corpus, hits) == {"d#0": (True, False)}, where
 
 
-class TestScore:
+class TestComplete:
     def test_given_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
-        proposed = lexical.search(corpus, query("token"), 10)
+        proposed = searched(corpus, query("token"), 10)
         rowids = [hit.rowid for hit in proposed]
-        scored = lexical.score(corpus, query("token"), [*rowids, 999])
+        nothing = lexical.LexicalFound({}, {})
+        scored = lexical.complete(corpus, query("token"), nothing, [*rowids, 999])
         assert [hit.rowid for hit in scored] == rowids
         assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
         assert not any(hit.proposed for hit in scored)
 
     def test_nothing_asked_nothing_answered(self, corpus: Corpus) -> None:
-        assert lexical.score(corpus, query("token"), []) == []
+        nothing = lexical.LexicalFound({}, {})
+        assert lexical.complete(corpus, query("token"), nothing, []) == []

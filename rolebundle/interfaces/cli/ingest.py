@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
+from rolebundle.interfaces.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.embedding import Progress
+    pass
 
 _LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
 _LISTED = 20
@@ -46,6 +44,7 @@ _LISTED = 20
     "--max-size", type=int, default=DEFAULT_SIZE_CAP, show_default=True, help="Bytes of a file."
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@embed_options
 @json_option
 def ingest(
     paths: tuple[Path, ...],
@@ -59,6 +58,8 @@ def ingest(
     chunk_maximum: int | None,
     max_size: int,
     workers: int | None,
+    embed_url: str,
+    allow_host: str,
     as_json: bool,
 ) -> None:
     """Bring the corpus in step with files and folders.
@@ -81,8 +82,8 @@ def ingest(
         size_cap=max_size,
         workers=workers or os.cpu_count() or 1,
     )
-    engine = engine_for(db)
-    with _progress() as progress:
+    engine = engine_for(db, embed_url=embed_url, allow_host=allow_host)
+    with progress_bar() as progress:
         report = engine.ingest(paths, options, lexical_only=lexical_only, progress=progress)
     if as_json:
         click.echo(_shown(json.dumps(asdict(report), ensure_ascii=False)))
@@ -95,6 +96,13 @@ def ingest(
             "bad_documents",
             f"{len(refused)} documents were refused; the others were taken",
             "correct what is named above and run the same command again",
+        )
+    if report.embedding_problem:
+        raise EmbedderError(
+            "embedding_incomplete",
+            f"every document was stored, but {report.waiting} chunks wait for their vector: "
+            f"{report.embedding_problem}",
+            "run `rolebundle embed` when the model is at hand; retrieval is lexical for them",
         )
 
 
@@ -136,39 +144,8 @@ def _tell(report: IngestReport, *, quiet: bool) -> None:
         more = max(0, len(others) - _LISTED) + max(0, len(report.notes) - _LISTED)
         if more:
             click.echo(f"and {more} more; --json lists them all", err=True)
-    if report.embedding_problem:
-        click.echo(f"embedding: {report.embedding_problem}; run the same command again", err=True)
 
 
 def _shown(text: str) -> str:
     # A file's name may hold bytes that are no characters. What replaces them is a JSON escape.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-@contextmanager
-def _progress() -> Iterator[Progress | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks = {name: bar.add_task(name, visible=False) for name in ("reading", "embedding")}
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(tasks[what], completed=done, total=total, visible=True)
-
-        yield show

@@ -16,6 +16,7 @@ from rolebundle.errors import RolebundleError, StorageError
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
     "retrieve": "rolebundle.interfaces.cli.retrieve",
+    "embed": "rolebundle.interfaces.cli.embed",
     "get": "rolebundle.interfaces.cli.get",
     "status": "rolebundle.interfaces.cli.status",
     "overlay": "rolebundle.interfaces.cli.overlay",

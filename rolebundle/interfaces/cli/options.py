@@ -41,6 +41,36 @@ def overlay_dir_option(command: Command) -> Command:
     )(command)
 
 
-def engine_for(db: str | None, overlay_dirs: tuple[Path, ...] = ()) -> Engine:
+def embed_options(command: Command) -> Command:
+    """``--embed-url URL`` and ``--allow-host HOST``."""
+    url = click.option(
+        "--embed-url",
+        metavar="URL",
+        default="",
+        envvar="ROLEBUNDLE_EMBED_URL",
+        help="The model's server.  [env: ROLEBUNDLE_EMBED_URL]",
+    )
+    host = click.option(
+        "--allow-host",
+        metavar="HOST",
+        default="",
+        envvar="ROLEBUNDLE_EMBED_ALLOW_HOST",
+        help="The one other machine that may be it.  [env: ROLEBUNDLE_EMBED_ALLOW_HOST]",
+    )
+    return url(host(command))
+
+
+def engine_for(
+    db: str | None,
+    overlay_dirs: tuple[Path, ...] = (),
+    *,
+    embed_url: str = "",
+    allow_host: str = "",
+) -> Engine:
     """The engine that a command's options name."""
-    return Engine(corpus_path(db), overlay_folders(overlay_dirs))
+    return Engine(
+        corpus_path(db),
+        overlay_folders(overlay_dirs),
+        embed_url=embed_url,
+        allow_host=allow_host,
+    )

@@ -10,7 +10,12 @@ import click
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces import render
-from rolebundle.interfaces.cli.options import db_option, engine_for, overlay_dir_option
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    overlay_dir_option,
+)
 from rolebundle.interfaces.parse import request_from
 
 _NARROWEST = 40
@@ -41,6 +46,7 @@ _NARROWEST = 40
     help="Govern by this overlay file instead of a role's.",
 )
 @overlay_dir_option
+@embed_options
 def retrieve(
     task: str,
     role: str | None,
@@ -53,6 +59,8 @@ def retrieve(
     now: str | None,
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
 
@@ -75,7 +83,7 @@ def retrieve(
     request: RetrievalRequest = request_from(
         {name: value for name, value in fields.items() if value is not None}
     )
-    with engine_for(db, overlay_dirs) as engine:
+    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
     if form == "json":

@@ -6,6 +6,7 @@ import click
 
 from rolebundle.contracts.lookup import CorpusStatus
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.interfaces.cli.duration import duration
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
 
 
@@ -47,6 +48,21 @@ def _text(found: CorpusStatus) -> str:
             else "embeddings: none; retrieval is lexical"
         ),
     ]
+    for one in found.indexes:
+        state = "answers" if one.active else "kept"
+        lines.append(
+            f"  index {one.id}, {state}: {one.provider}:{one.model}, {one.vectors} vectors, "
+            f"{one.waiting} waiting" + (f", since {one.since}" if one.since else "")
+        )
+        if one.fast_doubt:
+            lines.append(f"  ! exact search: {one.fast_doubt}; run `rolebundle embed --optimize`")
+    if found.fast_index_would_pay:
+        lines.append("  a fast index would pay: run `rolebundle embed --optimize`")
+    for offer in found.better_models:
+        lines.append(
+            f"  at hand: {offer.provider}:{offer.model}, {offer.brings}; about "
+            f"{duration(offer.seconds)}: {offer.command}"
+        )
     width = max((len(source.source_id) for source in found.sources), default=0)
     for source in found.sources:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))

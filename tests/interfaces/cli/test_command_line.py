@@ -124,7 +124,7 @@ def test_one_real_process_for_each_exit_code(sample_db: Path, tmp_path: Path) ->
         6: ("ingest", notes, *quick, "--db", file / "c.db"),
         7: ("retrieve", "token", *quick, "--db", broken),
         8: ("retrieve", "token", *quick, "--db", foreign),
-        9: ("ingest", notes, "--db", other),
+        9: ("embed", "--db", other),
         10: ("ingest", notes, *quick, "--db", tmp_path / "n.db"),
     }
     for code, arguments in expected.items():

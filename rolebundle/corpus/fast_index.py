@@ -1,0 +1,181 @@
+"""The fast companion of an embedding index: IVF through ``vec1``, which ships inside apsw.
+
+Approximate, and therefore never the truth: what it proposes is measured again with the vectors of
+the index, it is checked against the exact search when it is built, and an index answers without it
+where the extension is missing, where too much has changed since, or where it was not good enough.
+It can always be rebuilt from the vectors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+from rolebundle.corpus.connection import Corpus
+
+LEAST_RECALL = 0.95
+"""Under this share of the exact top 50, sampled when it is built, it is not used."""
+PROBES = 32
+"""Buckets that a search looks into."""
+STALE_SHARE = 0.2
+"""Its buckets were trained on other vectors once this share of them has changed."""
+WORTH_VECTORS = 20_000
+"""Below this many the exact search takes a few milliseconds, and nothing is gained."""
+
+_EXTENSION = "vec1"
+
+
+@dataclass(frozen=True, slots=True)
+class FastState:
+    """What is known of a fast companion."""
+
+    buckets: int
+    probes: int
+    recall: float
+    built: int
+    changed: int
+
+    @classmethod
+    def read(cls, text: str) -> FastState | None:
+        """The state that the corpus keeps as JSON; ``None`` where there is no companion."""
+        if not text:
+            return None
+        try:
+            state = cls(**json.loads(text))
+        except (ValueError, TypeError, RecursionError):
+            # Written by nobody we know: then it may not answer.
+            return None
+        counts = (state.buckets, state.probes, state.built, state.changed)
+        known = all(type(count) is int for count in counts) and type(state.recall) is float
+        return state if known else None
+
+    def write(self) -> str:
+        """As the corpus keeps it."""
+        return json.dumps(
+            {
+                "buckets": self.buckets,
+                "probes": self.probes,
+                "recall": self.recall,
+                "built": self.built,
+                "changed": self.changed,
+            }
+        )
+
+    @property
+    def stale(self) -> bool:
+        """Whether too much has changed since its buckets were trained."""
+        return self.changed > STALE_SHARE * self.built
+
+
+def table(index_id: int) -> str:
+    """The vec1 table beside an index."""
+    return f"fast_{index_id}"
+
+
+def available(corpus: Corpus) -> bool:
+    """Whether this build of apsw carries the extension; loads it where it does."""
+    return corpus.load_extra(_EXTENSION)
+
+
+def doubt(corpus: Corpus, index_id: int, text: str) -> str:
+    """Why an index that has a companion answers without it; empty where it does not have to."""
+    if not text:
+        return ""
+    state = FastState.read(text)
+    if state is None:
+        return "the fast index's record is damaged"
+    if state.stale:
+        return f"{state.changed} of {state.built} vectors changed since the fast index was built"
+    if state.recall < LEAST_RECALL:
+        return f"the fast index found only {state.recall:.2f} of the exact neighbours"
+    if not available(corpus):
+        return f"this build of apsw has no {_EXTENSION} extension"
+    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table(index_id),)):
+        return "the fast index's table is gone"
+    return ""
+
+
+def may_answer(corpus: Corpus, index_id: int, text: str, vectors: int) -> bool:
+    """Whether the companion of an index may propose neighbours."""
+    return bool(text) and vectors > 0 and not doubt(corpus, index_id, text)
+
+
+def nearest(corpus: Corpus, index_id: int, text: str, vector: bytes, k: int) -> list[int]:
+    """Rowids of about the ``k`` nearest vectors."""
+    state = FastState.read(text)
+    probes = state.probes if state else PROBES
+    found = corpus.rows(
+        f"SELECT rowid FROM {table(index_id)}(?, ?)",
+        (vector, json.dumps({"k": k, "nprobe": probes})),
+    )
+    return [rowid for (rowid,) in found]
+
+
+def build(corpus: Corpus, index_id: int, count: int) -> None:
+    """Copy the vectors, train the buckets and sort the vectors into them.
+
+    Call it inside a write transaction; :func:`record` makes it answer.
+    """
+    corpus.run(f"DROP TABLE IF EXISTS {table(index_id)}")
+    corpus.run(f"CREATE VIRTUAL TABLE {table(index_id)} USING vec1(vec)")
+    corpus.run(
+        f"INSERT INTO {table(index_id)} (rowid, vec) "
+        "SELECT chunk, vector FROM embedded WHERE index_id = ?",
+        (index_id,),
+    )
+    settings = json.dumps({"nbucket": buckets_for(count), "quantizer": "none"})
+    model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table(index_id)}", (settings,))
+    corpus.run(f"INSERT INTO {table(index_id)} (cmd, arg) VALUES ('rebuild', ?)", (model,))
+
+
+def buckets_for(count: int) -> int:
+    """The usual number of inverted lists: the square root of the number of vectors."""
+    return max(1, isqrt(count))
+
+
+def record(corpus: Corpus, index_id: int, state: FastState) -> None:
+    """Note what is known of the companion; from then on it may answer."""
+    corpus.run("UPDATE embedding_index SET fast = ? WHERE id = ?", (state.write(), index_id))
+
+
+def remove(corpus: Corpus, index_id: int) -> None:
+    """Drop the companion, where there is one."""
+    known = corpus.value("SELECT fast FROM embedding_index WHERE id = ?", (index_id,))
+    if not known:
+        return
+    if available(corpus):
+        corpus.run(f"DROP TABLE IF EXISTS {table(index_id)}")
+    corpus.run("UPDATE embedding_index SET fast = '' WHERE id = ?", (index_id,))
+
+
+def add(corpus: Corpus, index_id: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+    """Keep the companion in step with vectors that were added."""
+    if _changing(corpus, index_id, len(vectors)):
+        corpus.run_many(f"INSERT INTO {table(index_id)} (rowid, vec) VALUES (?, ?)", list(vectors))
+
+
+def take_out(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+    """Keep the companion in step with vectors that were removed."""
+    if _changing(corpus, index_id, len(rowids)):
+        corpus.run_many(
+            f"DELETE FROM {table(index_id)} WHERE rowid = ?", ((rowid,) for rowid in rowids)
+        )
+
+
+def _changing(corpus: Corpus, index_id: int, count: int) -> bool:
+    """Count a change of a companion; False where there is none that can be kept in step."""
+    known = corpus.value("SELECT fast FROM embedding_index WHERE id = ?", (index_id,))
+    if not known:
+        return False
+    state = FastState.read(known)
+    if state is None or not available(corpus):
+        # It can no longer be kept in step, so it must not answer.
+        corpus.run("UPDATE embedding_index SET fast = '' WHERE id = ?", (index_id,))
+        return False
+    changed = FastState(
+        state.buckets, state.probes, state.recall, state.built, state.changed + count
+    )
+    record(corpus, index_id, changed)
+    return True

@@ -1,0 +1,183 @@
+"""Looking after embedding indexes: what there is, what a new one would cost, the fast companion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from rolebundle.corpus import documents, fast_index, vector_index
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.fast_index import LEAST_RECALL, FastState
+from rolebundle.corpus.vector_index import EmbeddingIndex
+from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.ingest.embedding import count_waiting, embedding_text
+
+SAMPLE_QUERIES = 100
+SAMPLE_NEIGHBOURS = 50
+WANTED_RECALL = 0.99
+_TIMED_TEXTS = 32
+_BYTES_A_DIMENSION = 8  # a float32 in the vec0 table, and one beside its record
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an index of this model would take: chunks to embed, seconds, bytes."""
+
+    chunks: int
+    waiting: int
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """What came of building a fast companion."""
+
+    kept: bool
+    recall: float
+    buckets: int
+    seconds: float
+
+
+def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
+    """What building or completing this provider's index would take; embeds a few chunks to see.
+
+    Raises:
+        EmbedderError: the model is not at hand.
+    """
+    from rolebundle.contracts.index import IndexIdentity
+
+    model = provider.identity
+    index = vector_index.find_index(corpus, IndexIdentity(model, chunker))
+    chunks = documents.counts(corpus).chunks
+    waiting = count_waiting(corpus, index) if index else chunks
+    rows = corpus.rows("SELECT id FROM chunk ORDER BY id LIMIT ?", (_TIMED_TEXTS,))
+    passages = documents.passages(corpus, [rowid for (rowid,) in rows])
+    texts = [embedding_text(passage) for passage in passages.values()]
+    if not texts:
+        return Plan(chunks, waiting, 0.0, 0)
+    provider.embed_passages(texts[:1])  # the first call loads the model
+    started = perf_counter()
+    provider.embed_passages(texts)
+    each = (perf_counter() - started) / len(texts)
+    return Plan(chunks, waiting, each * waiting, waiting * model.dimensions * _BYTES_A_DIMENSION)
+
+
+def named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
+    """The index that a person names: its number, or ``provider:model``.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    found = [
+        index
+        for index in vector_index.all_indexes(corpus)
+        if name in {str(index.id), label(index), index.identity.model.model}
+    ]
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(f"{one.id} ({label(one)})" for one in vector_index.all_indexes(corpus))
+    raise UsageError(
+        "unknown_index" if not found else "ambiguous_index",
+        f"{name!r} names {'no' if not found else 'more than one'} embedding index",
+        f"indexes: {known or 'none'}; name one by its number",
+    )
+
+
+def label(index: EmbeddingIndex) -> str:
+    """``provider:model``."""
+    return f"{index.identity.model.provider}:{index.identity.model.model}"
+
+
+def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Make an index the one that answers, in one transaction.
+
+    Raises:
+        UsageError: chunks wait for their vector in it.
+    """
+    with corpus.writing():
+        left = count_waiting(corpus, index)
+        if left:
+            raise UsageError(
+                "index_incomplete",
+                f"the index {index.id} ({label(index)}) lacks the vectors of {left} chunks",
+                "complete it with `rolebundle embed --provider … --model …`, which changes over",
+            )
+        vector_index.use(corpus, index)
+        corpus.run("UPDATE corpus_state SET generation = generation + 1")
+
+
+def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
+    """Remove an index that does not answer.
+
+    Raises:
+        UsageError: it is the one that answers.
+    """
+    with corpus.writing():
+        current = vector_index.active_index(corpus)
+        if current is not None and current.id == index.id:
+            raise UsageError(
+                "index_in_use",
+                f"the index {index.id} ({label(index)}) is the one that answers",
+                "change over to another one first with `rolebundle embed use`",
+            )
+        vector_index.discard(corpus, index)
+
+
+def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
+    """Build the fast companion of an index, and keep it if it finds what the exact search finds.
+
+    Raises:
+        ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
+    """
+    if not fast_index.available(corpus):
+        raise ConfigurationError(
+            "no_vec1",
+            "this build of apsw does not carry the vec1 extension",
+            "go on with the exact search, or install apsw from its wheel",
+        )
+    corpus.load_vectors()
+    started = perf_counter()
+    with corpus.writing():
+        count = vector_index.count_embedded(corpus, index)
+        if count < SAMPLE_QUERIES:
+            raise ConfigurationError(
+                "too_few_vectors",
+                f"{count} vectors are too few to gain anything from a fast index",
+                f"it pays from about {fast_index.WORTH_VECTORS:,} on",
+            )
+        fast_index.remove(corpus, index.id)
+        fast_index.build(corpus, index.id, count)
+        buckets = fast_index.buckets_for(count)
+        # As few probes as find enough; the sample says how many that are on these vectors.
+        for probes in (32, 64, 128, 256):
+            state = FastState(buckets, min(probes, buckets), 1.0, count, 0)
+            recall = _sampled_recall(corpus, index, state)
+            if recall >= WANTED_RECALL or probes >= buckets:
+                break
+        fast_index.record(corpus, index.id, replace(state, recall=recall))
+        if recall < LEAST_RECALL:
+            fast_index.remove(corpus, index.id)
+    return Optimized(recall >= LEAST_RECALL, recall, buckets, perf_counter() - started)
+
+
+def _sampled_recall(corpus: Corpus, index: EmbeddingIndex, state: FastState) -> float:
+    """The share of the exact nearest that the companion finds, for vectors from all over."""
+    step = max(1, state.built // SAMPLE_QUERIES)
+    rows = corpus.rows(
+        "SELECT chunk FROM embedded WHERE index_id = ? AND chunk % ? = 0 ORDER BY chunk LIMIT ?",
+        (index.id, step, SAMPLE_QUERIES),
+    )
+    hits = wanted = 0
+    for (rowid,) in rows:
+        vector = corpus.value(
+            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (index.id, rowid)
+        )
+        exact = corpus.rows(vector_index.search_sql(index), (vector, SAMPLE_NEIGHBOURS))
+        proposed = set(
+            fast_index.nearest(corpus, index.id, state.write(), vector, 2 * SAMPLE_NEIGHBOURS)
+        )
+        hits += sum(row in proposed for row, _ in exact)
+        wanted += len(exact)
+    return hits / wanted if wanted else 0.0
