@@ -110,7 +110,7 @@ def build_index(
                 vector_index.use(corpus, index)
                 store.note_change(corpus)
                 return index, EmbeddingReport(embedded, 0)
-        if report.embedded == 0:
+        if report.problem or report.embedded == 0:
             return index, EmbeddingReport(embedded, left, report.problem)
 
 

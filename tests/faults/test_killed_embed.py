@@ -1,0 +1,139 @@
+"""kill -9 while `rolebundle embed` builds a new index: never mixed, nothing lost, a re-run ends it.
+
+ROLEBUNDLE_KILLS=100 is the full run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.corpus import vector_index
+from rolebundle.corpus.connection import open_reader
+from support.commands import invoke
+from support.corpora import build, document, scratch_folder
+from support.embedding_server import MODEL, EmbeddingServer, embedding_server
+from support.vectors import TextByText, assert_never_mixed
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+
+KILLS = int(os.environ.get("ROLEBUNDLE_KILLS", "6"))
+OLD = ModelIdentity("fake", "old", "1111", 12)
+CHUNKS = 240
+BATCH = 8
+PROGRAM = (
+    f"from rolebundle.ingest import embedding; embedding.BATCH = {BATCH}; "
+    "from rolebundle.interfaces.cli.main import main; main()"
+)
+PATIENCE = 30.0
+
+
+def arguments(server: EmbeddingServer, db: Path) -> list[str]:
+    return [
+        "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", server.url,
+        "--db", str(db),
+    ]  # fmt: skip
+
+
+def start(server: EmbeddingServer, db: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments(server, db)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for(process: subprocess.Popen[bytes], happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.0005)
+
+
+def embedded(server: EmbeddingServer) -> int:
+    """Texts that the server was asked to embed."""
+    return sum(len(body["input"]) for body in server.asked("/api/embed") if body)
+
+
+def look(db: Path) -> dict[str, int]:
+    """How many vectors each model has: never mixed, and whoever asks now misses none."""
+    counted = assert_never_mixed(db)
+    assert counted["old"] == CHUNKS, "a vector of the old index is lost"
+    with open_reader(db) as corpus:
+        index = vector_index.active_index(corpus)
+    assert index is not None
+    assert counted[index.identity.model.model] == CHUNKS
+    return counted
+
+
+def active_model(db: Path) -> str:
+    with open_reader(db) as corpus:
+        index = vector_index.active_index(corpus)
+    assert index is not None
+    return index.identity.model.provider
+
+
+def test_kill_during_embed_and_around_the_change_over() -> None:
+    chance = random.Random(4)
+    killed = partial = late = over = 0
+    with scratch_folder() as folder, embedding_server() as server:
+        texts = [f"token {n} of threat model {n % 7}" for n in range(CHUNKS)]
+        pages = [document(f"d{n}", texts[n : n + 40]) for n in range(0, CHUNKS, 40)]
+        base = build(folder, pages, TextByText(OLD)).read_bytes()
+        timed = folder / "timed.db"
+        timed.write_bytes(base)
+        process = start(server, timed)
+        wait_for(process, lambda: embedded(server) > 0)
+        first = time.monotonic()
+        assert process.wait(PATIENCE) == 0
+        seconds = time.monotonic() - first
+        assert look(timed) == {"old": CHUNKS, f"{MODEL}:latest": CHUNKS}
+        for number in range(KILLS):
+            db = folder / f"killed-{number}.db"
+            db.write_bytes(base)
+            server.seen.clear()
+            process = start(server, db)
+            if number % 3 == 0:
+                wait_for(process, lambda: bool(server.seen))
+                time.sleep(chance.uniform(0, seconds))
+            elif number % 3 == 1:
+                asked = chance.randrange(BATCH, CHUNKS)
+                wait_for(process, lambda asked=asked: embedded(server) >= asked)  # type: ignore[misc]
+                time.sleep(chance.uniform(0, 0.01))
+            else:
+                # Around the change-over: the model has been asked for everything.
+                wait_for(process, lambda: embedded(server) >= CHUNKS)
+                time.sleep(chance.uniform(0, 0.012))
+            process.kill()
+            killed += process.wait() != 0
+            done = look(db).get(f"{MODEL}:latest", 0)
+            changed = active_model(db) == "ollama"
+            assert not changed or done == CHUNKS
+            partial += 0 < done < CHUNKS
+            late += done == CHUNKS
+            over += changed
+            server.seen.clear()
+            again = invoke(*arguments(server, db))
+            assert (again.code, again.out) == (
+                0,
+                f"{CHUNKS - done} chunks embedded, 0 waiting\n",
+            )
+            assert embedded(server) == CHUNKS - done, "nothing is embedded twice"
+            assert look(db) == {"old": CHUNKS, f"{MODEL}:latest": CHUNKS}
+            assert active_model(db) == "ollama"
+            db.unlink()
+    print(
+        f"{KILLS} runs: {killed} killed, {partial} with a part done, {late} with all done, "
+        f"{over} changed over"
+    )
+    assert killed >= KILLS // 2
+    assert partial >= KILLS // 6

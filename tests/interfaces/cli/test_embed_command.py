@@ -1,0 +1,289 @@
+"""`rolebundle embed`: what it prints, what it refuses, and with which exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.corpus import fast_index, vector_cache, vector_index
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.ingest.indexes import Optimized
+from support.commands import Outcome, invoke, is_coded
+from support.corpora import build, document
+from support.embedding_faults import closed_port
+from support.embedding_server import MODEL, EmbeddingServer, embedding_server
+from support.fake_embedder import HashingProvider
+
+OLD = ModelIdentity("fake", "old", "0123456789abcdef", 8)
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Six chunks with vectors of the old model; nothing else is at hand."""
+    monkeypatch.setattr("rolebundle.embed.offers._served", list)
+    documents = [document(f"d{n}", [f"token {n}", f"threat {n}"]) for n in range(3)]
+    return build(tmp_path, documents, HashingProvider(OLD), name="c.db")
+
+
+def new(db: Path, server: EmbeddingServer, *more: str) -> Outcome:
+    return invoke(
+        "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", server.url, "--db", db,
+        *more,
+    )  # fmt: skip
+
+
+def active(db: Path) -> str:
+    with open_reader(db) as corpus:
+        index = vector_index.active_index(corpus)
+    assert index is not None
+    return index.identity.model.model
+
+
+class TestEmbed:
+    def test_a_new_index(self, db: Path, server: EmbeddingServer) -> None:
+        done = new(db, server)
+        assert (done.code, done.out) == (0, "6 chunks embedded, 0 waiting\n")
+        assert active(db) == f"{MODEL}:latest"
+        assert new(db, server).out == "0 chunks embedded, 0 waiting\n"
+
+    def test_json(self, db: Path, server: EmbeddingServer) -> None:
+        assert new(db, server, "--json").json() == {
+            "embedded": 6,
+            "waiting": 0,
+            "recall": None,
+            "fast": None,
+        }
+
+    def test_prefixes(self, db: Path, server: EmbeddingServer) -> None:
+        assert new(db, server, "--passage-prefix", "p: ").code == 0
+        with open_reader(db) as corpus:
+            index = vector_index.active_index(corpus)
+        assert index is not None
+        assert (index.identity.model.query_prefix, index.identity.model.passage_prefix) == (
+            "",
+            "p: ",
+        )
+        texts = [text for body in server.asked("/api/embed") for text in body["input"]]
+        assert all(text.startswith("p: ") for text in texts)
+
+    def test_a_server_that_is_not_there(self, db: Path) -> None:
+        url = f"http://127.0.0.1:{closed_port()}"
+        done = invoke(
+            "embed", "--provider", "ollama", "--model", MODEL, "--embed-url", url, "--db", db
+        )
+        is_coded(done)
+        assert done.code == 9
+        assert "embedder_down" in done.err
+        assert active(db) == "old"
+
+    def test_what_could_not_be_embedded(self, db: Path, server: EmbeddingServer) -> None:
+        server.faults["/api/embed"] = lambda handler: handler.json({"error": "no memory"}, 500)
+        done = new(db, server, "--json")
+        is_coded(done)
+        assert done.code == 9
+        assert done.json() == {"embedded": 0, "waiting": 6, "recall": None, "fast": None}
+        assert "6 chunks still wait for their vector" in done.err
+        assert "no memory" in done.err
+
+    def test_another_host_is_refused(self, db: Path) -> None:
+        arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--db", db)
+        done = invoke(*arguments, "--embed-url", "http://192.0.2.1:11434")
+        assert done.code == 9
+        assert "host_not_local" in done.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "code", "said"),
+        [
+            (("--provider", "nothing"), 3, "unknown_provider"),
+            (("--provider", "ollama"), 3, "needs its model"),
+            (("--provider", "openai", "--model", "m"), 3, "needs its url"),
+            (("--model", "m"), 2, "belong to a --provider"),
+            (("--query-prefix", "q: "), 2, "belong to a --provider"),
+            (("--nonsense",), 2, "No such option"),
+            (("nonsense",), 2, "No such command"),
+        ],
+    )
+    def test_refused(self, db: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+        before = db.read_bytes()
+        done = invoke("embed", "--db", db, *arguments)
+        is_coded(done)
+        assert done.code == code
+        assert said in done.err
+        assert db.read_bytes() == before
+
+    def test_no_corpus(self, tmp_path: Path, server: EmbeddingServer) -> None:
+        for arguments in (("embed",), ("embed", "list"), ("embed", "drop", "1")):
+            done = invoke(*arguments, "--db", tmp_path / "none.db")
+            assert (done.code, "corpus_missing" in done.err) == (2, True)
+        assert not (tmp_path / "none.db").exists()
+
+
+class TestDryRun:
+    def test_says_what_it_would_take(self, db: Path, server: EmbeddingServer) -> None:
+        before = db.read_bytes()
+        done = new(db, server, "--dry-run")
+        assert done.code == 0
+        assert done.out.startswith("6 of 6 chunks to embed, about ")
+        assert done.out.endswith(" MB\n")
+        assert db.read_bytes() == before
+
+    def test_json(self, db: Path, server: EmbeddingServer) -> None:
+        plan = new(db, server, "--dry-run", "--json").json()
+        assert plan.pop("seconds") >= 0
+        assert plan == {"chunks": 6, "waiting": 6, "bytes": 6 * 8 * 4 * 2}
+        assert new(db, server).code == 0
+        assert new(db, server, "--dry-run", "--json").json()["waiting"] == 0
+
+    def test_a_server_that_is_not_there(self, db: Path) -> None:
+        url = f"http://127.0.0.1:{closed_port()}"
+        arguments = ("embed", "--provider", "ollama", "--model", MODEL, "--dry-run", "--db", db)
+        done = invoke(*arguments, "--embed-url", url)
+        assert (done.code, "embedder_down" in done.err) == (9, True)
+
+
+class TestOptimize:
+    def test_too_few(self, db: Path, server: EmbeddingServer) -> None:
+        done = new(db, server, "--optimize")
+        is_coded(done)
+        assert done.code == 3
+        assert "too_few_vectors" in done.err
+
+    @pytest.mark.parametrize(
+        ("kept", "verdict"), [(True, "kept"), (False, "dropped: it missed too much")]
+    )
+    def test_says_what_came_of_it(
+        self,
+        db: Path,
+        server: EmbeddingServer,
+        monkeypatch: pytest.MonkeyPatch,
+        kept: bool,
+        verdict: str,
+    ) -> None:
+        made = Optimized(kept, 0.987, 44, 1.5)
+        monkeypatch.setattr("rolebundle.engine.Engine.optimize", lambda _engine: made)
+        out = new(db, server, "--optimize").out
+        assert f"fast index: 44 buckets, sampled recall 0.987, {verdict}" in out
+        told = new(db, server, "--optimize", "--json").json()
+        assert (told["fast"], told["recall"]) == (kept, 0.987)
+
+
+class TestList:
+    def test_what_answers_has_a_star(self, db: Path, server: EmbeddingServer) -> None:
+        new(db, server)
+        done = invoke("embed", "list", "--db", db)
+        old, ours = done.out.splitlines()
+        assert old == ("  1  fake:old  8 dimensions  6 vectors, 0 waiting  digest 0123456789ab")
+        assert ours.startswith(f"* 2  ollama:{MODEL}:latest  8 dimensions  6 vectors, 0 waiting")
+
+    def test_json(self, db: Path, server: EmbeddingServer) -> None:
+        new(db, server)
+        old, ours = invoke("embed", "list", "--json", "--db", db).json()["indexes"]
+        assert (old["id"], old["active"], old["vectors"]) == (1, False, 6)
+        assert (ours["id"], ours["active"], ours["waiting"]) == (2, True, 0)
+        assert ours["passage_prefix"] == "search_document: "
+        assert ours["since"]
+
+    def test_the_fast_companion_and_the_doubt(self, db: Path) -> None:
+        state = fast_index.FastState(4, 4, 0.97, 6, 5)
+        with open_writer(db) as corpus:
+            fast_index.record(corpus, 1, state)
+        out = invoke("embed", "list", "--db", db).out
+        assert "fast (recall 0.970) [5 of 6 vectors changed" in out
+
+    def test_none(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rolebundle.embed.offers._served", list)
+        bare = build(tmp_path, [document("a", ["text"])])
+        done = invoke("embed", "list", "--db", bare)
+        assert (done.code, done.out) == (0, "")
+        assert "no embedding index yet" in done.err
+        assert invoke("embed", "list", "--json", "--db", bare).json() == {"indexes": []}
+
+
+class TestUseAndDrop:
+    def test_back_and_away(self, db: Path, server: EmbeddingServer) -> None:
+        new(db, server)
+        assert invoke("embed", "use", "fake:old", "--db", db).code == 0
+        assert active(db) == "old"
+        done = invoke("embed", "drop", "2", "--db", db)
+        assert (done.code, done.err) == (0, "2 is gone\n")
+        assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 1
+
+    def test_the_one_that_answers_is_not_dropped(self, db: Path) -> None:
+        done = invoke("embed", "drop", "1", "--db", db)
+        is_coded(done)
+        assert done.code == 2
+        assert "index_in_use" in done.err
+        assert active(db) == "old"
+
+    def test_an_incomplete_one_is_not_used(self, db: Path, server: EmbeddingServer) -> None:
+        new(db, server)
+        invoke("embed", "use", "1", "--db", db)
+        with open_writer(db) as corpus, corpus.writing():
+            ours = vector_index.all_indexes(corpus)[1]
+            vector_index.remove(corpus, ours, [3])
+        done = invoke("embed", "use", "2", "--db", db)
+        is_coded(done)
+        assert (done.code, active(db)) == (2, "old")
+        assert "index_incomplete" in done.err
+
+    @pytest.mark.parametrize("command", ["use", "drop"])
+    def test_unknown(self, db: Path, command: str) -> None:
+        done = invoke("embed", command, "ollama:nothing", "--db", db)
+        assert (done.code, "unknown_index" in done.err) == (2, True)
+        assert "1 (fake:old)" in done.err
+        assert invoke("embed", command, "--db", db).code == 2
+
+    @pytest.mark.parametrize(
+        "stray", [("--db", "team.db"), ("--dry-run",), ("--provider", "static"), ("--json",)]
+    )
+    def test_options_before_the_command_are_refused(
+        self, db: Path, server: EmbeddingServer, stray: tuple[str, ...]
+    ) -> None:
+        """Dropped in silence they would drop from another corpus, or in earnest."""
+        new(db, server)
+        done = invoke("embed", *stray, "drop", "1", "--db", db)
+        assert done.code == 2
+        assert f"{stray[0]} before drop is not read" in done.err
+        assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 2
+
+    def test_the_environment_is_no_stray_option(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ROLEBUNDLE_EMBED_URL", "http://127.0.0.1:9")
+        assert invoke("embed", "list", "--db", db).code == 0
+
+
+def test_clear_cache(db: Path) -> None:
+    with open_writer(db) as corpus, corpus.writing():
+        vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
+        # All were made of "input", as far as the helper knows.
+        assert vector_cache.size(corpus)[0] == 1
+    done = invoke("embed", "clear-cache", "--db", db)
+    assert (done.code, done.err) == (0, "1 vectors forgotten\n")
+    with open_reader(db) as corpus:
+        assert vector_cache.size(corpus) == (0, 0)
+
+
+class TestHelp:
+    def test_of_the_group(self) -> None:
+        done = invoke("embed", "--help")
+        assert done.code == 0
+        for word in ("--provider", "--dry-run", "--optimize", "list", "use", "drop", "clear-cache"):
+            assert word in done.out
+        assert "rolebundle embed --provider ollama" in done.out
+
+    @pytest.mark.parametrize("command", ["list", "use", "drop", "clear-cache"])
+    def test_of_each_command(self, command: str) -> None:
+        done = invoke("embed", command, "-h")
+        assert done.code == 0
+        assert done.out.startswith("Usage: rolebundle embed")
+        assert "--db" in done.out

@@ -1,0 +1,46 @@
+"""Whether each vector of a corpus is what its own model gives for its chunk's text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus.connection import open_reader
+from rolebundle.embed.provider import unit_vectors
+from rolebundle.ingest.embedding import embedding_text
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound
+
+
+class TextByText(HashingProvider):
+    """A text's vector is its own also where the model's dimensions are not the fake's."""
+
+    def _embed(self, texts: Sequence[str]) -> np.ndarray:
+        rows = [super(TextByText, self)._embed([text]) for text in texts]
+        return np.concatenate([np.zeros((0, self.identity.dimensions), np.float32), *rows])
+
+
+def assert_never_mixed(db: Path) -> dict[str, int]:
+    """How many vectors each model has; all are the model's own, of the chunks as they are now."""
+    assert_sound(db)
+    counted = {}
+    with open_reader(db) as corpus:
+        corpus.load_vectors()
+        for index in vector_index.all_indexes(corpus):
+            model = index.identity.model
+            beside = dict(
+                corpus.rows("SELECT chunk, vector FROM embedded WHERE index_id = ?", (index.id,))
+            )
+            assert dict(corpus.rows(f"SELECT rowid, embedding FROM {index.table}")) == beside
+            passages = documents.passages(corpus, list(beside))
+            texts = [model.passage_prefix + embedding_text(passages[row]) for row in beside]
+            made = TextByText(model).embed_passages(texts)
+            expected = unit_vectors(made, len(texts), model.dimensions)
+            for vector, wanted in zip(beside.values(), expected, strict=True):
+                assert len(vector) == 4 * model.dimensions
+                assert np.allclose(np.frombuffer(vector, dtype="<f4"), wanted, atol=1e-5)
+            counted[model.model] = len(beside)
+    return counted
