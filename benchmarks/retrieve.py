@@ -128,7 +128,7 @@ class _Naive:
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
         self.table = index.table
-        self.provider = engine.provider
+        self.provider = engine.provider(self.corpus)
         self.corpus.load_vectors()
         self.words: dict[str, str] = {}
         self.vectors: dict[str, bytes] = {}
