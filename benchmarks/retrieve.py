@@ -25,7 +25,7 @@ from time import perf_counter
 from documentation import Missing, Workplace, add_arguments, gather, print_table, questions
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import vector_index
+from rolebundle.corpus import documents, vector_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.engine import Engine
 from rolebundle.govern.overlays import overlay_folders
@@ -114,9 +114,9 @@ def warm(path: Path, asked: Sequence[str], rounds: int) -> Warm:
                     times[name].append(_milliseconds(lambda: answer(task)))  # noqa: B023
         pairs = zip(times["naive_lexical"], times["naive_semantic"], strict=True)
         times["naive"] = [sum(pair) for pair in pairs]
-        status = engine.status().corpus
+        counts = documents.counts(engine.corpus)
     latencies = {name: _latency(name, of) for name, of in times.items()}
-    return Warm(status.documents, status.chunks, len(asked), **latencies)
+    return Warm(counts.documents, counts.chunks, len(asked), **latencies)
 
 
 class _Naive:

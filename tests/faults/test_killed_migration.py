@@ -129,7 +129,7 @@ def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int) -> None:
         assert_sound(db)
         # Complete backups only: half a copy never has a backup's name.
         for backup in backups(db):
-            if backup.name.endswith(".partial"):
+            if ".partial" in backup.name:  # and the journal of one
                 continue
             assert state_of(backup, newer) == newer - 1
     assert newer - 1 in seen
