@@ -73,6 +73,20 @@ def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     return {passage.rowid: passage for passage in _passages(corpus, found)}
 
 
+def texts(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[int, str, tuple[str, ...], str]]:
+    """(rowid, title, headings, content) of these chunks: what is embedded, and nothing more."""
+    found = corpus.rows(
+        "SELECT id, title, headings, content FROM chunk "
+        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(list(rowids)),),
+    )
+    for row in found:
+        sound(row, (int, str, str, str), "a chunk")
+    return [
+        (rowid, title, _strings(headings), content) for rowid, title, headings, content in found
+    ]
+
+
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
     """The chunk with this id, or ``None``."""
     found = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))

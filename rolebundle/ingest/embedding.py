@@ -8,7 +8,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.corpus import documents, store, vector_cache, vector_index
 from rolebundle.corpus.connection import Corpus
@@ -35,10 +34,9 @@ class EmbeddingReport:
     problem: str = ""
 
 
-def embedding_text(passage: Passage) -> str:
+def embedding_text(title: str, headings: Sequence[str], content: str) -> str:
     """What is embedded for a passage: its title, its heading path, its content."""
-    path = [passage.document.title, *passage.headings]
-    return "\n".join([" › ".join(dict.fromkeys(path)), passage.content])
+    return "\n".join([" › ".join(dict.fromkeys((title, *headings))), content])
 
 
 def ensure_index(
@@ -234,8 +232,10 @@ def _input_hash(text: str) -> str:
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """What to embed, by rowid; rows that are gone by now are left out."""
-    passages = documents.passages(corpus, rowids)
-    return {rowid: embedding_text(passages[rowid]) for rowid in rowids if rowid in passages}
+    return {
+        rowid: embedding_text(title, headings, content)
+        for rowid, title, headings, content in documents.texts(corpus, rowids)
+    }
 
 
 def _embedded(

@@ -53,8 +53,8 @@ def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
     chunks = documents.counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
     rows = corpus.rows("SELECT id FROM chunk ORDER BY id LIMIT ?", (_TIMED_TEXTS,))
-    passages = documents.passages(corpus, [rowid for (rowid,) in rows])
-    texts = [embedding_text(passage) for passage in passages.values()]
+    stored = documents.texts(corpus, [rowid for (rowid,) in rows])
+    texts = [embedding_text(title, path, content) for _, title, path, content in stored]
     if not texts:
         return Plan(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model

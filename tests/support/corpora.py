@@ -111,7 +111,12 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     if not rowids:
         return
     passages = stored_documents.passages(corpus, rowids)
-    texts = [embedding_text(passages[rowid]) for rowid in rowids]
+    texts = [
+        embedding_text(
+            passages[rowid].document.title, passages[rowid].headings, passages[rowid].content
+        )
+        for rowid in rowids
+    ]
     vectors = unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
     vector_index.add(
         corpus,

@@ -36,7 +36,13 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             )
             assert dict(corpus.rows(f"SELECT rowid, embedding FROM {index.table}")) == beside
             passages = documents.passages(corpus, list(beside))
-            texts = [model.passage_prefix + embedding_text(passages[row]) for row in beside]
+            texts = [
+                model.passage_prefix
+                + embedding_text(
+                    passages[row].document.title, passages[row].headings, passages[row].content
+                )
+                for row in beside
+            ]
             made = TextByText(model).embed_passages(texts)
             expected = unit_vectors(made, len(texts), model.dimensions)
             for vector, wanted in zip(beside.values(), expected, strict=True):
