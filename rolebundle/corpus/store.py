@@ -23,6 +23,10 @@ from rolebundle.corpus.failures import sound
 from rolebundle.errors import DocumentError
 
 
+FileIdentity = tuple[str, str, str]
+"""What tells whether a file must be read again: (path, content hash, recipe)."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFile:
     """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder."""
@@ -41,12 +45,12 @@ class StoredDocument:
     chunks: tuple[StoredChunk, ...]
 
 
-def known_files(corpus: Corpus) -> dict[str, tuple[str, str]]:
-    """What was read before: location → (content hash, recipe)."""
-    found = corpus.rows("SELECT location, content_hash, recipe FROM file")
+def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
+    """What was read before, by its location."""
+    found = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
     for row in found:
-        sound(row, (str, str, str), "a file")
-    return {location: (content_hash, recipe) for location, content_hash, recipe in found}
+        sound(row, (str, str, str, str), "a file")
+    return {location: (path, digest, recipe) for location, path, digest, recipe in found}
 
 
 def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:

@@ -15,6 +15,7 @@ the edge of the middle half. Counting from the top, every chunk below an edit wo
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -64,19 +65,30 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
 
-@dataclass(slots=True)
-class _Atom:
-    """What is never cut: a block, or a piece of a block that alone is over the maximum.
+@dataclass(frozen=True, slots=True)
+class _Atoms:
+    """What is never cut: blocks, and pieces of blocks that alone are over the maximum.
 
-    ``start`` and ``end`` are offsets in the document's text.
+    In columns, because a large document has thousands and a search looks at one column at a time.
+    ``starts`` and ``ends`` are offsets in the document's text.
     """
 
-    block: int
-    start: int
-    end: int
-    first_line: int
-    last_line: int
-    strength: int
+    blocks: list[int]
+    starts: list[int]
+    ends: list[int]
+    first_lines: list[int]
+    last_lines: list[int]
+    strengths: list[int]
+
+    def add(
+        self, block: int, start: int, end: int, first_line: int, last_line: int, strength: int
+    ) -> None:
+        self.blocks.append(block)
+        self.starts.append(start)
+        self.ends.append(end)
+        self.first_lines.append(first_line)
+        self.last_lines.append(last_line)
+        self.strengths.append(strength)
 
 
 def chunk_document(
@@ -93,26 +105,27 @@ def chunk_document(
     counts: dict[str, int] = {}
     chunks: list[Chunk] = []
     for low, high in _runs(atoms, text, settings.size):
-        start, first_line = atoms[low].start, atoms[low].first_line
+        start, end, first_line = atoms.starts[low], atoms.ends[high - 1], atoms.first_lines[low]
         if settings.overlap:
-            room = min(settings.overlap, settings.maximum - (atoms[high - 1].end - start))
+            room = min(settings.overlap, settings.maximum - (end - start))
             start, first_line = _extended(parsed, text, atoms, low, room)
-        content = text[start : atoms[high - 1].end]
+        content = text[start:end]
         if not content or content.isspace():
             continue
         digest = _digest(content)
+        first_block, last_block = atoms.blocks[low], atoms.blocks[high - 1]
         counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
         chunks.append(
             Chunk(
                 chunk_id=f"{document_id}#{digest[:10]}" + (f"-{count}" if count > 1 else ""),
                 ordinal=len(chunks),
-                headings=paths[atoms[low].block],
+                headings=paths[first_block],
                 content=content,
-                content_type=_content_type(parsed.blocks, atoms[low].block, atoms[high - 1].block),
+                content_type=_content_type(parsed.blocks, first_block, last_block),
                 start_line=first_line,
-                end_line=max(atom.last_line for atom in atoms[low:high]),
+                end_line=max(atoms.last_lines[low:high]),
                 content_hash=digest,
-                page=parsed.blocks[atoms[low].block].page,
+                page=parsed.blocks[first_block].page,
             )
         )
     return tuple(chunks)
@@ -196,23 +209,20 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
     return "paragraph" if kind == "heading" else kind
 
 
-def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> list[_Atom]:
-    atoms: list[_Atom] = []
+def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
+    atoms = _Atoms([], [], [], [], [], [])
     headings_start = -1  # where the headings right above began; −1 where there are none
-    for number, block in enumerate(parsed.blocks):
-        start, end = starts[number], starts[number] + len(block.text)
+    for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
+        end = start + len(block.text)
         strength = block.level or _BLOCK
         if headings_start >= 0 and not (block.level and end - headings_start > maximum):
             strength = _NEVER  # a heading stays with what follows it
         if end - start <= maximum:
-            lines = (block.start_line, block.end_line)
-            atoms.append(_Atom(number, start, end, *lines, strength))
+            atoms.add(number, start, end, block.start_line, block.end_line, strength)
         else:
-            pieces = list(
-                _pieces(number, block, start, parsed.line_exact or block.aligned, maximum)
-            )
-            pieces[0].strength = strength
-            atoms.extend(pieces)
+            first = len(atoms.strengths)
+            _add_pieces(atoms, number, block, start, parsed.line_exact or block.aligned, maximum)
+            atoms.strengths[first] = strength
         if not block.level:
             headings_start = -1
         elif strength != _NEVER:
@@ -221,29 +231,35 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
     return atoms
 
 
-def _keep_last_headings(blocks: Sequence[Block], atoms: list[_Atom]) -> None:
+def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms) -> None:
     """Headings with nothing after them go with what stands above, where anything does."""
     if all(block.level for block in blocks):
         return
-    for atom in reversed(atoms):
-        if not blocks[atom.block].level:
+    for i in range(len(atoms.blocks) - 1, -1, -1):
+        if not blocks[atoms.blocks[i]].level:
             break
-        atom.strength = _NEVER
+        atoms.strengths[i] = _NEVER
 
 
-def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) -> Iterator[_Atom]:
+def _add_pieces(
+    atoms: _Atoms, number: int, block: Block, start: int, aligned: bool, maximum: int
+) -> None:
     """A block over the maximum, as lines; a line over the maximum as sentences, words, parts."""
     after_blank = False
+    first_line, last_line = block.start_line, block.end_line
     for offset, line in enumerate(block.text.split("\n")):
         if not line or line.isspace():
             after_blank = True
         else:
-            lines = (block.start_line, block.end_line)
             if aligned:
-                lines = (block.start_line + offset,) * 2
+                first_line = last_line = block.start_line + offset
             strength = _line_strength(line, after_blank)
-            for low, high, weaker in _parts(line, maximum):
-                yield _Atom(number, start + low, start + high, *lines, weaker or strength)
+            if len(line) <= maximum:
+                atoms.add(number, start, start + len(line), first_line, last_line, strength)
+            else:
+                for low, high, weaker in _parts(line, maximum):
+                    where = (start + low, start + high, first_line, last_line)
+                    atoms.add(number, *where, weaker or strength)
             after_blank = False
         start += len(line) + 1
 
@@ -254,16 +270,13 @@ def _line_strength(line: str, after_blank: bool) -> int:
     strength = _LINE + min(len(line) - len(body), _DEEPEST_INDENT)
     if not after_blank:
         strength += 100
-    if not any(map(str.isalnum, body[:_HASHED])):
+    if not (body[0].isalnum() or any(map(str.isalnum, body[1:_HASHED]))):
         strength += 200
     return strength
 
 
 def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Ranges of a line, each with its strength; 0 means that of the line."""
-    if len(line) <= maximum:
-        yield 0, len(line), 0
-        return
+    """Ranges of a line over the maximum, each with its strength; 0 means that of the line."""
     strength = 0
     for low, high in _between(line, 0, len(line), _SENTENCE_END):
         if high - low <= maximum:
@@ -301,28 +314,29 @@ def _between(line: str, low: int, high: int, pattern: re.Pattern[str]) -> Iterat
         yield start, high
 
 
-def _runs(atoms: Sequence[_Atom], text: str, size: int) -> Iterator[tuple[int, int]]:
+def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     """Index ranges of the atoms of each chunk, from the top."""
-    strengths = [atom.strength for atom in atoms]
+    starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
 
     def rank(i: int) -> tuple[bytes, int]:
         if i not in hashes:
-            start = atoms[i].start
-            hashes[i] = _hash_of(text[start : min(start + _HASHED, atoms[i].end)])
+            hashes[i] = _hash_of(text[starts[i] : min(starts[i] + _HASHED, ends[i])])
         return hashes[i], i
 
-    waiting = [(0, len(atoms))]
+    waiting = [(0, len(starts))]
     while waiting:
         low, high = waiting.pop()
         cut = 0
-        if atoms[high - 1].end - atoms[low].start > size and high - low > 1:
-            candidates, central = _boundaries(atoms, strengths, low, high)
-            if central:
+        if ends[high - 1] - starts[low] > size and high - low > 1:
+            candidates, central = _boundaries(atoms, low, high)
+            if len(central) == 1:
+                cut = central[0]
+            elif central:
                 cut = min(central, key=rank)
             elif candidates:
-                middle = (atoms[low].start + atoms[high - 1].end) / 2
-                cut = min(candidates, key=lambda i: (abs(atoms[i].start - middle), i))
+                middle = (starts[low] + ends[high - 1]) / 2
+                cut = min(candidates, key=lambda i: (abs(starts[i] - middle), i))
         if cut:
             waiting += [(cut, high), (low, cut)]
         else:
@@ -333,32 +347,33 @@ def _hash_of(words: str) -> bytes:
     return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _boundaries(
-    atoms: Sequence[_Atom], strengths: Sequence[int], low: int, high: int
-) -> tuple[Sequence[int], list[int]]:
+def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequence[int]]:
     """The strongest boundaries inside a run, and those of them in its middle half.
 
-    Inside one long block the middle half comes first, so that no slivers are cut off it.
+    Where some are in the middle half, the others are not listed. Inside one long block the middle
+    half comes first, so that no slivers are cut off it.
     """
+    starts, strengths = atoms.starts, atoms.strengths
     strongest = min(strengths[low + 1 : high])
     if strongest == _NEVER:
-        return (), []
-    first, last = atoms[low].start, atoms[high - 1].end
+        return (), ()
+    first, last = starts[low], atoms.ends[high - 1]
     quarter = (last - first) / 4
-    inner: Iterable[int] = range(low + 1, high)
+    # Offsets only grow, so that the middle half is a range.
+    from_ = bisect_left(starts, first + quarter, low + 1, high)
+    to = bisect_right(starts, first + 3 * quarter, from_, high)
     if strongest >= _LINE:
-        allowed = [i for i in inner if strengths[i] != _NEVER]
-        central = [i for i in allowed if quarter <= atoms[i].start - first <= 3 * quarter]
-        if not central:
-            return allowed, []
-        strongest = min(strengths[i] for i in central)
-        return allowed, [i for i in central if strengths[i] == strongest]
-    candidates = [i for i in inner if strengths[i] == strongest]
-    return candidates, [i for i in candidates if quarter <= atoms[i].start - first <= 3 * quarter]
+        strongest = min(strengths[from_:to], default=_NEVER)
+        if strongest == _NEVER:
+            return [i for i in range(low + 1, high) if strengths[i] != _NEVER], ()
+    central = [i for i in range(from_, to) if strengths[i] == strongest]
+    if central:
+        return (), central
+    return [i for i in range(low + 1, high) if strengths[i] == strongest], ()
 
 
 def _extended(
-    parsed: ParsedDocument, text: str, atoms: Sequence[_Atom], low: int, room: int
+    parsed: ParsedDocument, text: str, atoms: _Atoms, low: int, room: int
 ) -> tuple[int, int]:
     """Where the chunk that begins with atom ``low`` starts when text above it is repeated.
 
@@ -366,20 +381,21 @@ def _extended(
     goes its line.
     """
     blocks = parsed.blocks
-    start, line = atoms[low].start, atoms[low].first_line
-    if low == 0 or blocks[atoms[low].block].level:
+    starts, numbers = atoms.starts, atoms.blocks
+    start, line = starts[low], atoms.first_lines[low]
+    if low == 0 or blocks[numbers[low]].level:
         return start, line
     above = low
-    while above and start - atoms[above].start < room and not blocks[atoms[above - 1].block].level:
+    while above and start - starts[above] < room and not blocks[numbers[above - 1]].level:
         above -= 1
-    begin = _first_whole(text, max(atoms[above].start, start - room), start)
+    begin = _first_whole(text, max(starts[above], start - room), start)
     if begin >= start:
         return start, line
     if parsed.line_exact:
         return begin, line - text.count("\n", begin, start)
-    while atoms[low].start > begin:
+    while starts[low] > begin:
         low -= 1
-    return begin, atoms[low].first_line
+    return begin, atoms.first_lines[low]
 
 
 def _first_whole(text: str, floor: int, start: int) -> int:

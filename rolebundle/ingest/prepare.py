@@ -8,7 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 
 from rolebundle.corpus.chunk_rows import StoredChunk
-from rolebundle.corpus.store import StoredDocument, StoredFile
+from rolebundle.corpus.store import FileIdentity, StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.metadata import resolve
@@ -25,10 +25,10 @@ TRANSIENT = frozenset({"unreadable", "unreadable_folder"})
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A found file and what the corpus knew of it: (content hash, recipe), or ``None``."""
+    """A found file and what the corpus knew of it, or ``None``."""
 
     file: FoundFile
-    known: tuple[str, str] | None
+    known: FileIdentity | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 continue
             documents.append(_document(file, parsed, settings))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-        stored = StoredFile(file.location, file.path, *opened.identity)
+        stored = StoredFile(file.location, *opened.identity)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
@@ -103,11 +103,11 @@ def prepare(task: Task, settings: Settings) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A file's bytes, who reads them, and what tells them from others: (content hash, recipe)."""
+    """A file's bytes, who reads them, and what tells them from others."""
 
     data: bytes
     reader: Reader
-    identity: tuple[str, str]
+    identity: FileIdentity
 
 
 def _opened(file: FoundFile, settings: Settings) -> _Opened:
@@ -115,7 +115,7 @@ def _opened(file: FoundFile, settings: Settings) -> _Opened:
     reader = _reader(file)
     # In hardware on most machines, and then twice as fast as blake2b.
     content_hash = sha256(data, usedforsecurity=False).hexdigest()
-    return _Opened(data, reader, (content_hash, _recipe(file, reader, settings)))
+    return _Opened(data, reader, (file.path, content_hash, _recipe(file, reader, settings)))
 
 
 def _reader(file: FoundFile) -> Reader:
@@ -126,21 +126,18 @@ def _reader(file: FoundFile) -> Reader:
 
 
 def _recipe(file: FoundFile, reader: Reader, settings: Settings) -> str:
-    """Everything but the bytes that decides what is stored."""
+    """Everything but the path and the bytes that decides what is stored."""
     said = file.defaults
     declared = repr((said.separator, sorted(file.ignore_keys), sorted(said.values.items())))
-    return _digest(file.path, _rules(reader.name, reader.version, settings, declared))
+    return _rules(reader.name, reader.version, settings, declared)
 
 
 @lru_cache(maxsize=1024)
 def _rules(reader: str, version: int, settings: Settings, declared: str) -> str:
     # The same for most files of a folder.
     chunks = settings.chunks
-    parts = (version, chunks.size, chunks.overlap, chunks.maximum, settings.default_source)
-    return _digest(reader, CHUNKER_VERSION, declared, *map(str, parts))
-
-
-def _digest(*parts: str) -> str:
+    numbers = map(str, (version, chunks.size, chunks.overlap, chunks.maximum))
+    parts = (reader, CHUNKER_VERSION, declared, settings.default_source, *numbers)
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 

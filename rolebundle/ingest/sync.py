@@ -50,7 +50,7 @@ from rolebundle.ingest.prepare import (
     prepare_all,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
-from rolebundle.ingest.workers import follow_the_parent, interrupts_held
+from rolebundle.ingest.workers import few_collections, follow_the_parent, interrupts_held
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
@@ -136,7 +136,17 @@ def ingest(
         EmbedderError: the corpus has an index of another model. Nothing was stored.
         StorageError, CorpusBusy, CorpusCorrupt: what was stored before stays.
     """
-    options = options or IngestOptions()
+    with few_collections():
+        return _ingest(corpus, paths, provider, options or IngestOptions(), progress)
+
+
+def _ingest(
+    corpus: Corpus,
+    paths: Sequence[Path],
+    provider: EmbeddingProvider | None,
+    options: IngestOptions,
+    progress: Progress,
+) -> IngestReport:
     validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
     # All walks come first, so that a wrong path, or a manifest deep down, stops the run before a
@@ -226,7 +236,7 @@ def _walked(path: Path, options: IngestOptions) -> _Walked:
 def _ingest_walked(
     corpus: Corpus,
     walked: _Walked,
-    known: dict[str, tuple[str, str]],
+    known: dict[str, store.FileIdentity],
     options: IngestOptions,
     report: IngestReport,
     progress: Progress,

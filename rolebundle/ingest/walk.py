@@ -206,12 +206,15 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
 
 def _read(descriptor: int, expected: int, most: int) -> bytes:
     # A buffered stream would make room for ``most`` bytes, for each file.
-    parts: list[bytes] = []
-    size = 0
-    while expected < most and size < most:
-        part = os.read(descriptor, min(max(expected + 1 - size, _BLOCK), most - size))
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
+    if expected >= most:
+        return b""
+    data = os.read(descriptor, expected + 1)
+    if len(data) == expected:
+        return data  # less than was asked for: that was all
+    parts = [data]
+    size = len(data)
+    while data and size < most:
+        data = os.read(descriptor, min(_BLOCK, most - size))
+        parts.append(data)
+        size += len(data)
     return b"".join(parts)

@@ -202,14 +202,14 @@ class TestTransactions:
 
     def test_known_files_tell_what_was_read(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
-        assert store.known_files(corpus) == {"/docs/d.md": ("hash", "recipe")}
+        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "hash", "recipe")}
         with corpus.writing():
             store.put_file(
                 corpus,
                 StoredFile("/docs/d.md", "d.md", "other", "recipe 2"),
                 [document("d", ["x"])],
             )
-        assert store.known_files(corpus) == {"/docs/d.md": ("other", "recipe 2")}
+        assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "other", "recipe 2")}
 
 
 # A few files that bring, move, change and drop the same few documents and chunks. The model is

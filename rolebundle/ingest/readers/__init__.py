@@ -7,6 +7,7 @@ is asked for, with its parser, and no other.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import cast
 
@@ -82,5 +83,6 @@ def _name_for(path: str) -> str | None:
     return _BY_SUFFIX.get("".join(f".{suffix}" for suffix in suffixes[-2:])) or _BY_SUFFIX.get(last)
 
 
+@cache
 def _load(name: str) -> Reader:
     return cast(Reader, import_module(f"{__name__}.{name}").READER)

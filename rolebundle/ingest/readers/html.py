@@ -18,27 +18,23 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.html_blocks import html_blocks
-from rolebundle.ingest.readers.html_lines import LineScale, end_line, scaled_source
-from rolebundle.ingest.readers.text_decoding import (
-    clean,
-    cleaned_note,
-    decode_noting,
-    split_lines,
-)
+from rolebundle.ingest.readers.html_lines import end_line, scaled_source
+from rolebundle.ingest.readers.text_decoding import clean, cleaned_note, decode_noting
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _HIDDEN: Any = etree.XPath(
     "descendant::*[@hidden or @aria-hidden='true'"
     " or @style[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]]"
 )
-# Most pages have the word and no such attribute; a search for text is quicker than the XPath.
+# Most pages have no such attribute; a search for text is quicker than the XPath, and the search for
+# a word is quicker than that for a pattern.
 _HIDDEN_HINTS = (
-    re.compile(rb"hidden(?:\s*[=/>]|\s+[a-z-]+\s*[=/>])"),
-    re.compile(rb"display\s*:\s*none"),
+    (b"hidden", re.compile(rb"hidden(?:\s*[=/>]|\s+[a-z-]+\s*[=/>])")),
+    (b"none", re.compile(rb"display\s*:\s*none")),
 )
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
-_LINE_NUMBER_HINTS = tuple(name.encode() for name in _LINE_NUMBER_CLASSES)
+_LINE_NUMBER_HINTS = (b"line-numbers", b"lineno")  # each class has one of them inside
 # What tells the page's own text from what stands around it, the surest sign first.
 _SIGNS = ("main", "article", "content", "body")
 # What shows nothing to read, or is no part of the text.
@@ -74,8 +70,7 @@ class HtmlReader:
             DocumentError: ``unreadable_html``, ``undecodable``.
         """
         text, notes = decode_html(data, path)
-        lines = split_lines(text)
-        source, scale = scaled_source(lines)
+        source, scale = scaled_source(text)
         markup = source.encode()
         root = _parse(markup, path)
         if root is None:
@@ -84,7 +79,7 @@ class HtmlReader:
         found = _found(root)
         main, is_whole = _main_part(root)
         hidden = _leave_out(main, is_whole, markup.lower())
-        blocks = html_blocks(main, LineScale(scale, len(lines)))
+        blocks = html_blocks(main, scale)
         title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
             blocks=blocks,
@@ -216,7 +211,8 @@ def _leave_out(main: Any, is_whole: bool, markup: bytes) -> int:
         for element in list(main.iter("pre", "td", "div", "span")):
             if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
                 _empty(element)
-    hidden = _HIDDEN(main) if any(hint.search(markup) for hint in _HIDDEN_HINTS) else []
+    hints = (word in markup and pattern.search(markup) for word, pattern in _HIDDEN_HINTS)
+    hidden = _HIDDEN(main) if any(hints) else []
     hidden = [element for element in hidden if len(element) or element.text]
     for element in hidden:
         _empty(element)

@@ -13,9 +13,10 @@ break the count, and are written otherwise in the source that libxml2 gets:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from rolebundle.ingest.readers.text_decoding import with_newlines
 
 # Stands for a line break on the page that is none in the file, such as ``<br>``.
 SOFT_BREAK = "\u2028"
@@ -28,19 +29,20 @@ _BREAK_BEFORE_CLOSE = re.compile(r"\n\s*>")
 _BREAK_ENTITY = re.compile(r"&(?:#0*10|#[xX]0*[aA]|NewLine);")
 
 
-def scaled_source(lines: Sequence[str]) -> tuple[str, int]:
-    """The source to parse, and how many lines of the file one line of it stands for."""
-    scale = -(-len(lines) // _MOST_LINES) or 1
-    if scale == 1:
-        source = "\n".join(lines)
-    else:
-        groups = range(0, len(lines), scale)
+def scaled_source(text: str) -> tuple[str, LineScale]:
+    """The source to parse, and how its lines stand for those of ``text``."""
+    source = with_newlines(text)
+    count = source.count("\n") + (not source.endswith("\n"))
+    scale = -(-count // _MOST_LINES) or 1
+    if scale > 1:
+        lines = source.split("\n")
+        groups = range(0, count, scale)
         source = "\n".join(UNCOUNTED_BREAK.join(lines[i : i + scale]) for i in groups)
     if _BREAK_BEFORE_CLOSE.search(source):
         source = _BROKEN_END_TAG.sub(_with_comment, source)
     if "&#" in source or "&NewLine" in source:
         source = _BREAK_ENTITY.sub(SOFT_BREAK, source)
-    return source, scale
+    return source, LineScale(scale, count)
 
 
 def _with_comment(found: re.Match[str]) -> str:

@@ -32,12 +32,15 @@ def split_lines(text: str) -> list[str]:
 
     ``str.splitlines`` also cuts at form feeds, U+2028 and others, which no editor counts.
     """
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
+    lines = with_newlines(text).split("\n")
     if not lines[-1]:
         lines.pop()
     return lines
+
+
+def with_newlines(text: str) -> str:
+    r"""``text`` with ``\n`` for every line break that ``split_lines`` cuts at."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def clean(text: str) -> tuple[str, int]:
@@ -82,15 +85,8 @@ def decode_noting(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether ``data`` is no text: a NUL near its start, or no encoding that fits."""
-    marked = any(data.startswith(mark) for mark, _ in _BOMS)
-    if not marked and b"\x00" in data[:_HEAD]:
-        return True
-    try:
-        decode(data)
-    except DocumentError:
-        return True
-    return False
+    """Whether ``data`` is no text: a NUL near its start, and no mark of an encoding with NULs."""
+    return b"\x00" in data[:_HEAD] and not any(data.startswith(mark) for mark, _ in _BOMS)
 
 
 def _finish(text: str, notes: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
