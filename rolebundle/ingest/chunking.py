@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, pairwise
 
+from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.parsed import Block, Chunk, ContentType, ParsedDocument
+from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument
 
 CHUNKER_VERSION = "structure-1"
 
@@ -93,7 +94,7 @@ class _Atoms:
 
 def chunk_document(
     document_id: str, parsed: ParsedDocument, settings: ChunkSettings
-) -> tuple[Chunk, ...]:
+) -> tuple[StoredChunk, ...]:
     """The chunks of a document, in its order; ready-made ones stay as they are."""
     if parsed.ready:
         return tuple(_ready(parsed))
@@ -103,7 +104,7 @@ def chunk_document(
     atoms = _atoms(parsed, text, starts, settings.maximum)
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
-    chunks: list[Chunk] = []
+    chunks: list[StoredChunk] = []
     for low, high in _runs(atoms, text, settings.size):
         start, end, first_line = atoms.starts[low], atoms.ends[high - 1], atoms.first_lines[low]
         if settings.overlap:
@@ -116,9 +117,8 @@ def chunk_document(
         first_block, last_block = atoms.blocks[low], atoms.blocks[high - 1]
         counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
         chunks.append(
-            Chunk(
+            StoredChunk(
                 chunk_id=f"{document_id}#{digest[:10]}" + (f"-{count}" if count > 1 else ""),
-                ordinal=len(chunks),
                 headings=paths[first_block],
                 content=content,
                 content_type=_content_type(parsed.blocks, first_block, last_block),
@@ -135,12 +135,11 @@ def _digest(content: str) -> str:
     return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _ready(parsed: ParsedDocument) -> Iterator[Chunk]:
-    shown = (chunk for chunk in parsed.ready if not (not chunk.content or chunk.content.isspace()))
-    for ordinal, chunk in enumerate(shown):
-        yield Chunk(
+def _ready(parsed: ParsedDocument) -> Iterator[StoredChunk]:
+    shown = (chunk for chunk in parsed.ready if chunk.content and not chunk.content.isspace())
+    for chunk in shown:
+        yield StoredChunk(
             chunk_id=chunk.chunk_id,
-            ordinal=ordinal,
             headings=(),
             content=chunk.content,
             content_type=chunk.content_type,

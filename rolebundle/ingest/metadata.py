@@ -63,6 +63,11 @@ class FileDefaults:
     values: Mapping[str, object]
     reader: str = ""
     separator: str = ""
+    declared: str = field(init=False)
+    """Values and separator in a form to compare. Made once, as most files of a folder share it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "declared", repr((self.separator, sorted(self.values.items()))))
 
 
 EMPTY_MANIFEST = Manifest(defaults={})
@@ -189,11 +194,12 @@ def resolve(
         DocumentError: an unknown key or a bad value in the document's own declaration.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    values: dict[str, Any] = {**_usable(found), **defaults}
+    merged: dict[str, Any] = _usable(found)
+    if defaults:
+        merged |= DeclaredMetadata.model_validate(defaults).model_dump(exclude_none=True)
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-        values |= checked.model_dump(exclude_none=True)
-    merged = DeclaredMetadata.model_validate(values).model_dump(exclude_none=True)
+        merged |= checked.model_dump(exclude_none=True)
     source_id = merged.pop("source_id", default_source)
     inside = f"{path}#{key}" if key else path
     document_id = merged.pop("document_id", f"{source_id}/{inside}")

@@ -1,21 +1,22 @@
 """The plain values that pass between reading, chunking and storing.
 
-bytes ─▶ reader ─▶ ParsedDocument (blocks with their lines) ─▶ chunking ─▶ Chunk
+bytes ─▶ reader ─▶ ParsedDocument (blocks with their lines) ─▶ chunking ─▶ StoredChunk
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """One structural unit that is not cut unless it alone is over the maximum.
+
+    A tuple, because a page has hundreds.
 
     ``start_line`` and ``end_line`` are 1-based, inclusive, in the file as ingested. Where the
     reader is line-exact, ``text`` is exactly those lines joined by newlines.
@@ -73,22 +74,3 @@ class ParsedDocument:
     """All lines of the file, where ``line_exact``: a chunk is cut from them, gaps included."""
     notes: tuple[str, ...] = ()
     """What the reader left out and why, for the report."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A passage of one document, ready to be stored."""
-
-    chunk_id: str
-    ordinal: int
-    headings: tuple[str, ...]
-    content: str
-    content_type: ContentType
-    start_line: int
-    end_line: int
-    content_hash: str
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
-    page: int = 0
-    """The page that it begins on, from 1; 0 where the format has no pages."""

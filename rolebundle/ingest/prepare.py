@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b, sha256
+from typing import NamedTuple
 
-from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.corpus.store import FileIdentity, StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.metadata import resolve
-from rolebundle.ingest.parsed import Chunk, ParsedDocument
+from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import looks_binary, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
@@ -23,8 +23,7 @@ _BINARY_FORMATS = frozenset({"pdf"})
 TRANSIENT = frozenset({"unreadable", "unreadable_folder"})
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """A found file and what the corpus knew of it, or ``None``."""
 
     file: FoundFile
@@ -70,8 +69,14 @@ def all_unchanged(tasks: Sequence[Task], settings: Settings) -> list[bool]:
 
 
 def _is_unchanged(task: Task, settings: Settings) -> bool:
+    file = task.file
+    if task.known is None:
+        return False
+    path, content_hash, recipe = task.known
+    if path != file.path or recipe != _recipe(file, _reader(file), settings):
+        return False
     try:
-        return task.known is not None and _opened(task.file, settings).identity == task.known
+        return content_hash == _hash(read_bytes(file.location, path, settings.size_cap))
     except DocumentError:
         return False
 
@@ -80,42 +85,32 @@ def prepare(task: Task, settings: Settings) -> Outcome:
     """Read, parse and chunk one file; a file that cannot be taken comes back as ``Skipped``."""
     file = task.file
     try:
-        opened = _opened(file, settings)
-        if opened.identity == task.known:
+        data = read_bytes(file.location, file.path, settings.size_cap)
+        reader = _reader(file)
+        identity = (file.path, _hash(data), _recipe(file, reader, settings))
+        if identity == task.known:
             return Unchanged(file.location)
-        if opened.reader.name not in _BINARY_FORMATS and looks_binary(opened.data):
+        if reader.name not in _BINARY_FORMATS and looks_binary(data):
             raise DocumentError("binary", f"{file.path}: not text", "leave it out")
         options = ReaderOptions(separator=file.defaults.separator)
         notes: list[Skipped] = []
         documents = []
-        for parsed in opened.reader.read(opened.data, file.path, options):
+        for parsed in reader.read(data, file.path, options):
             if isinstance(parsed, DocumentError):
                 # One record of many that cannot be taken; the others go on.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             documents.append(_document(file, parsed, settings))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-        stored = StoredFile(file.location, *opened.identity)
+        stored = StoredFile(file.location, *identity)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    """A file's bytes, who reads them, and what tells them from others."""
-
-    data: bytes
-    reader: Reader
-    identity: FileIdentity
-
-
-def _opened(file: FoundFile, settings: Settings) -> _Opened:
-    data = read_bytes(file.location, file.path, settings.size_cap)
-    reader = _reader(file)
+def _hash(data: bytes) -> str:
     # In hardware on most machines, and then twice as fast as blake2b.
-    content_hash = sha256(data, usedforsecurity=False).hexdigest()
-    return _Opened(data, reader, (file.path, content_hash, _recipe(file, reader, settings)))
+    return sha256(data, usedforsecurity=False).hexdigest()
 
 
 def _reader(file: FoundFile) -> Reader:
@@ -127,18 +122,18 @@ def _reader(file: FoundFile) -> Reader:
 
 def _recipe(file: FoundFile, reader: Reader, settings: Settings) -> str:
     """Everything but the path and the bytes that decides what is stored."""
-    said = file.defaults
-    declared = repr((said.separator, sorted(file.ignore_keys), sorted(said.values.items())))
-    return _rules(reader.name, reader.version, settings, declared)
+    return _rules(reader.name, reader.version, settings, file.defaults.declared, file.ignore_keys)
 
 
 @lru_cache(maxsize=1024)
-def _rules(reader: str, version: int, settings: Settings, declared: str) -> str:
+def _rules(
+    reader: str, version: int, settings: Settings, declared: str, ignore_keys: frozenset[str]
+) -> str:
     # The same for most files of a folder.
     chunks = settings.chunks
-    numbers = map(str, (version, chunks.size, chunks.overlap, chunks.maximum))
-    parts = (reader, CHUNKER_VERSION, declared, settings.default_source, *numbers)
-    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+    numbers = (version, chunks.size, chunks.overlap, chunks.maximum)
+    parts = (reader, CHUNKER_VERSION, declared, settings.default_source, sorted(ignore_keys))
+    return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
 
 
 def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> StoredDocument:
@@ -152,21 +147,6 @@ def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> St
         declared_at=parsed.declared_at,
         ignore_keys=file.ignore_keys,
     )
-    chunks = chunk_document(metadata.document_id, parsed, settings.chunks)
-    return StoredDocument(metadata, tuple(_stored(chunk) for chunk in chunks))
-
-
-def _stored(chunk: Chunk) -> StoredChunk:
-    return StoredChunk(
-        chunk_id=chunk.chunk_id,
-        headings=chunk.headings,
-        content=chunk.content,
-        content_type=chunk.content_type,
-        content_hash=chunk.content_hash,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        page=chunk.page,
-        tags=chunk.tags,
-        applicable_roles=chunk.applicable_roles,
-        excluded_roles=chunk.excluded_roles,
+    return StoredDocument(
+        metadata, chunk_document(metadata.document_id, parsed, settings.chunks)
     )

@@ -11,6 +11,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.globs import matches
@@ -36,8 +37,7 @@ _OPENED = (
 _NEVER = frozenset({"node_modules", "__pycache__"})
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(NamedTuple):
     """A file to read, with what manifests and flags say about it."""
 
     location: str

@@ -120,7 +120,7 @@ def test_ready_chunks_stay_as_they_are():
     ready = ReadyChunk("own-id", "x" * 5000, 3, 4, "code", ("t",), ("r",), ("e",))
     empty = ReadyChunk("empty", " \n", 5, 5)
     (chunk,) = chunk_document("doc", ParsedDocument(ready=(empty, ready)), SMALL)
-    assert (chunk.chunk_id, chunk.ordinal, chunk.content) == ("own-id", 0, ready.content)
+    assert (chunk.chunk_id, chunk.content) == ("own-id", ready.content)
     assert (chunk.tags, chunk.applicable_roles, chunk.excluded_roles) == (("t",), ("r",), ("e",))
 
 
@@ -200,7 +200,6 @@ def test_chunks_hold_all_words_in_order_within_their_bounds(parts, line_exact, s
     chunks = chunk_document("doc", document, settings)
     whole = "".join("".join(b.text.split()) for b in document.blocks)
     assert "".join("".join(c.content.split()) for c in chunks) == whole
-    assert [c.ordinal for c in chunks] == list(range(len(chunks)))
     assert len({c.chunk_id for c in chunks}) == len(chunks)
     for above, below in pairwise(chunks):
         assert above.start_line <= below.start_line

@@ -77,8 +77,9 @@ class HtmlReader:
             yield ParsedDocument(line_exact=False, notes=notes)
             return
         found = _found(root)
-        main, is_whole = _main_part(root)
-        hidden = _leave_out(main, is_whole, markup.lower())
+        lower = markup.lower()
+        main, is_whole = _main_part(root, lower)
+        hidden = _leave_out(main, is_whole, lower)
         blocks = html_blocks(main, scale)
         title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
@@ -154,7 +155,7 @@ def _found(root: Any) -> Mapping[str, str]:
     title = head.find("title")
     if title is not None and title.text and not title.text.isspace():
         found["title"] = " ".join(title.text.split())
-    for meta in head.iterfind("meta"):
+    for meta in head.iterchildren("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
         value = (meta.get("content") or "").strip()
         if name.lower() in _UPDATED and _is_iso(value):
@@ -170,12 +171,16 @@ def _is_iso(value: str) -> bool:
     return True
 
 
-def _main_part(root: Any) -> tuple[Any, bool]:
+def _main_part(root: Any, markup: bytes) -> tuple[Any, bool]:
     """The element that holds the page's own text, and whether it is the whole body.
 
     One pass over the few elements that may be it: an XPath for each sign would cost more than
     all the rest of the reader.
     """
+    if b"<main" in markup and b"role" not in markup:
+        mains = list(root.iter("main"))
+        if len(mains) == 1:
+            return mains[0], False
     signs: dict[str, list[Any]] = {sign: [] for sign in _SIGNS}
     for element in root.iter("main", "article", "div", "section"):
         sign = _sign_of(element)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pypdf
@@ -130,7 +129,7 @@ def _blocks(lines: list[str], pages: list[str]) -> Iterator[Block]:
         # A page without text is one empty line of the joined text, as a page of one line is.
         end = min(start + max(1, len(split_lines(page))), len(lines))
         for first, last in runs(lines, start, end):
-            yield replace(block_of(lines, "paragraph", first, last), page=number)
+            yield block_of(lines, "paragraph", first, last)._replace(page=number)
         start = end
 
 
