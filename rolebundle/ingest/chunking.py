@@ -81,16 +81,6 @@ class _Atoms:
     last_lines: list[int]
     strengths: list[int]
 
-    def add(
-        self, block: int, start: int, end: int, first_line: int, last_line: int, strength: int
-    ) -> None:
-        self.blocks.append(block)
-        self.starts.append(start)
-        self.ends.append(end)
-        self.first_lines.append(first_line)
-        self.last_lines.append(last_line)
-        self.strengths.append(strength)
-
 
 def chunk_document(
     document_id: str, parsed: ParsedDocument, settings: ChunkSettings
@@ -209,7 +199,7 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
-    atoms = _Atoms([], [], [], [], [], [])
+    rows: list[tuple[int, int, int, int, int, int]] = []
     headings_start = -1  # where the headings right above began; −1 where there are none
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         end = start + len(block.text)
@@ -217,15 +207,16 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         if headings_start >= 0 and not (block.level and end - headings_start > maximum):
             strength = _NEVER  # a heading stays with what follows it
         if end - start <= maximum:
-            atoms.add(number, start, end, block.start_line, block.end_line, strength)
+            rows.append((number, start, end, block.start_line, block.end_line, strength))
         else:
-            first = len(atoms.strengths)
-            _add_pieces(atoms, number, block, start, parsed.line_exact or block.aligned, maximum)
-            atoms.strengths[first] = strength
+            aligned = parsed.line_exact or block.aligned
+            first, *rest = _pieces(number, block, start, aligned, maximum)
+            rows += [(*first[:-1], strength), *rest]
         if not block.level:
             headings_start = -1
         elif strength != _NEVER:
             headings_start = start
+    atoms = _Atoms(*map(list, zip(*rows, strict=True)))
     _keep_last_headings(parsed.blocks, atoms)
     return atoms
 
@@ -240,9 +231,9 @@ def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms) -> None:
         atoms.strengths[i] = _NEVER
 
 
-def _add_pieces(
-    atoms: _Atoms, number: int, block: Block, start: int, aligned: bool, maximum: int
-) -> None:
+def _pieces(
+    number: int, block: Block, start: int, aligned: bool, maximum: int
+) -> Iterator[tuple[int, int, int, int, int, int]]:
     """A block over the maximum, as lines; a line over the maximum as sentences, words, parts."""
     after_blank = False
     first_line, last_line = block.start_line, block.end_line
@@ -254,11 +245,11 @@ def _add_pieces(
                 first_line = last_line = block.start_line + offset
             strength = _line_strength(line, after_blank)
             if len(line) <= maximum:
-                atoms.add(number, start, start + len(line), first_line, last_line, strength)
+                yield number, start, start + len(line), first_line, last_line, strength
             else:
                 for low, high, weaker in _parts(line, maximum):
                     where = (start + low, start + high, first_line, last_line)
-                    atoms.add(number, *where, weaker or strength)
+                    yield number, *where, weaker or strength
             after_blank = False
         start += len(line) + 1
 
@@ -318,11 +309,6 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
 
-    def rank(i: int) -> tuple[bytes, int]:
-        if i not in hashes:
-            hashes[i] = _hash_of(text[starts[i] : min(starts[i] + _HASHED, ends[i])])
-        return hashes[i], i
-
     waiting = [(0, len(starts))]
     while waiting:
         low, high = waiting.pop()
@@ -332,7 +318,10 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             if len(central) == 1:
                 cut = central[0]
             elif central:
-                cut = min(central, key=rank)
+                for i in central:
+                    if i not in hashes:
+                        hashes[i] = _hash_of(text[starts[i] : min(starts[i] + _HASHED, ends[i])])
+                cut = min(central, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[low] + ends[high - 1]) / 2
                 cut = min(candidates, key=lambda i: (abs(starts[i] - middle), i))
