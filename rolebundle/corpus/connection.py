@@ -28,6 +28,8 @@ from rolebundle.errors import (
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for another one, unless the environment says otherwise."""
+CACHE_KIB = 32_768
+"""What a writer keeps of the file in memory: an ingest comes back to the indexes' pages."""
 LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
@@ -240,6 +242,7 @@ def open_writer(path: Path) -> Corpus:
             db.pragma("synchronous", "full")
             # Pages that many batches change, such as the lexical index's, are copied once.
             db.pragma("wal_autocheckpoint", LOG_PAGES)
+            db.pragma("cache_size", -CACHE_KIB)
             db.pragma("foreign_keys", True)
             db.pragma("secure_delete", True)
             apply_migrations(db, path)

@@ -44,6 +44,14 @@ class StoredDocument:
     metadata: DocumentMetadata
     chunks: tuple[StoredChunk, ...]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Between processes as bare tuples, which takes half the time.
+        return _restored, (self.metadata, tuple(map(tuple, self.chunks)))
+
+
+def _restored(metadata: DocumentMetadata, chunks: Iterable[Row]) -> StoredDocument:
+    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)))
+
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
     """What was read before, by its location."""

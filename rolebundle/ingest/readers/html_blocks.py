@@ -6,7 +6,7 @@ in Python; the walk itself only visits what can hold blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from lxml import etree
@@ -96,38 +96,42 @@ class _Walk:
 
     def container(self, element: Any) -> None:
         """Walk an element that may hold blocks, inline content and both."""
-        self._text_run(element.text, element.sourceline or 1)
+        text = element.text
+        if text and not self._is_space(text):
+            self._text_run(text, element.sourceline or 1)
         for child in element:
             tag = child.tag
-            # Comments have a function for a tag; they only help with lines.
-            if isinstance(tag, str):
-                if tag in _BLOCKS:
+            read = _READ.get(tag)
+            if read is not None:
+                if self._run:
                     self._flush()
-                    self._block(child, tag)
-                elif not len(child):
-                    self._text_run(child.text, child.sourceline or 1)
+                read(self, child)
+            # Comments have a function for a tag; they only help with lines.
+            elif isinstance(tag, str):
+                if not len(child):
+                    text = child.text
+                    if text and not self._is_space(text):
+                        self._text_run(text, child.sourceline or 1)
                 elif _holds_block(child):
                     self.container(child)
                 else:
                     self._inline(child)
-            tail = child.tail
-            if tail:
-                if tail.isspace():
-                    if self._run:
-                        self._run.append(" ")
-                else:
-                    self._text_run(tail, end_line(child))
-        if element.tag in _BLOCKS:
+            text = child.tail
+            if text and not self._is_space(text):
+                self._text_run(text, end_line(child))
+        if self._run and element.tag in _BLOCKS:
             self._flush()
 
-    def _text_run(self, text: str | None, line: int) -> None:
+    def _is_space(self, text: str) -> bool:
+        """Whether ``text`` shows nothing; it still divides what is around it."""
+        if not text.isspace():
+            return False
+        if self._run:
+            self._run.append(" ")
+        return True
+
+    def _text_run(self, text: str, line: int) -> None:
         """Add to the run a text that begins on ``line``."""
-        if not text:
-            return
-        if text.isspace():
-            if self._run:
-                self._run.append(" ")
-            return
         if not self._run:
             leading = len(text) - len(text.lstrip())
             self._run_start = line + text.count("\n", 0, leading)
@@ -144,11 +148,10 @@ class _Walk:
         self._run_end = text_end_line(element)
 
     def _flush(self) -> None:
-        if self._run:
-            text = _words("".join(self._run))
-            self._run = []
-            if text:
-                self._add("paragraph", text, self._run_start, self._run_end)
+        text = _words("".join(self._run))
+        self._run = []
+        if text:
+            self._add("paragraph", text, self._run_start, self._run_end)
 
     def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
         if kind != "code" and text.endswith(_PERMALINK):
@@ -158,41 +161,42 @@ class _Walk:
         start, end = self._scale(first, last)
         self.blocks.append(Block(kind, text, start, end, level, text if level else ""))
 
-    def _block(self, element: Any, tag: str) -> None:
-        if tag == "p":
-            if len(element) and _holds_block(element):
-                self.container(element)
-            else:
-                self._leaf("paragraph", element, _words(_text(element)))
-        elif tag in _HEADINGS:
-            self._leaf("heading", element, _words(_text(element)), _HEADINGS[tag])
-        elif tag in _VERBATIM:
-            self._code(element)
-        elif tag in _LISTS and not _holds(element, *_RICH):
-            self._list(element)
-        elif tag == "table" and not _holds(element, *_RICH):
-            self._table(element)
-        else:
+    def paragraph(self, element: Any) -> None:
+        if len(element) and _holds_block(element):
             self.container(element)
+        else:
+            self._leaf("paragraph", element, _words(_text(element)))
 
-    def _list(self, element: Any) -> None:
+    def heading(self, element: Any) -> None:
+        self._leaf("heading", element, _words(_text(element)), _HEADINGS[element.tag])
+
+    def listed(self, element: Any) -> None:
         """A list as one block; a long one as a block for each item, with its own lines."""
+        if _holds(element, *_RICH):
+            self.container(element)
+            return
         if len(_text(element)) <= _LONG:
             self._leaf("list", element, "\n".join(_list_lines(element, 0)))
             return
-        self._text_run(element.text, element.sourceline or 1)
-        self._flush()
+        self._loose_item(element.text, element.sourceline or 1)
         for item in element:
             if isinstance(item.tag, str):
                 if _is_long(item):
                     self.container(item)
                 else:
                     self._leaf("list", item, "\n".join(_item_lines(item, 0)))
-            self._text_run(item.tail, end_line(item))
+            self._loose_item(item.tail, end_line(item))
+
+    def _loose_item(self, text: str | None, line: int) -> None:
+        if text and not text.isspace():
+            self._text_run(text, line)
             self._flush()
 
-    def _table(self, element: Any) -> None:
+    def table(self, element: Any) -> None:
         """A table as one block; a long one as a block for each row, with its own lines."""
+        if _holds(element, *_RICH):
+            self.container(element)
+            return
         if len(_text(element)) <= _LONG:
             self._leaf("table", element, "\n".join(_table_rows(element)))
             return
@@ -202,7 +206,8 @@ class _Walk:
             else:
                 self._leaf("table", row, _table_row(row))
 
-    def _code(self, element: Any) -> None:
+    def code(self, element: Any) -> None:
+        """Text that keeps its lines."""
         raw = _text(element)
         text, dropped = _verbatim(raw)
         if not text:
@@ -219,6 +224,16 @@ class _Walk:
     def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
         if text:
             self._add(kind, text, element.sourceline or 1, text_end_line(element), level)
+
+
+_READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
+    **dict.fromkeys(_BLOCKS, _Walk.container),
+    **dict.fromkeys(_HEADINGS, _Walk.heading),
+    **dict.fromkeys(_LISTS, _Walk.listed),
+    **dict.fromkeys(_VERBATIM, _Walk.code),
+    "p": _Walk.paragraph,
+    "table": _Walk.table,
+}
 
 
 def _list_lines(element: Any, depth: int) -> Iterable[str]:

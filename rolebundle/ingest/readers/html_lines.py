@@ -79,7 +79,7 @@ def end_line(element: Any) -> int:
 def text_end_line(element: Any) -> int:
     """The line where what can be seen of ``element`` ends."""
     line, text = _after_last_tag(element)
-    return line + text.rstrip().count("\n")
+    return line + text.rstrip().count("\n") if text else line
 
 
 def _after_last_tag(element: Any) -> tuple[int, str]:

@@ -90,8 +90,9 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _finish(text: str, notes: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    text, count = clean(text)
-    return text, notes + cleaned_note(count)
+    # No decoder gives surrogates.
+    count = text.count("\x00")
+    return text.replace("\x00", _REPLACEMENT), notes + cleaned_note(count)
 
 
 def _strictly(data: bytes, encoding: str, path: str) -> str:
