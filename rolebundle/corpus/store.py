@@ -22,7 +22,6 @@ from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import sound
 from rolebundle.errors import DocumentError
 
-
 FileIdentity = tuple[str, str, str]
 """What tells whether a file must be read again: (path, content hash, recipe)."""
 

@@ -41,6 +41,8 @@ class OllamaProvider:
         deadline_seconds: for one request of up to 64 texts, its retries included.
     """
 
+    at_once = 1
+
     def __init__(
         self,
         model: str,

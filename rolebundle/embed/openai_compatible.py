@@ -44,6 +44,8 @@ class OpenAICompatibleProvider:
         deadline_seconds: for one request of up to 32 texts, its retries included.
     """
 
+    at_once = 1
+
     def __init__(
         self,
         model: str,

@@ -42,6 +42,11 @@ class EmbeddingProvider(Protocol):
     """
 
     @property
+    def at_once(self) -> int:
+        """How many batches it can work on at the same time, and be the faster for it."""
+        ...
+
+    @property
     def identity(self) -> ModelIdentity:
         """Everything about the model that changes its vectors.
 
@@ -69,6 +74,8 @@ class EmbeddingProvider(Protocol):
 
 class Unavailable:
     """Stands for a model that cannot be asked, and says why when it is."""
+
+    at_once = 1
 
     def __init__(self, reason: EmbedderError) -> None:
         self._reason = reason

@@ -64,6 +64,8 @@ class SentenceTransformersProvider:
         prefixes: query and passage prefix, instead of those that the model's name implies.
     """
 
+    at_once = 1
+
     def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
         self._named = model
         self._override = prefixes

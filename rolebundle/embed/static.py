@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embed.texts import batches, prepared
+from rolebundle.embed.texts import prepared
 from rolebundle.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 MODEL = "l2_supercat"
 DIMENSIONS = 256
-_TOKENIZED_AT_ONCE = 64
 
 
 class StaticProvider:
     """wordllama's ``l2_supercat`` at 256 dimensions. Loads on first use."""
+
+    at_once = 2  # one thread looks tokens up while the other one's text is cut into tokens
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -55,28 +56,36 @@ class StaticProvider:
         except Exception as error:
             raise _unusable(f"could not be loaded ({error})") from error
 
+    @cached_property
+    def _wide_vectors(self) -> Any:
+        # Made for passages only: it takes as long as twenty queries, and saves a third of the time
+        # of many texts.
+        import numpy as np
+
+        return self._model[1].astype(np.float32)
+
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embed.provider.EmbeddingProvider`."""
-        return self._embed(texts)
+        return self._embed(texts, self._wide_vectors)
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embed.provider.EmbeddingProvider`."""
-        return self._embed(texts)
+        return self._embed(texts, self._model[1])
 
-    def _embed(self, texts: Sequence[str]) -> Matrix:
+    def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
         import numpy as np
 
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         if not texts:
             return vectors
-        tokenizer, token_vectors = self._model
-        row = 0
-        for batch in batches(texts, _TOKENIZED_AT_ONCE):
-            for encoded in tokenizer.encode_batch(prepared(batch, ""), add_special_tokens=False):
-                if encoded.ids:
-                    tokens = token_vectors[encoded.ids].astype(np.float32)
-                    vectors[row] = tokens.sum(axis=0) / np.float32(len(encoded.ids))
-                row += 1
+        tokenizer, _ = self._model
+        for row, text in enumerate(prepared(texts, "")):
+            # One at a time: for many, the tokenizer would start threads of its own, which cost more
+            # than they save where two batches are worked on at once. "fast" leaves out offsets.
+            [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+            if encoded.ids:
+                total = token_vectors[encoded.ids].sum(axis=0, dtype=np.float32)
+                vectors[row] = total / np.float32(len(encoded.ids))
         return vectors
 
 

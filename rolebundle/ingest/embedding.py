@@ -213,13 +213,13 @@ class _Filling:
 def _ahead(
     batches: Iterator[_Batch], provider: EmbeddingProvider
 ) -> Iterator[tuple[_Batch, Embedded]]:
-    """Each batch with its vectors; the model works on the next one while one is stored."""
-    with ThreadPoolExecutor(1) as pool:
+    """Each batch with its vectors; the model works on the next ones while one is stored."""
+    with ThreadPoolExecutor(provider.at_once) as pool:
         under_way: deque[tuple[_Batch, Future[Embedded]]] = deque()
         for batch in batches:
             texts = list(batch.texts.values())
             under_way.append((batch, pool.submit(_embedded, provider, texts)))
-            if len(under_way) == 2:
+            if len(under_way) > provider.at_once:
                 first, embedded = under_way.popleft()
                 yield first, embedded.result()
         for last, embedded in under_way:

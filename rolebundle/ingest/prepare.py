@@ -147,6 +147,4 @@ def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> St
         declared_at=parsed.declared_at,
         ignore_keys=file.ignore_keys,
     )
-    return StoredDocument(
-        metadata, chunk_document(metadata.document_id, parsed, settings.chunks)
-    )
+    return StoredDocument(metadata, chunk_document(metadata.document_id, parsed, settings.chunks))
