@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from json.encoder import encode_basestring
 from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
@@ -145,13 +146,10 @@ def assignments(columns: str) -> str:
     return ", ".join(f"{name} = ?" for name in columns.split(", "))
 
 
-_encoded = json.JSONEncoder(ensure_ascii=False).encode
-
-
 @lru_cache(maxsize=4096)
 def json_array(values: tuple[str, ...]) -> str:
     """Texts as they are stored. Cached, because neighbouring chunks share most of theirs."""
-    return _encoded(values)
+    return f"[{', '.join(map(encode_basestring, values))}]"
 
 
 def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

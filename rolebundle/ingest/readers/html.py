@@ -34,7 +34,12 @@ _HIDDEN_HINTS = (
 )
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
-_LINE_NUMBER_HINTS = (b"line-numbers", b"lineno")  # each class has one of them inside
+# What the page's source has where one of them is in use, and the elements that carry them: a page
+# of source code has a hundred thousand spans to look at for nothing.
+_LINE_NUMBER_HINTS = (
+    (b"lineno", ("pre", "td", "div", "span")),
+    (b"line-numbers", ("pre", "td", "div")),
+)
 # What tells the page's own text from what stands around it, the surest sign first.
 _SIGNS = ("main", "article", "content", "body")
 # What shows nothing to read, or is no part of the text.
@@ -212,8 +217,9 @@ def _leave_out(main: Any, is_whole: bool, markup: bytes) -> int:
     for element in list(main.iter(*(_NEVER + _AROUND if is_whole else _NEVER))):
         if element is not main:
             _empty(element)
-    if any(hint in markup for hint in _LINE_NUMBER_HINTS):
-        for element in list(main.iter("pre", "td", "div", "span")):
+    numbered = next((tags for hint, tags in _LINE_NUMBER_HINTS if hint in markup), ())
+    if numbered:
+        for element in list(main.iter(*numbered)):
             if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
                 _empty(element)
     hints = (word in markup and pattern.search(markup) for word, pattern in _HIDDEN_HINTS)
