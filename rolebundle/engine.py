@@ -6,8 +6,11 @@ The command line and the servers translate to and from these few typed calls, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -21,7 +24,10 @@ from rolebundle.govern.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieve.pipeline import retrieve
 
 if TYPE_CHECKING:
+    from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
+    from rolebundle.contracts.replay import Replay
+    from rolebundle.contracts.why import Why
     from rolebundle.embed.provider import EmbeddingProvider
     from rolebundle.ingest.embedding import EmbeddingReport, Progress
     from rolebundle.ingest.indexes import Optimized, Plan
@@ -56,6 +62,7 @@ class Engine:
         self._given_provider = provider
         self._providers: dict[str, EmbeddingProvider] = {}
         self._reader: Corpus | None = None
+        self._swapping = Lock()
 
     def retrieve(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
@@ -68,24 +75,100 @@ class Engine:
 
         Raises:
             OverlayError: the role has no well-formed overlay. Nothing was retrieved.
+            Interrupted: the request's deadline is over.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.overlay_folders)
-        return retrieve(
-            self.corpus,
-            request,
-            overlay.overlay if overlay else None,
-            overlay.digest if overlay else "",
-            None if request.lexical_only else self.provider(self.corpus),
-            request.now or datetime.now(UTC),
-        )
+        deadline = request.deadline_ms
+        with self.corpus.interruptible(None if deadline is None else deadline / 1000):
+            return retrieve(
+                self.corpus,
+                request,
+                overlay.overlay if overlay else None,
+                overlay.digest if overlay else "",
+                None if request.lexical_only else self.provider(self.corpus),
+                _moment(request),
+            )
+
+    def replay(self, bundle: RetrievalBundle, overlay: ResolvedOverlay | None = None) -> Replay:
+        """Ask again what a bundle is the answer to, and say what is different today.
+
+        Args:
+            bundle: a whole bundle of this package.
+            overlay: governs instead of the overlay of the bundle's role.
+
+        Raises:
+            UsageError: the bundle does not say all that was asked.
+            OverlayError: its role has no well-formed overlay today.
+        """
+        from rolebundle.retrieve.lookup import whereabouts
+        from rolebundle.retrieve.replay import compare_bundles, request_of
+
+        again = self.retrieve(request_of(bundle), overlay)
+        return compare_bundles(bundle, again, partial(whereabouts, self.corpus))
+
+    def compare(self, request: RetrievalRequest, roles: Sequence[str]) -> Comparison:
+        """What each of the roles sees for one task at one time; ``request.role`` does not count.
+
+        Raises:
+            UsageError: no role was given.
+            CorpusBusy: the corpus was written to between two of the answers.
+        """
+        from rolebundle.retrieve.compare import compare_roles
+
+        request = replace(request, now=_moment(request))
+        bundles = [self.retrieve(replace(request, role=role)) for role in dict.fromkeys(roles)]
+        return compare_roles(bundles)
+
+    def why(
+        self, request: RetrievalRequest, reference: str, overlay: ResolvedOverlay | None = None
+    ) -> Why:
+        """Why a passage is in the answer to a request, or is not.
+
+        Args:
+            request: the task and its limits.
+            reference: a chunk id, a document id, or ``path:start-end``; of several passages the
+                best placed one is followed.
+            overlay: governs instead of the overlay of ``request.role``.
+
+        Raises:
+            UsageError: there is no such passage, or no corpus.
+            OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
+                :meth:`retrieve`.
+        """
+        from rolebundle.retrieve.why import explain
+
+        if overlay is None and request.role is not None:
+            overlay = load_role(request.role, self.overlay_folders)
+        deadline = request.deadline_ms
+        with self.corpus.interruptible(None if deadline is None else deadline / 1000):
+            return explain(
+                self.corpus,
+                request,
+                overlay.overlay if overlay else None,
+                overlay.digest if overlay else "",
+                None if request.lexical_only else self.provider(self.corpus),
+                _moment(request),
+                reference,
+            )
+
+    def interrupt(self) -> None:
+        """End the search that runs now with :class:`Interrupted`; from any thread."""
+        with self._swapping:
+            if self._reader is not None:
+                self._reader.interrupt()
+
+    def refresh(self) -> None:
+        """Let go of a corpus file that is no longer the one at its path; opened anew on demand."""
+        if self._reader is not None and not self._reader.is_current():
+            self.close()
 
     def get(self, reference: str) -> Lookup:
         """The passage, document or lines that a reference names.
 
         Args:
-            reference: a chunk id, a document id, or ``path:start-end``.
+            reference: a chunk id, a document id, ``path:start-end``, or ``#id:from:count``.
 
         Raises:
             UsageError: there is no such thing.
@@ -256,8 +339,6 @@ class Engine:
         return self._providers[repr(spec)]
 
     def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
-        from dataclasses import replace
-
         from rolebundle.contracts.lookup import BetterModel
         from rolebundle.embed.offers import offers
 
@@ -290,9 +371,11 @@ class Engine:
 
     def close(self) -> None:
         """Close the corpus file."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        # An interrupt from another thread must not meet a connection that is just closing.
+        with self._swapping:
+            reader, self._reader = self._reader, None
+            if reader is not None:
+                reader.close()
 
     def __enter__(self) -> Engine:
         """The engine itself, closed at the end of the block."""
@@ -300,6 +383,11 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _moment(request: RetrievalRequest) -> datetime:
+    # To the second, as the bundle names it: asked again at that time, every age is the same.
+    return (request.now or datetime.now(UTC)).replace(microsecond=0)
 
 
 def _chunker() -> str:

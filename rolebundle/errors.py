@@ -10,6 +10,7 @@ RolebundleError                     exit  rpc
 ├── CorpusCorrupt                      7  -32005   the file is damaged
 ├── WrongFile                          8  -32006   not a corpus, or made by a newer version
 ├── EmbedderError                      9  -32007   the embedding model could not do its work
+├── Interrupted                        1  -32603   cancelled, or past its deadline
 └── DocumentError                     10  -32602   a document that cannot be taken as it is
 
 Each error names the thing, the reason and the next step. ``code`` is stable and meant for
@@ -108,6 +109,12 @@ class EmbedderError(RolebundleError):
 
     exit_code = 9
     rpc_code = -32007
+
+
+class Interrupted(RolebundleError):
+    """Cancelled, or past its deadline. Asking again may fare better."""
+
+    retryable = True
 
 
 class DocumentError(RolebundleError):

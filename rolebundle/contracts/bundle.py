@@ -20,6 +20,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     TrustPosture,
     TrustTier,
+    Verdict,
     WarningCode,
 )
 
@@ -201,11 +202,15 @@ class Diagnostics(Contract):
 
 @contract
 class Fallback(Contract):
-    """What the caller should do with the answer, and why."""
+    """What the caller should do with the answer, and why.
+
+    ``verdict`` says why nothing was selected; it is there if and only if nothing was.
+    """
 
     state: FallbackState
     action: FallbackAction
     message: str
+    verdict: Verdict | None = None
 
 
 @contract
@@ -240,6 +245,16 @@ class OverlayRef(Contract):
 
 
 @contract
+class RequestEcho(Contract):
+    """What was asked besides the task, the role and the time: enough to ask the same again."""
+
+    limit: int | None = None
+    token_budget: int | None = None
+    lexical_only: bool = False
+    fusion: Fusion | None = None
+
+
+@contract
 class RetrievalBundle(Contract):
     """What was searched, what was selected and why, what was rejected, and what went wrong."""
 
@@ -253,6 +268,7 @@ class RetrievalBundle(Contract):
     provenance: Provenance
     warnings: list[BundleWarning]
     fallback: Fallback | None = None
+    request: RequestEcho | None = None
     overlay: OverlayRef | None = None
     corpus: CorpusState | None = None
     fusion: Fusion | None = None

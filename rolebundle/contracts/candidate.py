@@ -73,6 +73,8 @@ class Rejected:
     passage: Passage
     reason: RejectionCode
     notes: str
+    candidate: Candidate | None = None
+    """What the lanes measured: an empty answer is explained by it."""
 
 
 @plain_value

@@ -9,7 +9,7 @@ from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.terms import ContentType, TrustTier
 
-LookupKind = Literal["chunk", "document", "lines"]
+LookupKind = Literal["chunk", "document", "lines", "passages"]
 
 
 @contract
@@ -23,19 +23,50 @@ class FoundDocument(Contract):
     document_type: str
     domain: str
     trust_tier: TrustTier
-    updated_at: str | None
+    updated_at: str | None = None
     superseded_by: list[str]
 
 
 @contract
 class FoundPassage(Contract):
-    """A passage, whole, or the lines of it that were asked for."""
+    """A passage, whole, or the lines of it that were asked for.
+
+    ``place`` is its number in the document, from 1: ``#document_id:place:count`` reads on from it.
+    Where ``truncated``, ``content`` is the beginning of ``content_chars`` characters.
+    """
 
     chunk_id: str
+    place: int | None = None
     locator: str
     headings: list[str]
     content_type: ContentType
     content: str
+    truncated: bool | None = None
+    content_chars: int | None = None
+
+
+@contract
+class LookupReference(Contract):
+    """What to ask `get` for."""
+
+    id: str
+
+
+@contract
+class LookupOmitted(Contract):
+    """How much of what was found does not stand in the answer."""
+
+    passages: int
+    content_chars: int
+
+
+@contract
+class LookupMore(Contract):
+    """How to fetch the rest; no ``params`` where the reference itself is too long to be said."""
+
+    method: Literal["get"]
+    params: LookupReference | None = None
+    omitted: LookupOmitted
 
 
 @contract
@@ -46,6 +77,7 @@ class Lookup(Contract):
     kind: LookupKind
     document: FoundDocument
     passages: list[FoundPassage]
+    more: LookupMore | None = None
 
 
 @contract

@@ -8,9 +8,12 @@ from typing import Annotated
 from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.constraints import Range, Text
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.terms import Fusion
+from rolebundle.contracts.terms import Detail, Fusion
 
 MAX_TASK_CHARACTERS = 1_000_000
+MAX_REFERENCE_CHARACTERS = 10_000
+LEAST_CHARACTERS = 1_000
+"""An answer needs this much to say what was found, and what was left out."""
 
 
 @contract
@@ -25,6 +28,9 @@ class RetrievalRequest(Contract):
         lexical_only: do without embeddings.
         fusion: how the lanes are joined; else the overlay's.
         now: the time that ages are measured against; else the clock's.
+        detail: how much of the bundle comes back; else the door's own default.
+        max_chars: upper bound on the characters of the whole answer.
+        deadline_ms: after so many milliseconds the search is interrupted.
     """
 
     task: Annotated[str, Text(MAX_TASK_CHARACTERS)]
@@ -34,3 +40,57 @@ class RetrievalRequest(Contract):
     lexical_only: bool = False
     fusion: Fusion | None = None
     now: datetime | None = None
+    detail: Detail | None = None
+    max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None
+    deadline_ms: Annotated[int, Range(least=1)] | None = None
+
+
+@contract
+class WhyRequest(RetrievalRequest):
+    """A request, and the passage or document to follow through it."""
+
+    id: Annotated[str, Text(MAX_REFERENCE_CHARACTERS)]
+
+
+@contract
+class GetRequest(Contract):
+    """What to look up: a chunk id, a document id, ``path:start-end``, ``#id:from:count``."""
+
+    id: Annotated[str, Text(MAX_REFERENCE_CHARACTERS)]
+    max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None
+
+
+@contract
+class RoleRequest(Contract):
+    """Which role's overlay to show."""
+
+    role: RoleId
+
+
+@contract
+class StatusRequest(Contract):
+    """Nothing to say: `status` and `roles.list` take no fields."""
+
+
+@contract
+class IngestRequest(Contract):
+    """Files and folders to bring the corpus in step with."""
+
+    paths: list[str]
+    lexical_only: bool = False
+
+
+ALIASES = {
+    "q": "task",
+    "query": "task",
+    "question": "task",
+    "top_k": "limit",
+    "k": "limit",
+    "n": "limit",
+    "max_results": "limit",
+    "role_id": "role",
+    "reference": "id",
+    "chunk_id": "id",
+    "document_id": "id",
+}
+"""What models guess, and what they mean. camelCase is taken, too. All are listed in the schema."""

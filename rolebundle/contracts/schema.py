@@ -7,22 +7,45 @@ from typing import Any
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.compact import CompactBundle
+from rolebundle.contracts.comparison import Comparison
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.replay import Replay
+from rolebundle.contracts.request import (
+    ALIASES,
+    GetRequest,
+    IngestRequest,
+    RetrievalRequest,
+    RoleRequest,
+    WhyRequest,
+)
+from rolebundle.contracts.why import Why
 
 SCHEMAS: dict[str, type[Contract]] = {
     "bundle": RetrievalBundle,
+    "compact-bundle": CompactBundle,
+    "comparison": Comparison,
     "lookup": Lookup,
     "overlay": Overlay,
+    "get-request": GetRequest,
+    "ingest-request": IngestRequest,
     "request": RetrievalRequest,
+    "role-request": RoleRequest,
+    "why-request": WhyRequest,
+    "replay": Replay,
     "status": CorpusStatus,
+    "why": Why,
 }
 
 
 def json_schema(name: str) -> dict[str, Any]:
     """The JSON Schema (2020-12) of one contract."""
     schema = SCHEMAS[name].model_json_schema()
+    names = schema.get("properties", {})
+    aliases = {alias: field for alias, field in ALIASES.items() if field in names}
+    if name.endswith("request"):
+        schema["x-aliases"] = aliases | {"camelCase": "any field may be written so"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 

@@ -13,6 +13,7 @@ TrustPosture = Literal["strong", "mixed", "weak"]
 FreshnessPosture = Literal["fresh", "mixed", "stale"]
 Lane = Literal["lexical", "semantic"]
 Fusion = Literal["weighted", "rrf"]
+Detail = Literal["ids", "compact", "full"]
 
 RejectionCode = Literal[
     "forbidden_source",
@@ -37,6 +38,18 @@ FallbackState = Literal[
     "healthy", "no_overlay", "no_strong_match", "stale_dominant", "forbidden_hit", "conflicting"
 ]
 FallbackAction = Literal["continue", "warn", "degrade", "block"]
+Verdict = Literal[
+    "corpus_empty",
+    "over_budget",
+    "lane_down",
+    "nothing_found",
+    "all_below_floor",
+    "all_forbidden",
+    "all_stale",
+    "all_superseded",
+    "rejected_by_policy",
+]
+"""Why an answer is empty; :func:`rolebundle.retrieve.posture.empty_verdict` has the rule."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Self
 
 import apsw
@@ -21,6 +23,7 @@ from rolebundle.corpus.migrate import (
 from rolebundle.errors import (
     ConfigurationError,
     CorpusCorrupt,
+    Interrupted,
     StorageError,
     UsageError,
     WrongFile,
@@ -35,6 +38,7 @@ LOG_PAGES = 16_384
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
 FREQUENCIES_KEPT = 10_000
+_STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: well under a millisecond
 
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | None
@@ -49,7 +53,9 @@ class Corpus:
     writable: bool
     _vectors_loaded: bool = field(default=False, init=False)
     _extras: set[str] = field(default_factory=set, init=False)
-    _frequencies: tuple[int, dict[str, int]] = field(default=(-1, {}), init=False)
+    _stopped: bool = field(default=False, init=False)
+    _frequencies: tuple[Row, dict[str, int]] = field(default=((), {}), init=False)
+    stamp: tuple[int, ...] = ()
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """Run one statement and fetch all of its rows."""
@@ -93,19 +99,36 @@ class Corpus:
                     self.db.execute("ROLLBACK")
                 raise
 
+    def interrupt(self) -> None:
+        """End what runs inside :meth:`interruptible` now; from any thread."""
+        self._stopped = True
+        self.db.interrupt()
+
     @contextmanager
-    def attempt(self) -> Iterator[None]:
-        """A part of a write transaction that is undone alone if it fails."""
-        with mapped(self.path):
-            self.db.execute("SAVEPOINT attempt")
-            try:
-                yield
-            except BaseException:
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK TO attempt")
-                    self.db.execute("RELEASE attempt")
-                raise
-            self.db.execute("RELEASE attempt")
+    def interruptible(self, seconds: float | None = None) -> Iterator[None]:
+        """A block that ends with ``Interrupted`` when it is told to, or after so many seconds.
+
+        SQLite's own interrupt ends only the statement that runs at that moment; this one also ends
+        the block's next one.
+        """
+        self._stopped = False
+        end = perf_counter() + (inf if seconds is None else seconds)
+
+        def over() -> bool:
+            return self._stopped or perf_counter() > end
+
+        self.db.set_progress_handler(over, _STEPS_BETWEEN_LOOKS)
+        try:
+            yield
+        finally:
+            self.db.set_progress_handler(None)
+        # A model works outside of SQLite, and may have used the time up.
+        if over():
+            raise Interrupted(
+                "interrupted",
+                f"{self.path}: the search was interrupted before it was done",
+                "ask again with a longer deadline_ms, or with lexical_only",
+            )
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -120,9 +143,9 @@ class Corpus:
 
     def frequencies(self) -> dict[str, int]:
         """A place to remember how often terms occur, emptied when the corpus changes."""
-        generation = int(self.value("SELECT generation FROM corpus_state"))
-        if generation != self._frequencies[0] or len(self._frequencies[1]) > FREQUENCIES_KEPT:
-            self._frequencies = (generation, {})
+        state = tuple(self.rows("SELECT corpus_id, generation FROM corpus_state"))
+        if state != self._frequencies[0] or len(self._frequencies[1]) > FREQUENCIES_KEPT:
+            self._frequencies = (state, {})
         return self._frequencies[1]
 
     def load_extra(self, name: str) -> bool:
@@ -152,6 +175,13 @@ class Corpus:
             self.db.enable_load_extension(False)
         self._vectors_loaded = True
 
+    def is_current(self) -> bool:
+        """Whether the path still names the file that is open here.
+
+        SQLite sees what others write into a file, but not that another file took its place.
+        """
+        return self.stamp == _stamp(self.path, frozen=len(self.stamp) > 2)
+
     def close(self) -> None:
         """Close the file. A writer that is the last one open folds its log into the file."""
         with mapped(self.path):
@@ -174,7 +204,9 @@ def open_reader(path: Path) -> Corpus:
     """
     _refuse_missing_or_empty(path)
     with mapped(path):
-        db = _connect_read_only(path)
+        # Taken before: what changes while it is opened is noticed the next time.
+        found, content = _stamp(path), _stamp(path, frozen=True)
+        db, frozen = _connect_read_only(path)
         try:
             _harden(db)
             db.pragma("query_only", True)
@@ -190,7 +222,7 @@ def open_reader(path: Path) -> Corpus:
         except BaseException:
             db.close()
             raise
-    return Corpus(path, db, writable=False)
+    return Corpus(path, db, writable=False, stamp=content if frozen else found)
 
 
 def open_writer(path: Path) -> Corpus:
@@ -205,7 +237,7 @@ def open_writer(path: Path) -> Corpus:
     if not _is_missing_or_without_bytes(path):
         _refuse_missing_or_empty(path)
         with mapped(path):
-            looked_at = _connect_read_only(path)
+            looked_at, _ = _connect_read_only(path)
             try:
                 check_identity(looked_at, path)
             finally:
@@ -301,9 +333,20 @@ def _refuse_missing_or_empty(path: Path) -> None:
         )
 
 
-def _connect_read_only(path: Path) -> apsw.Connection:
+def _stamp(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
+    # A connection that was told that nobody writes would not look whether somebody does.
     try:
-        return _opened(str(path.absolute()))
+        found = path.stat()
+    except OSError:
+        return ()
+    which = (found.st_dev, found.st_ino)
+    return (*which, found.st_mtime_ns, found.st_size) if frozen else which
+
+
+def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
+    """The connection, and whether it takes the file for one that never changes."""
+    try:
+        return _opened(str(path.absolute())), False
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         # A file in WAL mode needs a shared-memory file beside it. In a folder that cannot be
         # written there is none; with no log to read, the file alone is the whole truth.
@@ -317,7 +360,7 @@ def _connect_read_only(path: Path) -> apsw.Connection:
             ) from error
         from urllib.parse import quote
 
-        return _opened(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1")
+        return _opened(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"), True
 
 
 def _opened(name: str) -> apsw.Connection:

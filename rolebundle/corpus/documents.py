@@ -98,6 +98,26 @@ def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
     return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
 
 
+def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
+    """The chunks of a document from the ``first`` on, counted from 1, in order."""
+    found = corpus.rows(
+        passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
+        (document_id, first - 1, first - 1 + count),
+    )
+    return _passages(corpus, found)
+
+
+def places(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
+    """The place of each of these chunks in its document, counted from 1, by rowid."""
+    found = corpus.rows(
+        "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    for row in found:
+        sound(row, (int, int), "the place of a chunk")
+    return {row[0]: row[1] for row in found}
+
+
 def passages_at(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
     """The chunks of a file that share a line with the range, in order."""
     found = corpus.rows(
@@ -114,6 +134,16 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
         "ORDER BY d.id"
     )
     return [(rowid, _metadata(columns)) for rowid, *columns in found]
+
+
+def documents_after(corpus: Corpus, rowid: int, count: int) -> list[tuple[int, DocumentMetadata]]:
+    """The next documents by rowid: one page of a listing."""
+    found = corpus.rows(
+        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
+        "WHERE d.id > ? ORDER BY d.id LIMIT ?",
+        (rowid, count),
+    )
+    return [(row, _metadata(columns)) for row, *columns in found]
 
 
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError
+from rolebundle.errors import (
+    CorpusBusy,
+    CorpusCorrupt,
+    Interrupted,
+    RolebundleError,
+    StorageError,
+)
 
 _CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 _IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
@@ -30,6 +36,12 @@ def translated(error: apsw.Error, path: Path) -> RolebundleError:
             "storage_full",
             f"{path}: no room left to write ({error})",
             "free some disk space and run the same command again; what was reported done is kept",
+        )
+    if _of_kind(error, apsw.InterruptError):
+        return Interrupted(
+            "interrupted",
+            f"{path}: the search was interrupted before it was done",
+            "ask again with a longer deadline_ms, or with lexical_only",
         )
     if _of_kind(error, (apsw.BusyError, apsw.LockedError)):
         return CorpusBusy(

@@ -79,6 +79,15 @@ def score(corpus: Corpus, match: str, rowids: Sequence[int]) -> dict[int, float]
     return dict(corpus.rows(score_sql(), (match, json.dumps(list(rowids)))))
 
 
+def matches(corpus: Corpus, match: str, rowid: int) -> bool:
+    """Whether an expression matches this chunk."""
+    found = corpus.rows(
+        "SELECT 1 FROM lexical WHERE lexical MATCH ? AND rowid = ?",
+        (match, rowid),
+    )
+    return bool(found)
+
+
 def add(corpus: Corpus, first_rowid: int, last_rowid: int) -> None:
     """Index the chunks whose rowids lie in the range, ends included."""
     corpus.run(

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import TypeVar
 
-from rolebundle.contracts.check import checked
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.check import Mistake, checked
+from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
+
+R = TypeVar("R")
+
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
-    """A request from plain fields.
+    """A retrieval request from plain fields.
 
     Raises:
         UsageError: an unknown field, a bad value, or a task that is not text or is empty.
     """
-    task = fields.get("task")
+    return parsed(RetrievalRequest, fields)
+
+
+def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
+    """A request of any kind from plain fields; names that models guess are taken for the real ones.
+
+    Raises:
+        UsageError: an unknown field, named with the nearest known one, a bad value, one field by
+            two names, or a task that is not text or is empty.
+    """
+    named = _named(contract, fields)
+    task = named.get("task")
     if isinstance(task, str) and any("\ud800" <= character <= "\udfff" for character in task):
         raise UsageError(
             "task_not_text",
@@ -26,10 +43,44 @@ def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
         raise UsageError(
             "empty_task", "the task is empty", "say in words what the agent is about to do"
         )
-    request = checked(RetrievalRequest, fields)
-    if isinstance(request, RetrievalRequest):
-        return request
-    first = request[0]
-    field = ".".join(str(step) for step in first.place) or "request"
-    allowed = ", ".join(RetrievalRequest.__dataclass_fields__)
-    raise UsageError("bad_request", f"{field}: {first.message}", f"fields of a request: {allowed}")
+    request = checked(contract, named)
+    if isinstance(request, list):
+        raise _refusal(request[0], _known(contract))
+    return request
+
+
+def _known(contract: type) -> tuple[str, ...]:
+    return tuple(getattr(contract, "__dataclass_fields__", ()))
+
+
+def _named(contract: type, fields: Mapping[str, object]) -> dict[str, object]:
+    known = _known(contract)
+    given: dict[str, str] = {}
+    named: dict[str, object] = {}
+    for field, value in fields.items():
+        name = field
+        if name not in known:
+            snake = _HUMP.sub(r"_\1", field).lower()
+            name = snake if snake in known else ALIASES.get(snake, field)
+            name = name if name in known else field
+        if name in named:
+            raise UsageError(
+                "bad_request",
+                f"{field}: means {name}, which {given[name]} gives already",
+                f"give {name} once",
+            )
+        given[name], named[name] = field, value
+    return named
+
+
+def _refusal(mistake: Mistake, known: tuple[str, ...]) -> UsageError:
+    from difflib import get_close_matches
+
+    field = ".".join(str(step) for step in mistake.place) or "request"
+    near = get_close_matches(field, known, n=1) if mistake.kind == "unknown" else []
+    guess = f"; did you mean {near[0]}?" if near else ""
+    return UsageError(
+        "bad_request",
+        f"{field}: {mistake.message}{guess}",
+        f"fields of a request: {', '.join(known) or 'none'}",
+    )

@@ -16,7 +16,7 @@ _REASON = 160
 _INDENT = " " * 5
 DEFAULT_WIDTH = 100
 # What a model should hear of; the others are for whoever runs the corpus.
-_CAUTIONS = ("STALE_DOMINANT", "CONFLICTING_EVIDENCE", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE")
+CAUTIONS = ("STALE_DOMINANT", "CONFLICTING_EVIDENCE", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE")
 
 
 def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
@@ -28,6 +28,8 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     """
     role = bundle.role_id or "(no role)"
     lines = [_one_line(f"{role} · {bundle.query.task_text}", width), ""]
+    if not bundle.selected:
+        lines += [f"{_empty(bundle)}.", ""]
     for chunk in bundle.selected:
         lines += [*_passage(chunk, width), ""]
     lines += _rejections(bundle, width)
@@ -57,7 +59,7 @@ def prompt(bundle: RetrievalBundle) -> str:
     ]
     if fallback is not None and fallback.action != "continue":
         lines.append(f"Caution: {fallback.message}.")
-    lines += [f"Caution: {one.message}." for one in bundle.warnings if one.code in _CAUTIONS]
+    lines += [f"Caution: {one.message}." for one in bundle.warnings if one.code in CAUTIONS]
     for chunk in bundle.selected:
         runs = [len(run) for run in re.findall("`+", chunk.content)]
         fence = "`" * max(3, 1 + max(runs, default=0))
@@ -73,7 +75,7 @@ def prompt(bundle: RetrievalBundle) -> str:
             fence,
         ]
     if not bundle.selected:
-        lines += ["", "No passage was found. Do not claim anything about these documents."]
+        lines += ["", f"{_empty(bundle)}. Do not claim anything about these documents."]
     return "\n".join(lines)
 
 
@@ -86,6 +88,11 @@ def score_bar(score: float) -> str:
 def snippet(content: str, length: int = _SNIPPET) -> str:
     """The beginning of a passage on one line."""
     return _one_line(content, length)
+
+
+def _empty(bundle: RetrievalBundle) -> str:
+    verdict = bundle.fallback.verdict if bundle.fallback else None
+    return f"No passage was found to answer with ({verdict})" if verdict else "No passage was found"
 
 
 def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:

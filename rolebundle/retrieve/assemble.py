@@ -18,6 +18,7 @@ from rolebundle.contracts.bundle import (
     QueryTrace,
     RawScores,
     Rejection,
+    RequestEcho,
     RetrievalBundle,
     Scores,
     SelectedChunk,
@@ -73,6 +74,7 @@ class Context:
     """Chunks without a vector."""
     doubt: str = ""
     """Why the fast index may not answer; empty where it may, or where there is none."""
+    request: RequestEcho | None = None
 
 
 def cut(
@@ -117,7 +119,8 @@ def cut(
             selected.append(candidate)
             tokens += cost
         else:
-            rejected.append(Rejected(candidate.passage, *verdict))
+            found = candidate.filtered.candidate
+            rejected.append(Rejected(candidate.passage, *verdict, found))
     return Cut(tuple(selected), tuple(rejected), tuple(conflicts))
 
 
@@ -175,8 +178,15 @@ def assemble(
         provenance=provenance,
         warnings=warnings,
         fallback=decide_fallback(
-            selected, codes, warnings, context.overlay, context.corpus, context.degraded
+            selected,
+            rejected,
+            warnings,
+            context.overlay,
+            context.corpus,
+            context.degraded,
+            context.waiting,
         ),
+        request=context.request,
         overlay=(
             OverlayRef(role_id=context.overlay.role_id, digest=context.overlay_digest)
             if context.overlay
@@ -242,20 +252,8 @@ def _selected(rank: int, ranked: Ranked, context: Context) -> SelectedChunk:
         content=passage.content,
         content_type=passage.content_type,
         lanes=list(candidate.lanes),
-        scores=Scores(
-            lexical=_rounded(candidate.lexical),
-            semantic=_rounded(candidate.semantic),
-            metadata=_rounded(ranked.metadata),
-            rerank=_rounded(ranked.vocabulary),
-            final=_rounded(ranked.final),
-            diversity_penalty=_rounded(ranked.diversity_penalty),
-        ),
-        raw=RawScores(
-            bm25=_maybe_rounded(candidate.bm25),
-            bm25_expansion=_maybe_rounded(candidate.bm25_expansion),
-            cosine=_maybe_rounded(candidate.cosine),
-            metadata=_rounded(filtered.metadata_score),
-        ),
+        scores=scores_of(ranked),
+        raw=raw_scores_of(ranked),
         reasons_selected=_reasons(ranked),
         overlay_hits=[*filtered.overlay_hits, *ranked.vocabulary_hits],
         metadata=ChunkMetadata(
@@ -281,6 +279,30 @@ def _selected(rank: int, ranked: Ranked, context: Context) -> SelectedChunk:
     )
 
 
+def scores_of(ranked: Ranked) -> Scores:
+    """The terms of a candidate's final score, rounded as every answer shows them."""
+    candidate = ranked.filtered.candidate
+    return Scores(
+        lexical=rounded(candidate.lexical),
+        semantic=rounded(candidate.semantic),
+        metadata=rounded(ranked.metadata),
+        rerank=rounded(ranked.vocabulary),
+        final=rounded(ranked.final),
+        diversity_penalty=rounded(ranked.diversity_penalty),
+    )
+
+
+def raw_scores_of(ranked: Ranked) -> RawScores:
+    """What the lanes and the filter measured of a candidate, rounded likewise."""
+    candidate = ranked.filtered.candidate
+    return RawScores(
+        bm25=maybe_rounded(candidate.bm25),
+        bm25_expansion=maybe_rounded(candidate.bm25_expansion),
+        cosine=maybe_rounded(candidate.cosine),
+        metadata=rounded(ranked.filtered.metadata_score),
+    )
+
+
 def _reasons(ranked: Ranked) -> list[str]:
     candidate = ranked.filtered.candidate
     reasons = []
@@ -300,9 +322,11 @@ def _reasons(ranked: Ranked) -> list[str]:
     return reasons
 
 
-def _rounded(score: float) -> float:
+def rounded(score: float) -> float:
+    """A score as answers show it: six decimals."""
     return round(score, 6)
 
 
-def _maybe_rounded(score: float | None) -> float | None:
-    return None if score is None else round(score, 6)
+def maybe_rounded(score: float | None) -> float | None:
+    """:func:`rounded`, where there is a score."""
+    return None if score is None else rounded(score)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rolebundle.contracts.candidate import Candidate, Filtered, Rejected
@@ -39,7 +39,7 @@ def filter_candidates(
         if verdict is None:
             allowed.append(_scored(candidate, overlay, now))
         else:
-            rejected.append(Rejected(passage, *verdict))
+            rejected.append(Rejected(passage, *verdict, candidate))
     return allowed, rejected
 
 
@@ -62,7 +62,7 @@ def rejection(
     if overlay.role_id in excluded_roles:
         return "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
     maximum = overlay.retrieval_policy.freshness_max_age_days
-    age = _age_days(document, now)
+    age = age_days(document, now)
     too_old = maximum is not None and age is not None and age > maximum
     if too_old and overlay.retrieval_policy.stale_penalty >= 1:
         return "stale", f"{age:.0f} days old, the limit is {maximum:g}"
@@ -71,7 +71,7 @@ def rejection(
 
 def freshness_of(passage: Passage, overlay: Overlay | None, now: datetime) -> FreshnessStatus:
     """Fresh under half of the maximum age, aging under all of it, else stale; or undated."""
-    age = _age_days(passage.document, now)
+    age = age_days(passage.document, now)
     if age is None:
         return "undated"
     maximum = max_age_days(overlay)
@@ -110,7 +110,7 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     elif passage.applicable_roles:
         penalty = limits.role_mismatch_penalty
         found.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    maximum, age = limits.freshness_max_age_days, _age_days(document, now)
+    maximum, age = limits.freshness_max_age_days, age_days(document, now)
     if maximum is not None and age is not None and age > maximum:
         found.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {maximum:g}d)"))
     boost = policy.trust_tier_boosts.get(document.trust_tier)
@@ -129,7 +129,8 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     return found
 
 
-def _first_match(rules: Iterable[SourceRule], document: DocumentMetadata) -> SourceRule | None:
+def matching(rules: Iterable[SourceRule], document: DocumentMetadata) -> Iterator[SourceRule]:
+    """Those of the rules that a document falls under, in their order."""
     names = [
         name.casefold() for name in (document.source_id, document.document_type, document.domain)
     ]
@@ -137,15 +138,19 @@ def _first_match(rules: Iterable[SourceRule], document: DocumentMetadata) -> Sou
         pattern = rule.pattern.casefold()
         # A plain substring: linear time, whatever the pattern is.
         if any(pattern in name for name in names):
-            return rule
-    return None
+            yield rule
+
+
+def _first_match(rules: Iterable[SourceRule], document: DocumentMetadata) -> SourceRule | None:
+    return next(matching(rules, document), None)
 
 
 def _named(rule: SourceRule) -> str:
     return f"{rule.pattern}: {rule.reason}" if rule.reason else rule.pattern
 
 
-def _age_days(document: DocumentMetadata, now: datetime) -> float | None:
+def age_days(document: DocumentMetadata, now: datetime) -> float | None:
+    """How old a document is at ``now``, in days; ``None`` where it has no date."""
     if document.updated_at is None:
         return None
     return (now - datetime.fromisoformat(document.updated_at)).total_seconds() / _SECONDS_A_DAY

@@ -85,6 +85,11 @@ def complete(
     ]
 
 
+def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
+    """Those of the terms that the index has for a chunk, in their order."""
+    return [term.text for term in terms if lexical_index.matches(corpus, _literal(term), rowid)]
+
+
 def _completed(
     corpus: Corpus, terms: Sequence[Term], known: dict[int, float], rowids: Sequence[int]
 ) -> dict[int, float]:

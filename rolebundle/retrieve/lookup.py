@@ -16,6 +16,7 @@ from rolebundle.contracts.lookup import (
     LookupKind,
     SourceStatus,
 )
+from rolebundle.contracts.replay import Whereabouts
 from rolebundle.corpus import check as corpus_check
 from rolebundle.corpus import documents, fast_index, vector_cache, vector_index
 from rolebundle.corpus.connection import Corpus
@@ -25,6 +26,7 @@ from rolebundle.errors import UsageError
 from rolebundle.retrieve.pipeline import corpus_state
 
 _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
+_PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
 
 
 def look_up(corpus: Corpus, reference: str) -> Lookup:
@@ -32,19 +34,36 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
 
     Args:
         corpus: an open corpus.
-        reference: a chunk id, a document id, or ``path:start-end`` with lines from 1, inclusive.
+        reference: a chunk id, a document id, ``path:start-end`` with lines from 1, inclusive, or
+            ``#document_id:from:count`` with passages from 1.
 
     Raises:
-        UsageError: there is no such thing, or the path names lines of several files.
+        UsageError: there is no such thing, or the path names lines of several documents.
+    """
+    kind, passages, lines = referenced(corpus, reference)
+    return _lookup(corpus, reference, kind, passages, lines)
+
+
+def referenced(
+    corpus: Corpus, reference: str
+) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
+    """What kind of reference it is, the passages that it names, and the lines where it names any.
+
+    Raises:
+        UsageError: as :func:`look_up`.
     """
     # Nothing is stored under a name that is no text, and SQLite would not take it.
     known = not any("\ud800" <= character <= "\udfff" for character in reference)
     chunk = documents.passage_by_id(corpus, reference) if known else None
     if chunk is not None:
-        return _lookup(reference, "chunk", [chunk])
+        return "chunk", [chunk], None
     whole = documents.passages_of_document(corpus, reference) if known else []
     if whole:
-        return _lookup(reference, "document", whole)
+        return "document", whole, None
+    counted = _PASSAGES.match(reference) if known else None
+    part = _counted(corpus, counted) if counted else []
+    if part:
+        return "passages", part, None
     named = _LINES.match(reference) if known else None
     start, end = (int(named["start"]), int(named["end"])) if named else (1, 0)
     if named and start <= end:
@@ -57,12 +76,35 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
                 f"name one of them: {ids}",
             )
         if found:
-            return _lookup(reference, "lines", found, (start, end))
+            return "lines", found, (start, end)
     raise UsageError(
         "not_found",
         f"{reference}: no chunk, document or lines of that name in this corpus",
         "copy a chunk_id, document_id or locator from a bundle",
     )
+
+
+def _counted(corpus: Corpus, named: re.Match[str]) -> list[Passage]:
+    document, first, count = named["document"], int(named["first"]), int(named["count"])
+    found = documents.passages_from(corpus, document, first, count) if first and count else []
+    held = 0 if found else len(documents.passages_of_document(corpus, document))
+    if held:
+        raise UsageError(
+            "not_found",
+            f"{named[0]}: {document} has the passages 1 to {held}, and none of these",
+            f"ask for #{document}:1:{held}, or less of it",
+        )
+    return found
+
+
+def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
+    """Where a passage of an earlier answer stands today."""
+    if documents.passage_by_id(corpus, chunk_id) is not None:
+        return "in_corpus"
+    if document_id is None:
+        return "not_in_corpus"
+    there = documents.passages_of_document(corpus, document_id)
+    return "document_changed" if there else "document_gone"
 
 
 def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) -> CorpusStatus:
@@ -130,9 +172,14 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
 
 
 def _lookup(
-    reference: str, kind: LookupKind, passages: list[Passage], lines: tuple[int, int] | None = None
+    corpus: Corpus,
+    reference: str,
+    kind: LookupKind,
+    passages: list[Passage],
+    lines: tuple[int, int] | None,
 ) -> Lookup:
     first = passages[0]
+    places = documents.places(corpus, [passage.rowid for passage in passages])
     document = first.document
     return Lookup(
         reference=reference,
@@ -148,11 +195,11 @@ def _lookup(
             updated_at=document.updated_at,
             superseded_by=[newer.document_id for newer in first.superseded_by],
         ),
-        passages=[_passage(passage, lines) for passage in passages],
+        passages=[_passage(passage, places.get(passage.rowid), lines) for passage in passages],
     )
 
 
-def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
+def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
     held = content.split("\n")
     # Only where the text is the file's own lines can lines be cut out of it; text that was taken
@@ -163,6 +210,7 @@ def _passage(passage: Passage, lines: tuple[int, int] | None) -> FoundPassage:
         start, end = first, last
     return FoundPassage(
         chunk_id=passage.chunk_id,
+        place=place,
         locator=f"{passage.path}:{start}-{end}",
         headings=list(passage.headings),
         content_type=passage.content_type,

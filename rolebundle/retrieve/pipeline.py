@@ -11,8 +11,21 @@ from datetime import datetime
 from time import perf_counter
 
 from rolebundle.contracts.base import plain_value
-from rolebundle.contracts.bundle import CorpusState, Diagnostics, IndexState, RetrievalBundle
-from rolebundle.contracts.candidate import LexicalHit, Query, Ranked, Rejected, SemanticHit
+from rolebundle.contracts.bundle import (
+    CorpusState,
+    Diagnostics,
+    IndexState,
+    RequestEcho,
+    RetrievalBundle,
+)
+from rolebundle.contracts.candidate import (
+    Candidate,
+    LexicalHit,
+    Query,
+    Ranked,
+    Rejected,
+    SemanticHit,
+)
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
@@ -50,12 +63,35 @@ class SemanticLane:
 class Pool:
     """What the lanes have found so far, and how long they took."""
 
-    candidates: int = 0
+    candidates: list[Candidate] = field(default_factory=list)
     lexical: dict[int, LexicalHit] = field(default_factory=dict)
     semantic: dict[int, SemanticHit] = field(default_factory=dict)
+    by_task: dict[int, float] = field(default_factory=dict)
+    """What the lexical lane proposed for the task's words: rowid → BM25."""
+    by_role: dict[int, float] = field(default_factory=dict)
+    """What it proposed for the role's words."""
+    depth: int = 0
+    """How many chunks each lane was last asked for."""
     lexical_seconds: float = 0.0
     semantic_seconds: float = 0.0
     refills: int = 0
+
+
+@plain_value
+class Run:
+    """One request's way through the pipeline: what each step made, down to the cut."""
+
+    query: Query
+    policy: RetrievalPolicy
+    fusion: Fusion
+    limit: int
+    lane: SemanticLane
+    state: CorpusState
+    pool: Pool
+    ranked: list[Ranked]
+    rejected: list[Rejected]
+    """What the filter rejected."""
+    made: Cut
 
 
 def retrieve(
@@ -80,22 +116,54 @@ def retrieve(
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     started = perf_counter()
+    with corpus.reading():
+        done = run(corpus, request, overlay, provider, now)
+        waiting = _waiting(corpus, done.lane, done.state)
+    context = Context(
+        done.query,
+        overlay,
+        overlay_digest,
+        done.fusion,
+        now,
+        done.state,
+        done.lane.degraded,
+        waiting,
+        done.lane.doubt,
+        echo(request),
+    )
+    diagnostics = _diagnostics(done, perf_counter() - started)
+    return assemble(done.made, done.rejected, context, diagnostics)
+
+
+def run(
+    corpus: Corpus,
+    request: RetrievalRequest,
+    overlay: Overlay | None,
+    provider: EmbeddingProvider | None,
+    now: datetime,
+) -> Run:
+    """The steps down to the cut, inside the caller's ``corpus.reading()``.
+
+    Args and errors are those of :func:`retrieve`.
+    """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     fusion, limit = request.fusion or policy.fusion, request.limit or policy.max_selected_chunks
     query = build_query(request.task, overlay)
-    with corpus.reading():
-        lane = _semantic_lane(corpus, query, provider)
-        state = corpus_state(corpus)
-        pool, ranked, rejected = _gather(
-            corpus, query, lane, overlay, fusion, limit, now, state.chunks
-        )
-        waiting = _waiting(corpus, lane, state)
+    lane = _semantic_lane(corpus, query, provider)
+    state = corpus_state(corpus)
+    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, state.chunks)
     made = cut(ranked, limit, policy.min_score, request.token_budget)
-    context = Context(
-        query, overlay, overlay_digest, fusion, now, state, lane.degraded, waiting, lane.doubt
+    return Run(query, policy, fusion, limit, lane, state, pool, ranked, rejected, made)
+
+
+def echo(request: RetrievalRequest) -> RequestEcho:
+    """What the answer says of its request."""
+    return RequestEcho(
+        limit=request.limit,
+        token_budget=request.token_budget,
+        lexical_only=request.lexical_only,
+        fusion=request.fusion,
     )
-    diagnostics = _diagnostics(pool, made, rejected, perf_counter() - started)
-    return assemble(made, rejected, context, diagnostics)
 
 
 def corpus_state(corpus: Corpus) -> CorpusState:
@@ -136,7 +204,7 @@ def _semantic_lane(
         return SemanticLane(degraded=f"{error.message}; {error.hint}")
 
 
-def _gather(
+def gather(
     corpus: Corpus,
     query: Query,
     lane: SemanticLane,
@@ -152,13 +220,13 @@ def _gather(
     search only in documents that policy allows, deeper each time.
     """
     pool = Pool()
-    depth = min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
+    depth = first_depth(limit)
     within: list[int] | None = None
     while True:
         found = _run_lanes(corpus, query, lane, pool, depth, within, chunks)
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
-        pool.candidates = len(candidates)
+        pool.candidates, pool.depth = candidates, depth
         allowed, rejected = filter_candidates(candidates, overlay, now)
         ranked = rerank(allowed, overlay, fusion)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
@@ -171,6 +239,11 @@ def _gather(
         else:
             depth = min(MAX_DEPTH, 4 * depth)
         pool.refills += 1
+
+
+def first_depth(limit: int) -> int:
+    """How many chunks each lane is asked for at first."""
+    return min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
 
 
 def _run_lanes(
@@ -196,6 +269,8 @@ def _run_lanes(
         proposed = semantic.search(corpus, lane.index, lane.vector, depth, within)
         pool.semantic_seconds += perf_counter() - started
     pool.semantic |= {hit.rowid: hit for hit in proposed}
+    pool.by_task |= found.task
+    pool.by_role |= found.role
     rowids = sorted(
         found.task.keys() | found.role.keys() | pool.semantic.keys() | pool.lexical.keys()
     )
@@ -228,12 +303,13 @@ def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:
     return state.chunks - vector_index.count_embedded(corpus, lane.index)
 
 
-def _diagnostics(pool: Pool, made: Cut, rejected: list[Rejected], seconds: float) -> Diagnostics:
+def _diagnostics(done: Run, seconds: float) -> Diagnostics:
+    pool, rejected = done.pool, done.rejected
     return Diagnostics(
         latency_ms=round(seconds * 1000, 3),
         # Counted before anything could drop one, so that law 1 can be checked from the bundle.
-        candidate_pool_size=pool.candidates,
-        deduped_count=sum(one.reason == "duplicate" for one in made.rejected),
+        candidate_pool_size=len(pool.candidates),
+        deduped_count=sum(one.reason == "duplicate" for one in done.made.rejected),
         dropped_forbidden_count=sum(one.reason == "forbidden_source" for one in rejected),
         dropped_stale_count=sum(one.reason == "stale" for one in rejected),
         lexical_ms=round(pool.lexical_seconds * 1000, 3),

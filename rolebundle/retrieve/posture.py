@@ -2,20 +2,69 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rolebundle.contracts.bundle import BundleWarning, CorpusState, Fallback, SelectedChunk
+from rolebundle.contracts.candidate import Rejected
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
     HIGH_TRUST,
+    REJECTION_CODES,
+    FallbackAction,
+    FallbackState,
     FreshnessPosture,
     RejectionCode,
     TrustPosture,
+    Verdict,
     WarningCode,
 )
 
 _LOW_DIVERSITY_FROM = 3
+
+# A copy leaves where its original was scored, and shares its fate.
+_MEASURED: frozenset[RejectionCode] = frozenset({"low_score", "duplicate"})
+_ONLY: dict[RejectionCode, Verdict] = {
+    "forbidden_source": "all_forbidden",
+    "stale": "all_stale",
+    "conflict_downrank": "all_superseded",
+}
+_SCORED: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
+_DECIDED_BY: dict[Verdict, frozenset[RejectionCode]] = {
+    "over_budget": frozenset({"budget_cut"}),
+    "nothing_found": frozenset({"low_score"}),
+    "all_below_floor": frozenset({"low_score"}),
+    "rejected_by_policy": frozenset(REJECTION_CODES) - _MEASURED,
+    **{verdict: frozenset({code}) for code, verdict in _ONLY.items()},
+}
+# What happened, and the next step.
+_EXPLAINED: dict[Verdict, tuple[str, str]] = {
+    "over_budget": (
+        "passages would answer, and none fits the token budget",
+        "raise token_budget",
+    ),
+    "all_below_floor": (
+        "what has the task's words is under the floor",
+        "ask more precisely, or lower min_score in the role's overlay",
+    ),
+    "all_forbidden": (
+        "everything relevant is forbidden to the role {role}",
+        "ask for a role that may use these sources, or go without; do not guess what they say",
+    ),
+    "all_stale": (
+        "everything relevant is older than the role {role} accepts",
+        "bring the documents up to date, or raise the overlay's freshness_max_age_days",
+    ),
+    "all_superseded": (
+        "everything relevant was replaced by newer documents, which did not make it either",
+        "look the newer documents up",
+    ),
+    "rejected_by_policy": (
+        "the policy of the role {role} rejected everything relevant",
+        "read the notes of the rejected",
+    ),
+}
 
 
 def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:
@@ -103,63 +152,185 @@ def conflicting(conflicts: Sequence[Passage]) -> str:
 
 def decide_fallback(
     selected: Sequence[SelectedChunk],
-    codes: Mapping[RejectionCode, int],
+    rejected: Sequence[Rejected],
     warnings: Sequence[BundleWarning],
     overlay: Overlay | None,
     corpus: CorpusState,
     degraded: str,
+    waiting: int = 0,
 ) -> Fallback:
-    """What the caller should do with the answer; the first state that fits, worst first."""
-    said: set[WarningCode] = {warning.code for warning in warnings}
+    """What the caller should do with the answer; with nothing selected, why that is so.
+
+    Args:
+        selected: the passages of the answer.
+        rejected: every other candidate, what was scored in the order of its score.
+        warnings: what the reader was warned of.
+        overlay: the role's, or ``None``.
+        corpus: for how much there was to search.
+        degraded: why the semantic lane did not run, or empty.
+        waiting: how many chunks have no vector yet.
+    """
     if not selected:
-        return Fallback(state="no_strong_match", action="block", message=_why_empty(codes, corpus))
-    if "CONFLICTING_EVIDENCE" in said:
-        return Fallback(
-            state="conflicting",
-            action="warn",
-            message="trusted documents disagree; the superseded one was left out, say so",
-        )
-    if "STALE_DOMINANT" in said:
-        return Fallback(
-            state="stale_dominant",
-            action="warn",
-            message="most of the evidence is older than it should be; check before relying on it",
-        )
-    if overlay is None:
-        return Fallback(
-            state="no_overlay",
-            action="degrade" if degraded else "continue",
-            message="no role was given: shared corpus only, no role policy was applied",
-        )
-    if "NO_HIGH_TRUST_MATCH" in said:
+        verdict = empty_verdict(rejected, corpus.chunks, bool(degraded or waiting))
         return Fallback(
             state="no_strong_match",
-            action="degrade",
-            message="no authoritative or preferred source matched; treat the passages as hints",
+            action="block",
+            message=_why_empty(verdict, rejected, overlay, corpus, degraded, waiting),
+            verdict=verdict,
+        )
+    state, action, message = _of_a_selection(
+        {warning.code for warning in warnings}, overlay, degraded
+    )
+    if all(one.raw is not None and not one.raw.bm25 for one in selected):
+        # Nearest neighbours are always found; where no floor held them back, say what they are.
+        message += "; no passage has a word of the task"
+    return Fallback(state=state, action=action, message=message)
+
+
+def empty_verdict(rejected: Sequence[Rejected], chunks: int, incomplete: bool) -> Verdict:
+    """Why nothing was selected: the one rule, first match wins.
+
+    1. ``corpus_empty``: there is no chunk to find.
+    2. ``over_budget``: some candidate failed on the token budget alone. There is an answer.
+    3. ``lane_down``: the semantic lane could not run, or chunks wait for their vectors. Every
+       verdict below speaks of *all* that is relevant, which half a search cannot.
+    4. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
+       a role's own words find chunks whatever the task is, so being a candidate proves nothing.
+       Relevant are those that have a word of the task. The lexical lane finds one wherever there
+       is one, so without any, no word of the task occurs in the corpus; then those neighbours are
+       relevant that policy withheld, since nothing measured how near they were. A neighbour under
+       the floor was measured, and is not near.
+
+       - none: ``nothing_found``, no such words and no such meaning. A request for words alone
+         looks for no meanings, and the message says so.
+       - all under the floor (or copies of such): ``all_below_floor``.
+       - else the floor's are not counted, and if one code took the rest: ``all_forbidden``,
+         ``all_stale`` or ``all_superseded``.
+       - another code, or several: ``rejected_by_policy``.
+
+    Args:
+        rejected: every candidate.
+        chunks: how many the corpus has.
+        incomplete: a lane that was wanted could not search everything.
+    """
+    if chunks == 0:
+        return "corpus_empty"
+    if any(one.reason == "budget_cut" for one in rejected):
+        return "over_budget"
+    if incomplete:
+        return "lane_down"
+    relevant = _relevant(rejected)
+    if not relevant:
+        return "nothing_found"
+    withheld = {one.reason for one in relevant} - _MEASURED
+    if not withheld:
+        return "all_below_floor"
+    if len(withheld) > 1:
+        return "rejected_by_policy"
+    return _ONLY.get(withheld.pop(), "rejected_by_policy")
+
+
+def _relevant(rejected: Sequence[Rejected]) -> list[Rejected]:
+    with_words = [one for one in rejected if one.candidate and one.candidate.bm25]
+    if with_words:
+        return with_words
+    return [one for one in rejected if _has_meaning(one) and one.reason not in _MEASURED]
+
+
+def _has_meaning(one: Rejected) -> bool:
+    return one.candidate is not None and one.candidate.cosine is not None
+
+
+def _of_a_selection(
+    said: set[WarningCode], overlay: Overlay | None, degraded: str
+) -> tuple[FallbackState, FallbackAction, str]:
+    """The first state that fits, worst first."""
+    if "CONFLICTING_EVIDENCE" in said:
+        return (
+            "conflicting",
+            "warn",
+            "trusted documents disagree; the superseded one was left out, say so",
+        )
+    if "STALE_DOMINANT" in said:
+        return (
+            "stale_dominant",
+            "warn",
+            "most of the evidence is older than it should be; check before relying on it",
+        )
+    if overlay is None:
+        return (
+            "no_overlay",
+            "degrade" if degraded else "continue",
+            "no role was given: shared corpus only, no role policy was applied",
+        )
+    if "NO_HIGH_TRUST_MATCH" in said:
+        return (
+            "no_strong_match",
+            "degrade",
+            "no authoritative or preferred source matched; treat the passages as hints",
         )
     if "FORBIDDEN_SOURCE_HIT" in said:
-        return Fallback(
-            state="forbidden_hit",
-            action="degrade" if degraded else "continue",
-            message="forbidden sources matched and were left out",
+        return (
+            "forbidden_hit",
+            "degrade" if degraded else "continue",
+            "forbidden sources matched and were left out",
         )
     if degraded:
-        return Fallback(
-            state="healthy",
-            action="degrade",
-            message="the evidence is sound, but the semantic lane did not run",
-        )
-    return Fallback(state="healthy", action="continue", message="trusted, current evidence")
+        return "healthy", "degrade", "the evidence is sound, but the semantic lane did not run"
+    return "healthy", "continue", "trusted, current evidence"
 
 
-def _why_empty(codes: Mapping[RejectionCode, int], corpus: CorpusState) -> str:
-    if corpus.chunks == 0:
+def _why_empty(
+    verdict: Verdict,
+    rejected: Sequence[Rejected],
+    overlay: Overlay | None,
+    corpus: CorpusState,
+    degraded: str,
+    waiting: int,
+) -> str:
+    """The verdict in words: what happened (how many candidates, which codes); the next step."""
+    if verdict == "corpus_empty":
         return "the corpus is empty: ingest documents first"
-    total = sum(codes.values())
-    if total == 0:
-        return "nothing in the corpus has the task's words or its meaning"
-    reasons = ", ".join(f"{count} {code}" for code, count in codes.items() if count)
-    return f"all {total} candidates were rejected: {reasons}"
+    if verdict == "lane_down":
+        missing = f"the semantic lane did not run: {degraded}"
+        if not degraded:
+            missing = (
+                f"{waiting} of {corpus.chunks} chunks wait for their vector; run `rolebundle embed`"
+            )
+        return f"the search was incomplete ({_counted(rejected)}); {missing}"
+    role = overlay.role_id if overlay else "(no role)"
+    if verdict == "nothing_found":
+        what, step = _nothing(rejected, overlay)
+    else:
+        what, step = _EXPLAINED[verdict]
+    return f"{what.format(role=role)} ({_counted(rejected)}{_noted(verdict, rejected)}); {step}"
+
+
+def _nothing(rejected: Sequence[Rejected], overlay: Overlay | None) -> tuple[str, str]:
+    if any(_has_meaning(one) for one in rejected):
+        return (
+            "nothing in the corpus has the task's words or is near enough in meaning",
+            "ask in other words, or ingest what would answer",
+        )
+    return (
+        "nothing in the corpus has the task's words, and meanings were not searched",
+        "ask in other words, or without lexical_only",
+    )
+
+
+def _counted(rejected: Sequence[Rejected]) -> str:
+    codes = Counter(one.reason for one in rejected)
+    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
+    return f"candidates rejected: {reasons}" if reasons else "no candidates"
+
+
+def _noted(verdict: Verdict, rejected: Sequence[Rejected]) -> str:
+    """One candidate's own note: it has the figures, or names the rule."""
+    codes = _DECIDED_BY[verdict]
+    note = next((one.notes for one in _relevant(rejected) or rejected if one.reason in codes), "")
+    # Only what was scored stands in the order of its score.
+    which = "the best" if codes <= _SCORED else "for one"
+    return f"; {which}: {note}" if note else ""
 
 
 def _role_specific(chunk: SelectedChunk) -> bool:

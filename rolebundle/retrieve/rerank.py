@@ -38,9 +38,9 @@ def rerank(
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     vocabulary = overlay.vocabulary if overlay else Vocabulary()
     scored = [_scored(candidate, policy, vocabulary, fusion) for candidate in allowed]
-    scored.sort(key=_order)
+    scored.sort(key=order)
     ranked = _diversified(_marked_duplicates(scored), policy)
-    ranked.sort(key=_order)
+    ranked.sort(key=order)
     return ranked
 
 
@@ -92,15 +92,25 @@ def _scored(
     )
 
 
-def _lane_terms(candidate: Candidate, policy: RetrievalPolicy, fusion: Fusion) -> float:
+def lane_weights(policy: RetrievalPolicy, fusion: Fusion) -> tuple[float, float]:
+    """The weights of the lexical and of the semantic term."""
     if fusion == "rrf":
         # Reciprocal rank fusion gives the lanes equal say; together they keep the lanes' weight.
         shared = (policy.lexical_weight + policy.semantic_weight) / 2
-        return shared * (candidate.lexical + candidate.semantic)
-    return policy.lexical_weight * candidate.lexical + policy.semantic_weight * candidate.semantic
+        return shared, shared
+    return policy.lexical_weight, policy.semantic_weight
 
 
-def _order(ranked: Ranked) -> tuple[float, str]:
+def _lane_terms(candidate: Candidate, policy: RetrievalPolicy, fusion: Fusion) -> float:
+    lexical, semantic = lane_weights(policy, fusion)
+    if fusion == "rrf":
+        # As one product, so that equal ranks in either lane give the very same score.
+        return lexical * (candidate.lexical + candidate.semantic)
+    return lexical * candidate.lexical + semantic * candidate.semantic
+
+
+def order(ranked: Ranked) -> tuple[float, str]:
+    """The key that the ranking is sorted by: final score first, ties by chunk id."""
     return (-ranked.final, ranked.passage.chunk_id)
 
 

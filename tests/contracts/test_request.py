@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.request import MAX_TASK_CHARACTERS
+from rolebundle.contracts.request import ALIASES, MAX_TASK_CHARACTERS
+from rolebundle.contracts.schema import json_schema
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.parse import request_from
 
@@ -97,3 +98,35 @@ def test_a_task_that_cannot_be_searched_for(fields: dict[str, Any], code: str) -
         request_from(fields)
     assert error.value.code == code
     assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"q": "x"}, {"task": "x"}),
+        ({"query": "x", "top_k": 3}, {"task": "x", "limit": 3}),
+        ({"task": "x", "k": 3}, {"task": "x", "limit": 3}),
+        ({"task": "x", "role_id": "writer"}, {"task": "x", "role": "writer"}),
+        ({"task": "x", "roleId": "writer"}, {"task": "x", "role": "writer"}),
+        ({"task": "x", "tokenBudget": 9, "topK": 2}, {"task": "x", "token_budget": 9, "limit": 2}),
+        ({"task": "x", "lexicalOnly": True}, {"task": "x", "lexical_only": True}),
+    ],
+)
+def test_names_that_models_guess_are_taken(given: dict[str, Any], meant: dict[str, Any]) -> None:
+    assert request_from(given) == request_from(meant)
+
+
+def test_one_field_by_two_names_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"query: means task, which task gives already"):
+        request_from({"task": "x", "query": "y"})
+
+
+def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(UsageError, match=r"limt: unknown key; did you mean limit\?"):
+        request_from({"task": "x", "limt": 3})
+
+
+def test_every_alias_stands_in_the_schema() -> None:
+    aliases = json_schema("request")["x-aliases"]
+    assert aliases["q"] == "task"
+    assert set(aliases) - {"camelCase"} <= set(ALIASES)

@@ -168,7 +168,7 @@ def test_interrupt_during_ingest() -> None:
         tree.mkdir()
         for number in range(400):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 900, encoding="utf-8")
-        for number, moment in enumerate((0.3, 0.8)):
+        for number, moment in enumerate((0.0, 0.2)):
             db = folder / f"stopped-{number}.db"
             process = subprocess.Popen(
                 [
@@ -186,6 +186,9 @@ def test_interrupt_during_ingest() -> None:
                 text=True,
                 start_new_session=True,
             )
+            # Before it has begun there is nothing of ours to interrupt, only a Python that starts.
+            while not db.exists() and process.poll() is None:
+                time.sleep(0.01)
             time.sleep(moment)
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)

@@ -243,6 +243,16 @@ def test_a_file_that_can_no_longer_be_taken_goes(world: World, code: str) -> Non
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
 
 
+def test_a_page_in_an_encoding_of_its_own_is_no_binary(world: World) -> None:
+    words = "同期の競合を解決する手順" * 20
+    page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
+    (world.tree / "sync.html").write_bytes(page.encode("shift_jis"))
+    (world.tree / "old.txt").write_bytes(words.encode("shift_jis"))
+    report = world.ingest()
+    assert world.rows("SELECT content FROM chunk WHERE title = 'sync'") == [(words,)]
+    assert [(skip.path, skip.code) for skip in report.skipped] == [("old.txt", "undecodable")]
+
+
 def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.ingest()
     before = world.db.read_bytes()
@@ -360,6 +370,14 @@ def test_sources_without_documents_are_forgotten(world: World) -> None:
     path.unlink()
     world.ingest()
     assert world.rows("SELECT source_id FROM source") == [("notes",)]
+
+
+def test_a_folder_ingested_from_above_gets_its_new_paths(world: World) -> None:
+    world.ingest()
+    (world.tree.parent / "rolebundle.toml").write_text("[defaults]\nlanguage = 'en'\n")
+    assert world.ingest().updated == 6
+    assert world.look(paths_in) == {f"notes/n{number}.md" for number in range(6)}
+    assert world.ingest().unchanged == 6
 
 
 def test_known_files(world: World) -> None:

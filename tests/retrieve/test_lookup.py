@@ -79,9 +79,45 @@ class TestLookUp:
         assert (found.locator, found.content) == ("page.md:10-20", "all of it")
 
     @pytest.mark.parametrize(
+        ("reference", "chunk_ids"),
+        [
+            ("#guide:1:1", ["guide#a"]),
+            ("#guide:2:1", ["guide#b"]),
+            ("#guide:1:2", ["guide#a", "guide#b"]),
+            ("#guide:2:999999999", ["guide#b"]),
+        ],
+    )
+    def test_passages_of_a_document_counted_from_one(
+        self, corpus: Corpus, reference: str, chunk_ids: list[str]
+    ) -> None:
+        found = look_up(corpus, reference)
+        assert (found.kind, found.reference) == ("passages", reference)
+        assert [one.chunk_id for one in found.passages] == chunk_ids
+        assert found.passages[0] in look_up(corpus, "guide").passages
+
+    def test_a_passage_says_its_place(self, corpus: Corpus) -> None:
+        assert [one.place for one in look_up(corpus, "guide").passages] == [1, 2]
+        assert [one.place for one in look_up(corpus, "guide#b").passages] == [2]
+        assert [one.place for one in look_up(corpus, "guide.md:5-5").passages] == [2]
+
+    @pytest.mark.parametrize("reference", ["#guide:3:1", "#guide:0:1", "#guide:1:0"])
+    def test_places_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, reference)
+        assert error.value.code == "not_found"
+        assert "#guide:1:2" in error.value.hint
+
+    def test_an_id_that_looks_like_counted_passages_is_an_id(self, tmp_path: Path) -> None:
+        documents = [document("a", ["x", "y"]), document("#a:1:1", ["z"])]
+        with open_reader(build(tmp_path, documents)) as corpus:
+            assert look_up(corpus, "#a:1:1").kind == "document"
+            assert look_up(corpus, "##a:1:1:1:1").document.document_id == "#a:1:1"
+
+    @pytest.mark.parametrize(
         "reference",
         ["", "nothing", "guide.md:4-4", "guide.md:3-1", "guide.md", "other.md:1-3",
-         "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800"],
+         "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800",
+         "#guide", "#guide:1", "#guide:1:", "#guide:-1:1", "#other:1:1", "##:1:1", "#:1:1", "#\ud800:1:1"],
     )  # fmt: skip
     def test_what_is_not_there_is_said(self, corpus: Corpus, reference: str) -> None:
         with pytest.raises(UsageError) as error:

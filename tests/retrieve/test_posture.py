@@ -15,6 +15,7 @@ from rolebundle.contracts.bundle import (
     Scores,
     SelectedChunk,
 )
+from rolebundle.contracts.candidate import Rejected
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import WarningCode
@@ -25,7 +26,7 @@ from rolebundle.retrieve.posture import (
     warnings_for,
 )
 from support.corpora import overlay
-from support.values import passage
+from support.values import passage, rejected
 
 
 def chosen(
@@ -193,7 +194,7 @@ class TestWarnings:
 def fallback(
     *said: WarningCode,
     selected: list[SelectedChunk] | None = None,
-    rejected: dict[Any, int] | None = None,
+    left_out: list[Rejected] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
     chunks: int = 9,
@@ -203,7 +204,7 @@ def fallback(
     )
     warnings = [BundleWarning(code=code, message="m") for code in said]
     made = decide_fallback(
-        SOUND if selected is None else selected, rejected or {}, warnings, role, corpus, degraded
+        SOUND if selected is None else selected, left_out or [], warnings, role, corpus, degraded
     )
     return made.state, made.action, made.message
 
@@ -250,10 +251,15 @@ class TestFallback:
 
     def test_an_empty_answer_blocks_and_says_why(self) -> None:
         state, action, message = fallback(
-            selected=[], rejected={"forbidden_source": 2, "stale": 1, "duplicate": 0}
+            selected=[],
+            left_out=[rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")],
         )
         assert (state, action) == ("no_strong_match", "block")
-        assert message == "all 3 candidates were rejected: 2 forbidden_source, 1 stale"
+        assert message == (
+            "the policy of the role reviewer rejected everything relevant "
+            "(candidates rejected: 2 forbidden_source, 1 stale; for one: so); "
+            "read the notes of the rejected"
+        )
 
     def test_an_empty_corpus_is_said(self) -> None:
         assert "the corpus is empty" in fallback(selected=[], chunks=0)[2]

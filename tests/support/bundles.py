@@ -13,6 +13,6 @@ def without_the_semantic_lanes_state(bundle: RetrievalBundle) -> dict[str, Any]:
     plain["warnings"] = [
         warning for warning in plain["warnings"] if warning["code"] != "SEMANTIC_LANE_DEGRADED"
     ]
-    for name in ("action", "message"):
-        plain["fallback"].pop(name)
+    for name in ("action", "message", "verdict"):
+        plain["fallback"].pop(name, None)
     return plain

@@ -61,11 +61,12 @@ def run(
     cwd: Path | None = None,
     before: Callable[[], None] | None = None,
     timeout: float = 60,
+    stdin: bytes = b"",
 ) -> Outcome:
     """Run a command as a process of its own."""
     done = subprocess.run(
         [*PROGRAM, *map(os.fsencode, arguments)],
-        stdin=subprocess.DEVNULL,
+        input=stdin,
         capture_output=True,
         env={**os.environ, **(env or {})},
         cwd=cwd,

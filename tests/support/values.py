@@ -76,8 +76,11 @@ def ranked(of: Passage | None = None, final: float = 0.5, **fields: Any) -> Rank
     return Ranked(filtered=filtered(of, **fields), final=final, **ours)  # type: ignore[arg-type]
 
 
-def rejected(reason: RejectionCode, of: Passage | None = None, notes: str = "so") -> Rejected:
-    return Rejected(of or passage("rejected"), reason, notes)
+def rejected(
+    reason: RejectionCode, of: Passage | None = None, notes: str = "so", **fields: Any
+) -> Rejected:
+    of = of or passage("rejected")
+    return Rejected(of, reason, notes, candidate(of, **fields))
 
 
 def query(task: str = "token rotation", role: Overlay | None = None) -> Query:

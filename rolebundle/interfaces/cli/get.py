@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.shape import shaped_lookup
 
 
 @click.command()
@@ -12,16 +15,20 @@ from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
 @db_option
 @json_option
 def get(reference: str, db: str | None, as_json: bool) -> None:
-    """Show a chunk, a document, or lines: a chunk id, a document id, or path:start-end.
+    """Show a chunk, a document, or a part of one.
+
+    ID is a chunk id, a document id, path:start-end (lines), or #document:from:count (passages,
+    counted from 1).
 
     \b
     rolebundle get security-review/security/token-lifecycle-audit.md
     rolebundle get security/token-lifecycle-audit.md:12-20
+    rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     """
     with engine_for(db) as engine:
         found = engine.get(reference)
     if as_json:
-        click.echo(found.model_dump_json(indent=2))
+        click.echo(json.dumps(shaped_lookup(found), ensure_ascii=False, indent=2))
         return
     document = found.document
     dated = document.updated_at or "undated"

@@ -17,9 +17,15 @@ _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
     "retrieve": "rolebundle.interfaces.cli.retrieve",
     "embed": "rolebundle.interfaces.cli.embed",
+    "compare": "rolebundle.interfaces.cli.compare",
+    "replay": "rolebundle.interfaces.cli.replay",
+    "why": "rolebundle.interfaces.cli.why",
     "get": "rolebundle.interfaces.cli.get",
     "status": "rolebundle.interfaces.cli.status",
     "overlay": "rolebundle.interfaces.cli.overlay",
+    "serve": "rolebundle.interfaces.cli.serve",
+    "mcp": "rolebundle.interfaces.cli.mcp",
+    "schema": "rolebundle.interfaces.cli.schema",
     "demo": "rolebundle.interfaces.cli.demo",
 }
 EXIT_INTERRUPTED = 130

@@ -14,7 +14,7 @@ from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_writer
 from support.commands import PROGRAM, SAMPLE, invoke, is_coded, run
 
-COMMANDS = ("ingest", "retrieve", "get", "status", "overlay", "demo")
+COMMANDS = ("ingest", "retrieve", "compare", "replay", "get", "status", "overlay", "demo")
 AUDIT = "security/token-lifecycle-audit.md"
 
 

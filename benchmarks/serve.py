@@ -1,0 +1,298 @@
+"""What the sidecar costs, and what it stands.
+
+Warm: a request through `rolebundle serve` against the same call in this process, side by side.
+Noise: lines of broken JSON and broken requests, with a sound request after each thousand.
+Cold: a one-shot `rolebundle retrieve` against a Python that imports what it cannot do without.
+Mixed: readers, each a sidecar of its own, while another process ingests without a pause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from threading import Event, Thread
+from time import monotonic, perf_counter
+from typing import IO, Any
+
+from rolebundle.client import Sidecar, SidecarError
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.operations import Operations
+from rolebundle.resources import data_folder
+
+_PROGRAM = [sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()"]
+_IMPORTS = [sys.executable, "-c", "import apsw, click, pydantic"]
+_QUESTIONS = (
+    ("Review the token refresh flow", "security-reviewer"),
+    ("Plan release 3.0", "product-strategist"),
+    ("Write the upgrade guide", "docs-writer"),
+    ("Find out why the merge queue stalls", "incident-responder"),
+    ("Review the loom merge", "code-reviewer"),
+)
+_SECTIONS = ("warm", "noise", "cold", "mixed")
+_LINES_A_BATCH = 1_000
+_SEED = 20_261_101
+
+
+class _Pipe:
+    """A sidecar and nothing between it and us."""
+
+    def __init__(self, db: Path, err: IO[bytes] | int = subprocess.DEVNULL) -> None:
+        self.process = subprocess.Popen(
+            [*_PROGRAM, "serve", "--db", str(db)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=err,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.input, self.output = self.process.stdin, self.process.stdout
+
+    def send(self, lines: Sequence[bytes]) -> None:
+        self.input.write(b"".join(line + b"\n" for line in lines))
+        self.input.flush()
+
+    def ask(self, number: int, fields: dict[str, Any]) -> Any:
+        self.send([_request(number, fields)])
+        return json.loads(self.output.readline())["result"]
+
+    def close(self) -> int:
+        self.input.close()
+        return self.process.wait(10)
+
+
+def warm(db: Path, rounds: int) -> None:
+    """Print the medians and their ratio."""
+    with Engine(db, overlay_folders(())) as engine, Sidecar(db) as sidecar:
+        operations, pipe = Operations(engine), _Pipe(db)
+        ways: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "in this process": lambda fields: operations.call("retrieve", fields),
+            "serve, bare pipe": lambda fields: pipe.ask(1, fields),
+            "serve, rolebundle.client": lambda fields: sidecar.call("retrieve", **fields),
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for turn, (task, role) in zip(range(rounds + 10), cycle(_QUESTIONS), strict=False):
+            for name, answer in ways.items():
+                started = perf_counter()
+                answer({"task": task, "role": role})
+                if turn >= 10:
+                    times[name].append((perf_counter() - started) * 1000)
+        pipe.close()
+    base = median(times["in this process"])
+    print(f"warm retrieve, both lanes, overlay on, {rounds} times each")
+    for name, taken in times.items():
+        print(f"  {name:26} {median(taken):8.2f} ms   x{median(taken) / base:.2f}")
+
+
+def noise(db: Path, count: int) -> None:
+    """Print what came back for so many lines of noise."""
+    chance = random.Random(_SEED)
+    sound = {"task": "token", "lexical_only": True, "detail": "ids"}
+    wrong = answered = lines = internal = 0
+    started = perf_counter()
+    with tempfile.TemporaryFile() as err:
+        pipe = _Pipe(db, err)
+        for batch in range(-(-count // _LINES_A_BATCH)):
+            asked = [_noise(chance) for _ in range(_LINES_A_BATCH)]
+            asked.append(_request(f"batch {batch}", sound))
+            sender = Thread(target=pipe.send, args=(asked,))
+            sender.start()
+            while line := pipe.output.readline():
+                message = _json(line)
+                lines += 1
+                wrong += message is None
+                internal += b'"internal"' in line
+                if message is not None and message.get("id") == f"batch {batch}":
+                    answered += "result" in message
+                    break
+            sender.join()
+        code = pipe.close()
+        err.seek(0)
+        traces = err.read().count(b"Traceback")
+    print(f"noise: {count:,} lines, {batch + 1} sound requests, seed {_SEED}")
+    print(f"  {lines:,} lines came back in {perf_counter() - started:.1f} s; exit code {code}")
+    print(f"  tracebacks {traces}, internal errors {internal}, lines that are no JSON {wrong}")
+    print(f"  sound requests answered {answered} of {batch + 1}")
+
+
+def cold(db: Path, pairs: int) -> None:
+    """Print the medians of one-shot commands and of the bare import."""
+    task = [*_PROGRAM, "retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db)]
+    commands = {
+        "bare import": _IMPORTS,
+        "one-shot, lexical": [*task, "--lexical-only"],
+        "one-shot, both lanes": task,
+    }
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(pairs + 1):
+        for name, command in commands.items():
+            started = perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            if turn:
+                times[name].append((perf_counter() - started) * 1000)
+    print(f"cold, {pairs} times each")
+    for name, taken in times.items():
+        ratios = [one / base for one, base in zip(taken, times["bare import"], strict=True)]
+        print(f"  {name:26} {median(taken):8.1f} ms   x{median(ratios):.2f}")
+
+
+def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
+    """Print how readers fare beside a writer."""
+    stop = Event()
+    with ThreadPoolExecutor(readers + 1) as pool:
+        writer = pool.submit(_write, db, tree, stop)
+        reading = [pool.submit(_read, db, stop) for _ in range(readers)]
+        stop.wait(seconds)
+        stop.set()
+        ingests, failed = writer.result()
+        found = [one.result() for one in reading]
+    times = sorted(taken for one, _ in found for taken in one)
+    errors = [code for _, codes in found for code in codes]
+    print(f"mixed: {readers} readers and 1 writer for {seconds:g} s")
+    print(f"  {len(times):,} answers, {len(errors)} errors {sorted(set(errors))}")
+    print(f"  median {median(times):.1f} ms, p99 {times[int(0.99 * (len(times) - 1))]:.1f} ms")
+    print(f"  {ingests} ingests, {failed} failed")
+
+
+def _read(db: Path, stop: Event) -> tuple[list[float], list[str]]:
+    times, errors = [], []
+    with Sidecar(db) as sidecar:
+        for task, role in cycle(_QUESTIONS):
+            if stop.is_set():
+                break
+            started = perf_counter()
+            try:
+                sidecar.retrieve(task, role=role)
+            except SidecarError as error:
+                errors.append(error.code)
+            times.append((perf_counter() - started) * 1000)
+    return times, errors
+
+
+def _write(db: Path, tree: Path, stop: Event) -> tuple[int, int]:
+    done = failed = 0
+    while not stop.is_set():
+        for number in range(20):
+            text = f"# Note {number}\n\nThe token refresh flow, as seen at {monotonic()}.\n"
+            (tree / f"note-{number}.md").write_text(text, encoding="utf-8")
+        command = [*_PROGRAM, "ingest", str(tree), "--db", str(db)]
+        failed += subprocess.run(command, check=False, capture_output=True).returncode != 0
+        done += 1
+    return done, failed
+
+
+def _request(number: float | str, fields: dict[str, Any], method: str = "retrieve") -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": fields}
+    return json.dumps(message).encode()
+
+
+def _json(line: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None
+
+
+_SEEDS = (
+    _request(1, {"task": "token", "lexical_only": True, "limit": 3}),
+    _request(2, {"task": "plan", "role": "security-reviewer", "lexical_only": True}),
+    _request(3, {"id": "x.md:1-3"}, "get"),
+    _request(4, {"role": "docs-writer"}, "roles.show"),
+    _request(5, {"paths": ["/"]}, "ingest"),
+    b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}',
+    b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status","params":{"x":NaN}}',
+    b'{"jsonrpc":"2.0","id":1e999,"method":"status","params":[[[[[[]]]]]]}',
+)
+_PIECES = (
+    b'"',
+    b"\\",
+    b"{",
+    b"}",
+    b"[",
+    b",",
+    b":",
+    b"\x00",
+    b"\xff",
+    b"\\ud800",
+    b"1e999",
+    b"NaN",
+)
+
+_METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "ingest", "x", "")
+_FIELDS = ("task", "id", "role", "limit", "detail", "now", "max_chars", "paths", "topK", "y")
+_VALUES: tuple[object, ...] = (
+    "token",
+    "\ud800",
+    "",
+    "x.md:1-3",
+    "docs-writer",
+    "../x",
+    0,
+    -1,
+    10**300,
+    1.5,
+    None,
+    [],
+    {},
+)
+_IDS = (1, "1", -1.5, "\udfff", "", 10**300)
+
+
+def _noise(chance: random.Random) -> bytes:
+    kind = chance.random()
+    if kind < 0.2:
+        line = chance.randbytes(chance.randrange(200))
+    elif kind < 0.5:
+        # Sound JSON, and fields that make no sense.
+        fields = {chance.choice(_FIELDS): chance.choice(_VALUES) for _ in range(3)}
+        line = _request(chance.choice(_IDS), fields, chance.choice(_METHODS))
+    else:
+        line = chance.choice(_SEEDS)
+        for _ in range(chance.randrange(1, 5)):
+            start = chance.randrange(len(line) + 1)
+            end = start + chance.choice((0, 0, 1, 2, 20))
+            line = line[:start] + chance.choice((*_PIECES, chance.randbytes(2))) + line[end:]
+    return line.replace(b"\n", b" ")
+
+
+def _sections(names: Sequence[str]) -> Iterator[str]:
+    return (name for name in _SECTIONS if not names or name in names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", action="append", choices=_SECTIONS, default=[])
+    parser.add_argument("--rounds", type=int, default=200, help="warm requests each way")
+    parser.add_argument("--lines", type=int, default=100_000, help="lines of noise")
+    parser.add_argument("--pairs", type=int, default=15, help="cold starts each")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long readers read")
+    parser.add_argument("--readers", type=int, default=8)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        db, tree = Path(folder) / "corpus.db", Path(folder) / "tree"
+        tree.mkdir()
+        sample = str(data_folder("sample_corpus"))
+        ingest = [*_PROGRAM, "ingest", sample, "--db", str(db)]
+        subprocess.run(ingest, check=True, capture_output=True)
+        run: dict[str, Callable[[], None]] = {
+            "warm": lambda: warm(db, arguments.rounds),
+            "noise": lambda: noise(db, arguments.lines),
+            "cold": lambda: cold(db, arguments.pairs),
+            "mixed": lambda: mixed(db, tree, arguments.seconds, arguments.readers),
+        }
+        for name in _sections(arguments.only):
+            run[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""An agent without a model: it retrieves for a role, cites what it says, and asks why.
+
+    rolebundle ingest sample_corpus --db team.db
+    python examples/citing_agent.py team.db "Can a stolen tablet replay a token?" security-reviewer
+
+Where a model would write an answer from the passages, this one repeats the first words of each.
+What matters is around it: nothing is said without a citation, an empty answer is said with its
+reason, and weak evidence is called weak.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rolebundle.client import Sidecar, SidecarError
+
+WORDS = 24
+
+
+def answer(sidecar: Sidecar, task: str, role: str) -> None:
+    """Say what the role's evidence for the task is, and why one passage did not make it."""
+    bundle = sidecar.retrieve(task, role=role, limit=3)
+    if not bundle["selected"]:
+        fallback = bundle["fallback"]
+        print(f"I found nothing to answer with ({fallback['verdict']}): {fallback['message']}")
+        return
+    for passage in bundle["selected"]:
+        words = passage["content"].split()
+        said = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
+        print(f"[{passage['rank']}] {said}\n    — {passage['citation']['locator']}")
+    provenance = bundle["provenance"]
+    print(
+        f"\nTrust is {provenance['trust_posture']}, and the evidence is "
+        f"{provenance['freshness_posture']}."
+    )
+    if bundle.get("fallback"):
+        print(f"Note: {bundle['fallback']['message']}")
+    for warning in bundle["warnings"]:
+        print(f"Note: {warning['message']}")
+    if bundle.get("rejected"):
+        print(explained(sidecar, task, role, bundle["rejected"][0]))
+
+
+def explained(sidecar: Sidecar, task: str, role: str, rejection: dict[str, Any]) -> str:
+    """Why a passage was left out, in a line or two."""
+    why = sidecar.why(task, rejection["chunk_id"], role=role, limit=3)
+    needs = "\n    ".join(why["needs"])
+    left_out = f"Left out: {why['locator']} ({rejection['reason']})"
+    return f"\n{left_out}. To be in, it would need:\n    {needs}"
+
+
+def main() -> None:
+    """Run the agent once."""
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    db, task, role = sys.argv[1:]
+    try:
+        with Sidecar(db=db) as sidecar:
+            answer(sidecar, task, role)
+    except SidecarError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""`rolebundle mcp`: the MCP server over standard input and output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.errors import ConfigurationError
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.operations import Operations
+
+_INSTALL = "pip install 'rolebundle[mcp]'"
+
+
+@click.command()
+@db_option
+@overlay_dir_option
+@embed_options
+@click.option("--preload", is_flag=True, help="Load the model before the first call.")
+def mcp(
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
+    preload: bool,
+) -> None:
+    """Serve MCP on standard input and output, for an agent's host to start.
+
+    Tools: retrieve, get, why, list_roles, status. Read-only. Ends with its input.
+
+    \b
+    {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
+    """
+    try:
+        from rolebundle.interfaces.mcp import serve
+    except ImportError as error:
+        # An SDK before version 2 has no mcp_types.
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise ConfigurationError(
+            "mcp_missing",
+            "the MCP server needs the MCP SDK, version 2",
+            _INSTALL,
+        ) from None
+    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host)
+    serve(Operations(engine), preload=preload)

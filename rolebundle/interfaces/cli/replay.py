@@ -1,0 +1,177 @@
+"""`rolebundle replay`: ask again what a bundle is the answer to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.replay import Outcome, PassageChange, Replay
+from rolebundle.errors import UsageError
+from rolebundle.govern.overlays import load_file
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    json_option,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
+from rolebundle.interfaces.render import snippet
+
+MAX_BUNDLE_BYTES = 64 << 20
+"""A thousand passages of the largest size that chunking makes are well under it."""
+_NOTE = 120
+_WHERE = {
+    "in_corpus": "still in the corpus, but no lane proposes it",
+    "document_changed": "its document was edited and has this text no more",
+    "document_gone": "its document is not in the corpus any more",
+    "not_in_corpus": "not in the corpus any more",
+}
+
+
+@click.command()
+@click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
+@db_option
+@click.option(
+    "--overlay",
+    "overlay_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Govern by this overlay file instead of the role's.",
+)
+@overlay_dir_option
+@embed_options
+@click.option("--exit-code", is_flag=True, help="Leave with 1 where the answer is another one.")
+@json_option
+@click.pass_context
+def replay(
+    ctx: click.Context,
+    bundle_file: BinaryIO,
+    db: str | None,
+    overlay_file: Path | None,
+    overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
+    exit_code: bool,
+    as_json: bool,
+) -> None:
+    """Say whether the same BUNDLE comes out today, and if not, what changed.
+
+    The task, the role, the limits and the time are the bundle's own. -: standard input.
+
+    \b
+    rolebundle retrieve "Plan release 3.0" --role docs-writer --format json > bundle.json
+    rolebundle replay bundle.json
+    rolebundle replay bundle.json --exit-code --json
+    """
+    bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
+    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+        overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
+        told = engine.replay(bundle, overlay)
+    if as_json:
+        click.echo(told.model_dump_json(exclude_none=True, indent=2))
+    else:
+        for line in _lines(told):
+            click.echo(line)
+    if exit_code and not told.same:
+        ctx.exit(1)
+
+
+def parse_bundle(data: bytes) -> RetrievalBundle:
+    """A whole bundle from its JSON.
+
+    Raises:
+        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
+    """
+    from pydantic import ValidationError
+
+    try:
+        values = json_value(data, MAX_BUNDLE_BYTES)
+    except TooLarge:
+        raise _malformed(f"over {MAX_BUNDLE_BYTES:,} bytes") from None
+    except NotJson as error:
+        raise _malformed(error.message.removeprefix("the request is ")) from None
+    if not isinstance(values, dict):
+        raise _malformed("not a JSON object")
+    if "detail" in values:
+        raise _incomplete(f"the bundle is in detail {snippet(str(values['detail']))}")
+    try:
+        return RetrievalBundle.model_validate(values)
+    except ValidationError as error:
+        flaws = error.errors(include_url=False, include_context=False, include_input=False)
+    missing = [flaw for flaw in flaws if flaw["type"] in ("missing", "missing_argument")]
+    place = _place((missing or flaws)[0]["loc"])
+    if missing and "selected" in values:
+        raise _incomplete(f"{place}: is missing from the bundle")
+    raise _malformed(f"{place}: {flaws[0]['msg']}" if place else str(flaws[0]["msg"]))
+
+
+def _place(steps: tuple[int | str, ...]) -> str:
+    return ".".join(snippet(str(step), 80) for step in steps)
+
+
+def _malformed(what: str) -> UsageError:
+    return UsageError(
+        "bundle_malformed",
+        f"this is no bundle: {what}",
+        "give a file that `rolebundle retrieve --format json` wrote",
+    )
+
+
+def _incomplete(what: str) -> UsageError:
+    return UsageError(
+        "bundle_incomplete",
+        what,
+        "replay takes a bundle in detail `full`: `rolebundle retrieve --format json`",
+    )
+
+
+def _lines(told: Replay) -> Iterator[str]:
+    role = snippet(told.role_id) or "(no role)"
+    asked = f"{role} · {snippet(told.task_text)} · as of {told.generated_at}"
+    if told.same:
+        yield f"the same bundle comes out today: {asked}"
+        return
+    yield f"another bundle comes out today: {asked}"
+    for cause in told.causes:
+        before, after = snippet(cause.before), snippet(cause.after)
+        yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
+        yield f"    {snippet(cause.message, 300)}"
+    if told.same_selection:
+        yield f"the same {told.selected_after} passages are selected, in the same order"
+    else:
+        yield (
+            f"{told.kept} of {told.selected_before} selected passages are selected today, "
+            f"and {told.selected_after - told.kept} others"
+        )
+    shown = [one for one in told.passages if _of_selection(one)]
+    for change in shown:
+        yield from _change(change)
+    others = len(told.passages) - len(shown)
+    if others:
+        yield f"  and {others} candidates that were and are not selected; --json names them"
+    yield f"differs: {', '.join(told.differs)}"
+
+
+def _of_selection(change: PassageChange) -> bool:
+    return any(one is not None and one.rank is not None for one in (change.before, change.after))
+
+
+def _change(change: PassageChange) -> Iterator[str]:
+    yield f"  {snippet(change.chunk_id, 1000)}"
+    yield f"    {', '.join(change.kinds)}: {_fate(change.before)} → {_fate(change.after)}"
+    if change.whereabouts:
+        yield f"    {_WHERE[change.whereabouts]}"
+
+
+def _fate(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "no candidate"
+    if outcome.reason is None:
+        return f"rank {outcome.rank}, {outcome.score:.3f}"
+    notes = f" ({snippet(outcome.notes, _NOTE)})" if outcome.notes else ""
+    return f"{outcome.reason}{notes}"

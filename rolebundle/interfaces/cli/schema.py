@@ -1,0 +1,35 @@
+"""`rolebundle schema`: the JSON Schema of each contract."""
+
+from __future__ import annotations
+
+import click
+
+from rolebundle.contracts.schema import SCHEMAS, schema_text
+from rolebundle.errors import UsageError
+
+
+@click.command()
+@click.argument("name", required=False)
+def schema(name: str | None) -> None:
+    """Print the JSON Schema of the contract NAME; without one, the names.
+
+    \b
+    rolebundle schema
+    rolebundle schema request
+    rolebundle schema bundle > bundle.schema.json
+    """
+    if name is None:
+        for known in sorted(SCHEMAS):
+            click.echo(known)
+        return
+    if name not in SCHEMAS:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, SCHEMAS, n=1)
+        guess = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            "unknown_schema",
+            f"there is no contract {name!r}{guess}",
+            f"contracts: {', '.join(sorted(SCHEMAS))}",
+        )
+    click.echo(schema_text(name), nl=False)

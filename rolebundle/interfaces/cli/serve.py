@@ -1,0 +1,48 @@
+"""`rolebundle serve`: JSON-RPC over standard input and output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.stdio import take_over
+
+
+@click.command()
+@db_option
+@overlay_dir_option
+@embed_options
+@click.option("--allow-write", is_flag=True, help="Take `ingest`, too.")
+@click.option("--preload", is_flag=True, help="Load the model before the first request.")
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
+    allow_write: bool,
+    preload: bool,
+) -> None:
+    """Answer JSON-RPC 2.0 requests, one a line, on standard input and output.
+
+    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, ingest, shutdown.
+    Requests may be pipelined; $/cancelRequest takes one back. Ends with its input.
+
+    \b
+    echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
+      | rolebundle serve
+    """
+    channel = take_over()
+    from rolebundle.interfaces.operations import Operations
+    from rolebundle.interfaces.serve import serve as run
+
+    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host)
+    ctx.exit(run(Operations(engine, allow_write=allow_write), channel, preload=preload))

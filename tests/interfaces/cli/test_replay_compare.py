@@ -1,0 +1,231 @@
+"""`rolebundle replay` and `rolebundle compare` on the sample corpus."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.replay import Replay
+from support.commands import SAMPLE, Outcome, invoke, is_coded
+from support.overlay_files import write
+
+TASK = "Review token rotation"
+ROLES = "security-reviewer,product-strategist,incident-responder"
+
+
+@pytest.fixture
+def bundle(sample_db: Path, tmp_path: Path) -> Path:
+    return ask(sample_db, tmp_path, "--role", "security-reviewer", "--limit", "4")
+
+
+def ask(db: Path, folder: Path, *options: str | Path) -> Path:
+    asked = invoke("retrieve", TASK, "--format", "json", "--lexical-only", "--db", db, *options)
+    assert asked.code == 0, asked.err
+    path = folder / "bundle.json"
+    path.write_text(asked.out, encoding="utf-8")
+    return path
+
+
+def change(path: Path, **fields: object) -> Path:
+    plain = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(plain | fields), encoding="utf-8")
+    return path
+
+
+def refused(outcome: Outcome, code: str) -> None:
+    is_coded(outcome)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"[{code}]" in outcome.err
+    assert "next:" in outcome.err
+
+
+class TestReplay:
+    def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
+        told = invoke("replay", bundle, "--db", sample_db, "--exit-code")
+        assert (told.code, told.err) == (0, "")
+        assert told.out.startswith("the same bundle comes out today: security-reviewer · Review")
+
+    def test_json(self, sample_db: Path, bundle: Path) -> None:
+        told = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
+        assert told.same
+        assert told.selected_before == 4
+
+    def test_standard_input(
+        self, sample_db: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            sys, "stdin", SimpleNamespace(buffer=io.BytesIO(bundle.read_bytes()), read=None)
+        )
+        assert invoke("replay", "-", "--db", sample_db).out.startswith("the same bundle")
+
+    def test_after_an_edit(self, tmp_path: Path) -> None:
+        db, notes = tmp_path / "notes.db", tmp_path / "notes"
+        notes.mkdir()
+        for name in ("one", "two"):
+            text = f"# {name}\n\nThe token rotation of {name}.\n"
+            (notes / f"{name}.md").write_text(text, encoding="utf-8")
+        ingest = ("ingest", notes, "--lexical-only", "--workers", "1", "--db", db)
+        assert invoke(*ingest).code == 0
+        path = ask(db, tmp_path)
+        (notes / "one.md").write_text("# one\n\nNo rotation of the token.\n", encoding="utf-8")
+        (notes / "two.md").unlink()
+        assert invoke(*ingest).code == 0
+        told = invoke("replay", path, "--db", db)
+        assert told.code == 0, "a difference is an answer, unless --exit-code is given"
+        for line in (
+            "another bundle comes out today: (no role)",
+            "generation: ",
+            "its document was edited and has this text no more",
+            "its document is not in the corpus any more",
+            "0 of 2 selected passages are selected today, and 1 others",
+            "new: no candidate → rank 1",
+        ):
+            assert line in told.out
+        coded = invoke("replay", path, "--db", db, "--exit-code", "--json")
+        assert (coded.code, coded.err) == (1, "")
+        assert coded.json()["same"] is False
+
+    def test_another_overlay(self, sample_db: Path, tmp_path: Path) -> None:
+        roles = tmp_path / "roles"
+        roles.mkdir()
+        overlay = write(roles, "mine", retrieval_policy={"max_selected_chunks": 3})
+        path = ask(sample_db, tmp_path, "--overlay", overlay)
+        for found in (("--overlay", overlay), ("--overlay-dir", roles)):
+            told = invoke("replay", path, "--db", sample_db, *found)
+            assert told.out.startswith("the same bundle"), told.out
+        write(roles, "mine", retrieval_policy={"max_selected_chunks": 2})
+        told = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
+        assert "overlay: " in told.out
+        assert "→ budget_cut (score" in told.out
+        assert "candidates that were and are not selected" in told.out
+        assert invoke("replay", path, "--db", sample_db).code == 3
+
+    def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
+        for path in sorted((shared / "compat" / "knowledge-core").glob("bundle-*.json")):
+            outcome = invoke("replay", path, "--db", sample_db)
+            refused(outcome, "bundle_not_replayable")
+            assert "corpus: is missing" in outcome.err
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"\xff\xfe",
+            b"[]",
+            b"null",
+            b"{}",
+            b"[" * 100_000,
+            b'{"version": NaN}',
+            b'{"version": "2.0"}',
+            b'{"version": 1e999}',
+            b'{"version": "1.0", "version": "1.0"}',
+        ],
+        ids=lambda content: repr(content[:20]),
+    )
+    def test_what_is_no_bundle(self, sample_db: Path, tmp_path: Path, content: bytes) -> None:
+        path = tmp_path / "bundle.json"
+        path.write_bytes(content)
+        refused(invoke("replay", path, "--db", sample_db), "bundle_malformed")
+
+    def test_an_unknown_field(self, sample_db: Path, bundle: Path) -> None:
+        outcome = invoke("replay", change(bundle, surprise=1), "--db", sample_db)
+        refused(outcome, "bundle_malformed")
+        assert "surprise: " in outcome.err
+
+    @pytest.mark.parametrize("detail", ["ids", "compact"])
+    def test_less_detail(self, sample_db: Path, bundle: Path, detail: str) -> None:
+        plain = json.loads(bundle.read_text("utf-8"))
+        kept = ("rank", "chunk_id", "document_id", "scores", "citation")
+        kept += ("content",) if detail == "compact" else ()
+        less = [{name: one[name] for name in kept} for one in plain["selected"]]
+        outcome = invoke("replay", change(bundle, selected=less), "--db", sample_db)
+        refused(outcome, "bundle_incomplete")
+        assert "full" in outcome.err
+
+    def test_what_retrieve_writes_in_less_detail(self, sample_db: Path, tmp_path: Path) -> None:
+        for detail in ("ids", "compact"):
+            path = ask(sample_db, tmp_path, "--detail", detail)
+            outcome = invoke("replay", path, "--db", sample_db)
+            refused(outcome, "bundle_incomplete")
+            assert f"in detail {detail}" in outcome.err
+
+    def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
+        corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}
+        told = invoke("replay", change(bundle, corpus=corpus), "--db", sample_db)
+        assert "corpus: x [2Jy → " in told.out
+        assert "\x1b" not in told.out
+
+    def test_no_such_file(self, sample_db: Path, tmp_path: Path) -> None:
+        outcome = invoke("replay", tmp_path / "none.json", "--db", sample_db)
+        is_coded(outcome)
+        assert outcome.code == 2
+
+    def test_a_request_that_no_door_takes(self, sample_db: Path, bundle: Path) -> None:
+        outcome = invoke("replay", change(bundle, request={"limit": 0}), "--db", sample_db)
+        refused(outcome, "bundle_malformed")
+        assert "request.limit: " in outcome.err
+
+
+class TestCompare:
+    def compare(self, db: Path, *options: str, roles: str = ROLES) -> Outcome:
+        return invoke(
+            "compare", TASK, "--roles", roles, "--lexical-only", "--db", db,
+            "--now", "2026-11-15", *options,
+        )  # fmt: skip
+
+    def test_text(self, sample_db: Path) -> None:
+        told = self.compare(sample_db, "--limit", "3")
+        assert (told.code, told.err) == (0, "")
+        for role in ROLES.split(","):
+            assert f"seen by {role} alone: " in told.out
+        assert "security-reviewer and product-strategist: " in told.out
+        assert "of the passages in common" in told.out
+        assert "seen by all: " in told.out
+        assert "trust " in told.out
+
+    def test_json_says_why_another_role_lacks_a_passage(self, sample_db: Path) -> None:
+        told = Comparison.model_validate(self.compare(sample_db, "--limit", "3", "--json").json())
+        assert [view.role_id for view in told.roles] == ROLES.split(",")
+        assert all(len(view.selected) == 3 for view in told.roles)
+        assert len(told.overlaps) == 3
+        lacking = [
+            one for passage in told.passages for one in passage.standings
+            if one.state != "selected"
+        ]  # fmt: skip
+        assert lacking
+        assert all(one.reason for one in lacking if one.state == "rejected")
+
+    def test_the_same_twice(self, sample_db: Path) -> None:
+        first, again = (self.compare(sample_db, "--json").out for _ in range(2))
+        assert first == again
+
+    def test_what_two_of_three_see(self, sample_db: Path, tmp_path: Path) -> None:
+        for role, limit in (("a", 4), ("b", 4), ("c", 1)):
+            write(tmp_path, role, retrieval_policy={"max_selected_chunks": limit, "min_score": 0.0})
+        told = self.compare(sample_db, "--overlay-dir", str(tmp_path), roles="a, b,c,")
+        assert "seen by some: 3" in told.out
+        assert "c: budget_cut: score" in told.out
+
+    @pytest.mark.parametrize("roles", ["", ",", "security-reviewer", "a,a"])
+    def test_fewer_than_two_roles(self, sample_db: Path, roles: str) -> None:
+        outcome = self.compare(sample_db, roles=roles)
+        is_coded(outcome)
+        assert outcome.code == 2
+
+    def test_a_role_that_is_not_there(self, sample_db: Path) -> None:
+        outcome = self.compare(sample_db, roles="security-reviewer,nobody")
+        is_coded(outcome)
+        assert outcome.code == 3
+
+    def test_the_demo_shows_the_same_table(self, tmp_path: Path) -> None:
+        shown = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
+        assert shown.code == 0
+        assert "Threat model for offline" in shown.out
+        assert "rolebundle retrieve" in shown.err
+        assert SAMPLE.is_dir()

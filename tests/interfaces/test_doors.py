@@ -1,0 +1,116 @@
+"""Three doors, one room: the same requests get the same answers through each, timings aside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator
+from itertools import cycle, islice, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.client import Sidecar
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.shape import shaped_bundle
+from support.commands import PROGRAM, SAMPLE, invoke, run
+
+NOW = "2026-11-15T00:00:00Z"
+TASKS = (
+    "Can a stolen tablet replay a token?",
+    "What should we worry about before release 3.0?",
+    "How is a sync conflict resolved?",
+    'quotes "and" NEAR(operators) * ^ col:x',
+    "zxqv wvut",
+    "Русский текст, 漢字 and 🎉",
+    "Who decides about pricing?",
+)
+ROLES = (None, "security-reviewer", "product-strategist", "docs-writer")
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"detail": "compact"},
+    {"detail": "ids", "limit": 3},
+    {"detail": "full", "limit": 2},
+    {"detail": "compact", "max_chars": 2_000},
+    {"detail": "full", "fusion": "rrf", "token_budget": 300},
+)
+REQUESTS = [
+    {"task": task, "now": NOW, "lexical_only": bool(number % 3)}
+    | ({"role": role} if role else {})
+    | shape
+    for number, ((task, role), shape) in enumerate(
+        islice(zip(product(TASKS, ROLES), cycle(SHAPES), strict=False), 25)
+    )
+] + [
+    {"q": task, "topK": limit, "now": NOW, "detail": "full", "role_id": role}
+    for task, limit, role in zip(
+        islice(cycle(TASKS), 25), range(1, 26), cycle(ROLES[1:]), strict=False
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("doors") / "sample.db"
+    assert invoke("ingest", SAMPLE, "--workers", "1", "--db", path).code == 0
+    yield path
+
+
+@pytest.fixture(scope="module")
+def from_python(db: Path) -> list[dict[str, Any]]:
+    with Engine(db, overlay_folders()) as engine:
+        answers = []
+        for fields in REQUESTS:
+            request: RetrievalRequest = request_from(fields)
+            bundle = engine.retrieve(request)
+            answers.append(shaped_bundle(bundle, request.detail or "compact", request.max_chars))
+    return [untimed(answer) for answer in answers]
+
+
+def untimed(answer: dict[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(json.dumps(answer))
+    for name in ("latency_ms", "lexical_ms", "semantic_ms"):
+        plain.get("diagnostics", {}).pop(name, None)
+    return plain
+
+
+def test_there_are_fifty_of_them() -> None:
+    assert len(REQUESTS) == 50
+
+
+def test_serve_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
+    with Sidecar(db=db) as sidecar:
+        served = [untimed(sidecar.call("retrieve", **fields)) for fields in REQUESTS]
+    assert served == from_python
+
+
+def test_one_shot_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
+    # Each is a process of its own; a part of the fifty is enough of them in each run.
+    wanted = range(0, 50, 1 if os.environ.get("ROLEBUNDLE_EXAMPLES") else 10)
+    for number in wanted:
+        asked = json.dumps(REQUESTS[number]).encode()
+        outcome = run("retrieve", "--request", "-", "--db", db, stdin=asked)
+        assert outcome.code == 0, outcome.err
+        assert untimed(json.loads(outcome.out)) == from_python[number]
+
+
+def test_mcp_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    async def ask() -> list[dict[str, Any]]:
+        first, *rest = [*PROGRAM, "mcp", "--db", str(db)]
+        server = StdioServerParameters(command=first, args=rest, env=dict(os.environ))
+        async with stdio_client(server) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            return [
+                dict((await session.call_tool("retrieve", fields)).structured_content or {})
+                for fields in REQUESTS
+            ]
+
+    assert [untimed(answer) for answer in asyncio.run(ask())] == from_python

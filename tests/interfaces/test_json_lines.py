@@ -1,0 +1,68 @@
+"""JSON from outside: what two readers could read differently is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object, json_value
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**300), 10**300)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+)
+
+
+@given(PLAIN)
+def test_what_json_can_say_comes_back(value: object) -> None:
+    assert json_value(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"{", "not JSON"),
+        (b'{"task": NaN}', "NaN is no JSON number"),
+        (b'{"task": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"task": 1e999}', "out of range"),
+        (b'{"task": ' + b"1" * 5_000 + b"}", "5,000 digits"),
+        (b'{"task": "a", "task": "b"}', "stands there twice"),
+        (b'\xef\xbb\xbf{"task": "a"}', "BOM"),
+        (b'{"task": "\xff"}', "utf-8"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_it_must_not_say_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(RolebundleError) as caught:
+        json_value(data)
+    assert reason in caught.value.message
+    assert (caught.value.code, caught.value.rpc_code) == ("not_json", -32700)
+
+
+def test_a_request_is_an_object() -> None:
+    with pytest.raises(RolebundleError) as caught:
+        json_object(b"[1]")
+    assert caught.value.code == "not_an_object"
+
+
+def test_a_request_over_the_bound_is_refused_before_it_is_read() -> None:
+    with pytest.raises(RolebundleError) as caught:
+        json_object(b"{" * (MAX_LINE_BYTES + 1))
+    assert (caught.value.code, caught.value.rpc_code) == ("request_too_large", -32008)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_value_or_a_coded_error(data: bytes) -> None:
+    try:
+        json_value(data)
+    except RolebundleError as error:
+        assert error.code == "not_json"

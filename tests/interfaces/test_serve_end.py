@@ -1,0 +1,192 @@
+"""Rows 39 and 40: nothing else gets onto its output, and it ends when it should."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import PROGRAM
+from support.served import RUNAWAY, SLOW, Served, alive, codes, request
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
+
+
+# -- what else is in the process ---------------------------------------------------------------
+
+NOISE = """
+import os, subprocess, sys
+from rolebundle.interfaces.operations import Operations
+_call = Operations.call
+def _noisy(self, method, fields, progress=None):
+    print("a stray print")
+    os.write(1, b"from a library\\n")
+    subprocess.run(["sh", "-c", "echo from a child; cat"])
+    sys.__stdout__.write("the first stdout\\n")
+    sys.__stdout__.flush()
+    return _call(self, method, fields, progress)
+Operations.call = _noisy
+"""
+
+
+def test_what_prints_lands_on_standard_error(small_db: Path) -> None:
+    with Served("--db", small_db, before=NOISE) as server:
+        server.request(1, "roles.list")
+        server.request(2, "roles.list")
+        assert codes([server.next(), server.next()]) == [1, 2]
+        rest, err = server.end_of_input()
+        assert rest == []
+        for said in ("a stray print", "from a library", "from a child", "the first stdout"):
+            assert err.count(said) == 2
+
+
+BROKEN = """
+from rolebundle.interfaces.operations import Operations
+def _broken(self, method, fields, progress=None):
+    if method == "get":
+        raise SystemExit(3)
+    return {"x": float("nan")} if method == "status" else {}["no such key"]
+Operations.call = _broken
+"""
+
+
+@pytest.mark.parametrize("debug", ["", "1"])
+def test_an_internal_error_has_its_trace_on_standard_error_alone(
+    small_db: Path, debug: str
+) -> None:
+    with Served("--db", small_db, before=BROKEN, ROLEBUNDLE_DEBUG=debug) as server:
+        for method in ("roles.list", "status", "get"):
+            error = server.ask(method)["error"]
+            assert (error["code"], error["data"]["code"]) == (-32603, "internal")
+            assert "raceback" not in json.dumps(error)
+        _, err = server.end_of_input()
+        assert ("Traceback" in err) == bool(debug)
+
+
+# -- the end -----------------------------------------------------------------------------------
+
+
+def test_the_end_of_input_comes_after_the_answers(small_db: Path) -> None:
+    with Served("--db", small_db) as server:
+        server.send(*[request(n, "roles.list") for n in range(100)])
+        rest, err = server.end_of_input()
+        assert codes(rest) == list(range(100))
+        assert err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [(b"", []), (b'{"jsonrpc":"2.0","id":1,"met', [-32700]), (request(7, "roles.list"), [7])],
+)
+def test_half_a_line_before_the_end(small_db: Path, line: bytes, expected: list[Any]) -> None:
+    with Served("--db", small_db) as server:
+        alive(server)
+        server.input.write(line)
+        rest, err = server.end_of_input()
+        assert codes(rest) == expected
+        assert err == ""
+
+
+def test_shutdown_answers_null_and_ends(small_db: Path) -> None:
+    with Served("--db", small_db) as server:
+        server.send(request(1, "roles.list"), request(2, "shutdown"), request(3, "roles.list"))
+        assert server.next()["id"] == 1
+        assert server.next() == {"jsonrpc": "2.0", "id": 2, "result": None}
+        assert server.ended()[0] == 0
+
+
+@pytest.mark.parametrize("before", [RUNAWAY, SLOW.format(seconds=20)], ids=["query", "deaf"])
+def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) -> None:
+    with Served("--db", small_db, before=before) as server:
+        alive(server)
+        server.request(1, "status")
+        server.request(2, "roles.list")
+        rest, err = server.end_of_input()
+        assert [message["error"]["data"]["code"] for message in rest] == (
+            ["interrupted"] * 2 if before == RUNAWAY else []
+        )
+        assert err == ""
+
+
+@pytest.mark.parametrize("before", ["", RUNAWAY, SLOW.format(seconds=20)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_it(small_db: Path, before: str, number: int, code: int) -> None:
+    with Served("--db", small_db, before=before) as server:
+        alive(server)
+        if before:
+            server.request(1, "status")
+            assert server.silent(0.1)
+        server.process.send_signal(number)
+        assert server.ended()[0] == code
+        assert server.err() == ""
+
+
+def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "--db", str(small_db)],
+        stdin=subprocess.PIPE,
+        stdout=writing,
+    )
+    try:
+        os.close(writing)
+        assert process.stdin
+        for _ in range(60):
+            process.stdin.write(request(1, "roles.list") + b"\n")
+        process.stdin.flush()
+        os.read(reading, 1)
+        time.sleep(0.3)
+        process.terminate()
+        assert process.wait(2) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reading)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "serve", "--db", str(small_db)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin and process.stdout and process.stderr
+    process.stdin.write(request(1, "roles.list") + b"\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    process.stdout.close()
+    if busy:
+        process.stdin.write(request(2, "roles.list") + b"\n")
+        process.stdin.flush()
+    assert process.wait(2) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.stdin.close()
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_descriptors_that_were_closed_from_the_start(
+    small_db: Path, closed: tuple[int, ...]
+) -> None:
+    shut = " ".join(f"{one}{'<' if one == 0 else '>'}&-" for one in closed)
+    script = f'exec "$0" -c "{PROGRAM[-1]}" serve --db "$1" {shut}'
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable, str(small_db)],
+        input=request(1, "roles.list") + b"\n",
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    if closed == (2,):
+        assert json.loads(done.stdout)["id"] == 1

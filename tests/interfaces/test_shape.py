@@ -1,0 +1,346 @@
+"""How much of an answer comes back: what each detail holds, and that a bound is a bound."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
+from rolebundle.contracts.compact import CompactBundle
+from rolebundle.contracts.lookup import Lookup
+from rolebundle.contracts.request import LEAST_CHARACTERS
+from rolebundle.contracts.terms import REJECTION_CODES, Detail, Verdict, WarningCode
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.shape import COMPACT_CHARACTERS, shaped_bundle, shaped_lookup
+from rolebundle.resources import data_folder
+from rolebundle.retrieve.lookup import look_up
+from support.corpora import ask, built, document, overlay, scratch_folder
+
+NOW = "2026-11-15T00:00:00Z"
+TASKS = (
+    "What should we worry about before release 3.0?",
+    "What do we know about offline sync?",
+    "Can a stolen tablet replay a token?",
+    "How do we roll back the relay after a bad deploy?",
+)
+ROLES = (None, "security-reviewer", "product-strategist", "incident-responder", "docs-writer")
+SMALL: tuple[Detail, ...] = ("ids", "compact")
+DETAILS: tuple[Detail, ...] = get_args(Detail)
+
+words = st.lists(
+    st.sampled_from(["token", "sync", " ", "\n", '"', "\\", "\x00", "\u2028", "é", "😀", "a" * 50]),
+    min_size=1,
+    max_size=30,
+).map("".join)
+names = st.one_of(
+    st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+    st.integers(1, 900).map(lambda length: "n" * length),
+    st.just('"' * 300),
+)
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[Engine]:
+    with scratch_folder() as folder, Engine(folder / "c.db", overlay_folders(())) as engine:
+        engine.ingest([data_folder("sample_corpus")], lexical_only=True)
+        yield engine
+
+
+def asked(engine: Engine, task: str = TASKS[0], **fields: Any) -> RetrievalBundle:
+    given_fields = {"task": task, "now": NOW, "lexical_only": True} | fields
+    return engine.retrieve(
+        request_from({name: value for name, value in given_fields.items() if value is not None})
+    )
+
+
+def size(answer: dict[str, Any]) -> int:
+    return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+
+
+def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
+    """It fits the contract; ids and counts are the bundle's; every cut is marked and counted."""
+    parsed = CompactBundle.model_validate(answer)
+    assert answer == parsed.model_dump(exclude_none=True)
+    assert parsed.summary.selected_count == len(bundle.selected)
+    assert parsed.rejected_summary == Counter(one.reason for one in bundle.rejected)
+    assert parsed.summary.total_candidates == bundle.diagnostics.candidate_pool_size
+    assert parsed.summary.total_candidates == (
+        parsed.summary.selected_count + sum(parsed.rejected_summary.values())
+    )
+    omitted = parsed.more.omitted
+    assert len(parsed.selected) + omitted.passages == len(bundle.selected)
+    assert len(parsed.rejected or ()) + omitted.rejections == len(bundle.rejected)
+    shown = sum(len(one.content or "") for one in parsed.selected)
+    whole = sum(len(one.content) for one in bundle.selected)
+    assert shown + omitted.content_chars == whole
+    for passage, chunk in zip(parsed.selected, bundle.selected, strict=False):
+        assert (passage.rank, passage.chunk_id) == (chunk.rank, chunk.chunk_id)
+        assert passage.document_id == chunk.document_id
+        assert passage.scores.final == chunk.scores.final
+        assert passage.citation.locator == chunk.citation.locator
+        if passage.truncated:
+            assert passage.content is not None
+            assert chunk.content.startswith(passage.content)
+            assert passage.content_chars == len(chunk.content) > len(passage.content)
+        elif parsed.detail == "compact":
+            assert passage.content == chunk.content
+    listed = [(one.chunk_id, one.reason) for one in parsed.rejected or ()]
+    known = [(one.chunk_id, one.reason) for one in bundle.rejected]
+    assert [one for one in known if one in set(listed)] == listed
+    assert [one.code for one in parsed.warnings] == [one.code for one in bundle.warnings]
+
+
+@pytest.fixture(scope="module")
+def lookups() -> Iterator[Callable[[str], Lookup]]:
+    documents = [
+        document("guide", [f"passage {n} " + "text " * 60 for n in range(1, 31)]),
+        document("long", ["word " * 2000, "end"]),
+    ]
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        yield lambda reference: look_up(corpus, reference)
+
+
+class TestDetails:
+    def test_full_is_the_bundle(self, sample: Engine) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        assert shaped_bundle(bundle, "full") == bundle.model_dump(exclude_none=True)
+        assert shaped_bundle(bundle, "full", 10**6) == bundle.model_dump(exclude_none=True)
+
+    def test_ids_hold_no_text_of_a_document_but_titles(self, sample: Engine) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        answer = shaped_bundle(bundle, "ids")
+        is_sound(bundle, answer)
+        assert "rejected" not in answer
+        for passage in answer["selected"]:
+            assert set(passage) == {
+                "rank", "chunk_id", "document_id", "source_id", "title", "scores", "citation",
+            }  # fmt: skip
+
+    @pytest.mark.parametrize(("task", "role"), [*product(TASKS, ROLES)])
+    def test_a_compact_answer_is_small_and_names_every_passage(
+        self, sample: Engine, task: str, role: str | None
+    ) -> None:
+        bundle = asked(sample, task, role=role)
+        answer = shaped_bundle(bundle, "compact")
+        is_sound(bundle, answer)
+        assert size(answer) <= COMPACT_CHARACTERS
+        assert len(answer["selected"]) == len(bundle.selected) > 0
+        for passage, chunk in zip(answer["selected"], bundle.selected, strict=True):
+            assert (passage["title"], passage["source_id"]) == (chunk.title, chunk.source_id)
+            assert passage["metadata"]["trust_tier"] == chunk.metadata.trust_tier
+            assert passage["metadata"]["freshness"]["status"] == chunk.metadata.freshness.status
+            assert passage["content"]
+            assert len(" ".join(passage["reasons_selected"])) <= 120
+
+    @pytest.mark.parametrize("detail", SMALL)
+    def test_what_else_a_small_answer_says(self, sample: Engine, detail: Detail) -> None:
+        bundle = asked(sample, role="security-reviewer", limit=3)
+        assert bundle.overlay is not None
+        assert bundle.corpus is not None
+        assert bundle.fallback is not None
+        answer = shaped_bundle(bundle, detail)
+        assert (answer["version"], answer["detail"]) == ("1.0", detail)
+        assert answer["query"] == {"task_text": TASKS[0], "generated_at": NOW}
+        assert answer["request"] == {"limit": 3, "lexical_only": True}
+        assert answer["overlay"] == bundle.overlay.model_dump()
+        assert answer["corpus"]["generation"] == bundle.corpus.generation
+        assert answer["fallback"]["action"] == bundle.fallback.action
+        assert answer["provenance"]["trust_posture"] == bundle.provenance.trust_posture
+
+    def test_without_a_bound_no_passage_is_left_out(self, sample: Engine) -> None:
+        bundle = asked(sample, limit=60)
+        answer = shaped_bundle(bundle, "compact")
+        is_sound(bundle, answer)
+        assert len(answer["selected"]) == len(bundle.selected) > 20
+        assert size(answer) > COMPACT_CHARACTERS
+
+    def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        listed = shaped_bundle(bundle, "compact")["rejected"]
+        assert 0 < len(listed) <= 5
+        firsts = {one.reason: one.chunk_id for one in reversed(bundle.rejected)}
+        shown = {one["reason"]: one["chunk_id"] for one in reversed(listed)}
+        assert all(firsts[code] == chunk_id for code, chunk_id in shown.items())
+        assert len(shown) == min(5, len(firsts))
+
+
+class TestTheRest:
+    @pytest.mark.parametrize("role", ROLES)
+    def test_the_handle_gives_the_whole_bundle(self, sample: Engine, role: str | None) -> None:
+        bundle = asked(sample, role=role, limit=4, token_budget=900, fusion="rrf")
+        more = shaped_bundle(bundle, "compact", 4000)["more"]
+        assert (more["method"], more["params"]["detail"]) == ("retrieve", "full")
+        assert "repeat" not in more
+        again = sample.retrieve(request_from(more["params"]))
+        assert again.without_timings() == bundle.without_timings()
+
+    def test_a_long_task_has_to_be_sent_again(self, sample: Engine) -> None:
+        task = "release " * 500
+        more = shaped_bundle(asked(sample, task), "compact")["more"]
+        assert more["repeat"] == ["task"]
+        assert request_from({**more["params"], "task": task}).detail == "full"
+
+    def test_a_shortened_passage_comes_whole_by_get(self, sample: Engine) -> None:
+        bundle = asked(sample)
+        answer = shaped_bundle(bundle, "compact")
+        cut = [one for one in answer["selected"] if one.get("truncated")]
+        assert cut
+        assert "get with a chunk_id" in " ".join(answer["more"]["notes"])
+        (whole,) = sample.get(cut[0]["chunk_id"]).passages
+        assert len(whole.content) == cut[0]["content_chars"]
+        assert whole.content.startswith(cut[0]["content"])
+
+
+class TestBounds:
+    def test_what_gives_way_first(self, sample: Engine) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        seen = []
+        for most in range(16_000, LEAST_CHARACTERS - 1, -250):
+            answer = shaped_bundle(bundle, "compact", most)
+            is_sound(bundle, answer)
+            assert size(answer) <= most
+            shown = len(answer["selected"])
+            whole = not any(one.get("truncated") for one in answer["selected"])
+            seen.append((shown, len(answer["rejected"]), whole))
+        assert seen[0] == (8, 5, True)
+        assert all(rejections == 5 for shown, rejections, whole in seen if whole and shown == 8)
+        assert all(rejections == 0 for shown, rejections, _ in seen if shown < 8)
+        assert all(shown >= 1 for shown, _, _ in seen)
+
+    def test_passages_left_out_are_said(self, sample: Engine) -> None:
+        answer = shaped_bundle(asked(sample), "compact", 3000)
+        left_out = answer["more"]["omitted"]["passages"]
+        assert left_out > 0
+        assert answer["more"]["notes"][0] == f"{left_out} passages did not fit in max_chars"
+
+    def test_a_full_bundle_that_does_not_fit_comes_compact(self, sample: Engine) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        answer = shaped_bundle(bundle, "full", 20_000)
+        is_sound(bundle, answer)
+        assert answer["detail"] == "compact"
+        assert 10_000 < size(answer) <= 20_000
+        assert len(answer["rejected"]) > 5
+
+    @given(
+        st.lists(st.tuples(names, words), min_size=0, max_size=6, unique_by=lambda one: one[0]),
+        names,
+        st.sampled_from(["token", "token sync " * 30, "token " + "x" * 3000]),
+        st.integers(1, 8),
+        st.integers(LEAST_CHARACTERS, 12_000),
+        st.booleans(),
+    )
+    @example([("n" * 900, "token " * 900)], '"' * 900, "token", 5, LEAST_CHARACTERS, True)
+    def test_a_bound_is_a_bound(
+        self, texts: list[tuple[str, str]], source: str, task: str, limit: int, most: int, on: bool
+    ) -> None:
+        role = overlay(
+            source_policy={"forbidden_sources": [{"pattern": "nn", "reason": "x" * 300}]}
+        )
+        documents = [
+            document(
+                name, [f"token {text}", text * 20], source_id=source, title=text.strip() or "t"
+            )
+            for name, text in texts
+        ]
+        with scratch_folder() as folder, built(folder, documents) as corpus:
+            bundle = ask(corpus, role if on else None, task=task, limit=limit, lexical_only=True)
+            lookups = [look_up(corpus, one.document_id) for one in bundle.selected]
+        for detail in DETAILS:
+            answer = shaped_bundle(bundle, detail, most)
+            assert size(answer) <= most
+            if "detail" in answer:
+                is_sound(bundle, answer)
+            else:
+                assert detail == "full"
+                assert RetrievalBundle.model_validate(answer) == bundle
+        for detail in SMALL:
+            is_sound(bundle, shaped_bundle(bundle, detail))
+        for lookup in lookups:
+            found = shaped_lookup(lookup, most)
+            assert size(found) <= most
+            Lookup.model_validate(found)
+
+    @pytest.mark.parametrize("detail", DETAILS)
+    def test_all_codes_at_once_fit_into_the_least(self, sample: Engine, detail: Detail) -> None:
+        bundle = asked(sample, role="security-reviewer")
+        codes: tuple[WarningCode, ...] = get_args(WarningCode)
+        worst = replace(
+            bundle,
+            role_id="r" * 64,
+            rejected_summary=dict.fromkeys(REJECTION_CODES, 9_999_999),
+            warnings=[BundleWarning(code=code, message="m" * 999) for code in codes],
+            fallback=Fallback(
+                state="no_strong_match",
+                action="continue",
+                message="m" * 999,
+                verdict=max(get_args(Verdict), key=len),
+            ),
+            request=RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
+            selected=[replace(one, chunk_id="c" * 900) for one in bundle.selected],
+        )
+        answer = shaped_bundle(worst, detail, LEAST_CHARACTERS)
+        assert size(answer) <= LEAST_CHARACTERS
+        assert [one["code"] for one in answer["warnings"]] == list(codes)
+        CompactBundle.model_validate(answer)
+
+
+class TestLookup:
+    def test_without_a_bound_it_is_the_lookup(self, lookups: Callable[[str], Lookup]) -> None:
+        found = lookups("guide")
+        assert shaped_lookup(found) == found.model_dump(exclude_none=True)
+        assert shaped_lookup(found, 10**6) == shaped_lookup(found)
+        assert Lookup.model_validate(shaped_lookup(found)) == found
+
+    @pytest.mark.parametrize("start", ["guide", "#guide:5:20", "guide.md:3-30"])
+    @pytest.mark.parametrize("most", [1000, 2500, 6000])
+    def test_the_rest_is_read_on(
+        self, lookups: Callable[[str], Lookup], start: str, most: int
+    ) -> None:
+        wanted = [one.chunk_id for one in lookups(start).passages]
+        read: list[str] = []
+        reference: str | None = start
+        while reference:
+            answer = shaped_lookup(lookups(reference), most)
+            assert size(answer) <= most
+            Lookup.model_validate(answer)
+            assert not any("truncated" in one for one in answer["passages"])
+            read += [one["chunk_id"] for one in answer["passages"]]
+            reference = answer["more"]["params"]["id"] if "more" in answer else None
+        assert read == wanted
+
+    def test_a_first_passage_that_does_not_fit_is_shortened(
+        self, lookups: Callable[[str], Lookup]
+    ) -> None:
+        answer = shaped_lookup(lookups("long"), 1500)
+        (shown,) = answer["passages"]
+        assert (shown["truncated"], shown["content_chars"]) == (True, 10_000)
+        assert 1000 < size(answer) <= 1500
+        assert answer["more"] == {
+            "method": "get",
+            "params": {"id": "#long:2:1"},
+            "omitted": {"passages": 1, "content_chars": 10_003 - len(shown["content"])},
+        }
+
+    def test_a_single_passage_is_asked_for_again(self, lookups: Callable[[str], Lookup]) -> None:
+        answer = shaped_lookup(lookups("long#0"), 1000)
+        assert answer["more"]["params"] == {"id": "long#0"}
+        assert answer["passages"][0]["truncated"]
+
+
+def test_the_example_of_the_documentation() -> None:
+    path = Path(__file__).parent.parent.parent / "docs" / "example-bundle.json"
+    bundle = RetrievalBundle.model_validate_json(path.read_bytes())
+    answer = shaped_bundle(bundle, "compact", LEAST_CHARACTERS)
+    assert len(answer["selected"]) == 1
+    assert size(answer) <= LEAST_CHARACTERS

@@ -1,0 +1,179 @@
+"""Lines over descriptors: whole ones out, bounded ones in, whatever pieces they come in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.backlog import MOST_WAITING, Backlog, Call
+from rolebundle.interfaces.stdio import Channel, Gone, LineReader, LineWriter, Waker
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
+
+
+class Pipes:
+    """A channel, and its other end."""
+
+    def __init__(self) -> None:
+        incoming, self.put = os.pipe()
+        self.get, outgoing = os.pipe()
+        self.channel = Channel(incoming, outgoing)
+        self.waker = Waker()
+
+    def lines(self, limit: int = 10) -> Iterator[bytes]:
+        return iter(LineReader(self.channel, limit, self.waker))
+
+    def close(self) -> None:
+        self.waker.close()
+        for descriptor in (*self.channel, self.put, self.get):
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass
+
+
+@pytest.fixture
+def pipes() -> Iterator[Pipes]:
+    one = Pipes()
+    yield one
+    one.close()
+
+
+def expected(data: bytes, limit: int) -> list[bytes]:
+    lines = data.split(b"\n")
+    rest = lines.pop()
+    return [line[: limit + 1] for line in (*lines, *([rest] if rest else []))]
+
+
+@given(
+    parts=st.lists(
+        st.lists(st.sampled_from([b"a", b"\r", b"\n", b"bcdefg"]), max_size=8), max_size=8
+    )
+)
+def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
+    pipes = Pipes()
+    try:
+
+        def write() -> None:
+            for part in parts:
+                os.write(pipes.put, b"".join(part))
+            os.close(pipes.put)
+
+        writer = Thread(target=write)
+        writer.start()
+        found = list(pipes.lines())
+        writer.join()
+        assert found == expected(b"".join(piece for part in parts for piece in part), 10)
+    finally:
+        pipes.close()
+
+
+def test_a_line_that_is_too_long_is_told_before_it_ends(pipes: Pipes) -> None:
+    lines = pipes.lines()
+    os.write(pipes.put, b"x" * 12)
+    assert next(lines) == b"x" * 11
+    os.write(pipes.put, b"y" * 50 + b"\nnext\n")
+    assert next(lines) == b"next"
+
+
+def test_a_waker_ends_it(pipes: Pipes) -> None:
+    os.write(pipes.put, b"one\n")
+    lines = pipes.lines()
+    assert next(lines) == b"one"
+    pipes.waker.wake()
+    assert list(lines) == []
+
+
+def test_an_output_without_reader_ends_it_and_takes_nothing(pipes: Pipes) -> None:
+    os.close(pipes.get)
+    assert list(pipes.lines()) == []
+    writer = LineWriter(pipes.channel)
+    for _ in range(2):
+        with pytest.raises(Gone):
+            writer.write(b"x")
+
+
+def test_lines_that_do_not_fit_the_pipe_are_written_whole(pipes: Pipes) -> None:
+    os.set_blocking(pipes.channel.outgoing, False)
+    writer = LineWriter(pipes.channel)
+    threads = [
+        Thread(target=writer.write, args=(letter * 300_000,)) for letter in (b"a", b"b", b"c")
+    ]
+    for thread in threads:
+        thread.start()
+    data = b""
+    while data.count(b"\n") < 3:
+        data += os.read(pipes.get, 1 << 16)
+    for thread in threads:
+        thread.join()
+    assert sorted(data.split()) == [letter * 300_000 for letter in (b"a", b"b", b"c")]
+
+
+# -- the calls that wait -----------------------------------------------------------------------
+
+
+def test_an_interrupt_reaches_only_the_call_that_runs() -> None:
+    struck: list[int] = []
+    backlog = Backlog(lambda: struck.append(1))
+    first, second = Call(id=1), Call(id=2)
+    for call in (first, second):
+        backlog.put(call, lambda: False)
+    assert backlog.take() is first
+    assert not backlog.interrupt(second)
+    assert backlog.interrupt(first)
+    assert backlog.cancel(1) is first
+    assert backlog.done(first) is False
+    assert not backlog.interrupt(first)
+    assert not backlog.interrupt()
+    assert backlog.take() is second
+    assert not backlog.interrupt(first), "the id's next owner is left alone"
+    assert len(struck) == 1
+
+
+def test_what_waits_is_taken_back_by_its_own_id_alone() -> None:
+    backlog = Backlog(lambda: None)
+    refused = Call(id=1, refusal=RolebundleError("x", "y"))
+    calls = [Call(id=1), Call(id="1"), Call(id=1.0), refused, Call(id=1)]
+    for call in calls:
+        backlog.put(call, lambda: False)
+    assert backlog.cancel(1) is None
+    backlog.close()
+    assert [backlog.take() for _ in range(4)] == [*calls[1:4], None]
+
+
+def test_a_full_queue_waits_for_room_or_the_end() -> None:
+    backlog = Backlog(lambda: None)
+    for number in range(MOST_WAITING):
+        backlog.put(Call(id=number), lambda: False)
+    over = False
+    more = Thread(target=backlog.put, args=(Call(id="more"), lambda: over))
+    more.start()
+    more.join(0.1)
+    assert more.is_alive()
+    backlog.take()
+    more.join(2)
+    assert not more.is_alive()
+    late = Thread(target=backlog.put, args=(Call(id="late"), lambda: over))
+    late.start()
+    over = True
+    late.join(2)
+    assert not late.is_alive()
+
+
+def test_after_giving_up_nobody_waits_for_an_answer() -> None:
+    backlog = Backlog(lambda: None)
+    running = Call(id=1)
+    for call in (running, Call(id=2)):
+        backlog.put(call, lambda: False)
+    backlog.take()
+    backlog.close()
+    backlog.give_up(answer=False)
+    assert backlog.done(running) is False
+    assert backlog.take() is None

@@ -1,0 +1,141 @@
+"""A real `rolebundle serve` process to talk to, line by line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+from typing import Any
+
+_START = "from rolebundle.interfaces.cli.main import main; main()"
+
+
+class Served:
+    """The process. ``before`` is Python that runs in it first, to put faults in."""
+
+    def __init__(self, *options: str | Path, before: str = "", **env: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", f"{before}\n{_START}", "serve", *map(str, options)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **env},
+        )
+        assert self.process.stdin and self.process.stdout
+        self.input, self.output = self.process.stdin, self.process.stdout
+        self._lines: Queue[bytes] = Queue()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        for line in self.output:
+            self._lines.put(line)
+
+    def send(self, *lines: bytes) -> None:
+        self.input.write(b"".join(line + b"\n" for line in lines))
+        self.input.flush()
+
+    def request(self, number: Any, method: str, **params: Any) -> None:
+        self.send(request(number, method, **params))
+
+    def notify(self, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        self.send(json.dumps(message).encode())
+
+    def next(self, timeout: float = 30.0) -> Any:
+        line = self._lines.get(timeout=timeout)
+        line.decode("ascii")
+        return json.loads(line)
+
+    def ask(self, method: str, **params: Any) -> Any:
+        self.request("asked", method, **params)
+        while (message := self.next()).get("id") != "asked":
+            pass
+        return message
+
+    def silent(self, seconds: float = 0.3) -> bool:
+        try:
+            self._lines.get(timeout=seconds)
+        except Empty:
+            return True
+        return False
+
+    def ended(self, within: float = 2.0) -> tuple[int, float]:
+        """The exit code and how long it took from now on."""
+        started = time.perf_counter()
+        code = self.process.wait(timeout=30)
+        took = time.perf_counter() - started
+        assert took < within, took
+        return code, took
+
+    def end_of_input(self) -> tuple[list[Any], str]:
+        """Close the input; what was still answered, and standard error."""
+        self.input.close()
+        code, _ = self.ended()
+        assert code == 0
+        self._reader.join(5)
+        rest = []
+        while not self._lines.empty():
+            rest.append(json.loads(self._lines.get()))
+        return rest, self.err()
+
+    def err(self) -> str:
+        assert self.process.stderr
+        return self.process.stderr.read().decode()
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(5)
+        for stream in (self.output, self.process.stderr):
+            if stream:
+                stream.close()
+
+
+def request(number: Any, method: str, **params: Any) -> bytes:
+    message = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+    return json.dumps(message).encode()
+
+
+def codes(messages: Sequence[Any]) -> list[Any]:
+    """Each message's error number, or its id where it is an answer."""
+    return [
+        message["error"]["code"] if "error" in message else message["id"] for message in messages
+    ]
+
+
+def alive(server: Served) -> None:
+    answer = server.ask("retrieve", task="the token", lexical_only=True, detail="ids")
+    assert answer["result"]["selected"], answer
+
+
+SLOW = """
+import time
+from rolebundle.interfaces.operations import Operations
+_call = Operations.call
+def _slow(self, method, fields, progress=None):
+    if method == "status":
+        time.sleep({seconds})
+    return _call(self, method, fields, progress)
+Operations.call = _slow
+"""
+"""``before`` for a `status` that takes long and listens to nobody."""
+
+RUNAWAY = """
+from rolebundle.engine import Engine
+def _runaway(self, *_, **__):
+    with self.corpus.interruptible():
+        self.corpus.value("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                          "SELECT max(i) FROM n")
+Engine.status = _runaway
+"""
+"""``before`` for a `status` that is a query without an end."""

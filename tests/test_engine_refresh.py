@@ -1,0 +1,59 @@
+"""An engine that stays open sees what others do to its corpus file, also when it is replaced."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.corpus import connection
+from rolebundle.corpus.connection import open_reader
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
+from support.corpora import build, document, remove
+
+
+def found(engine: Engine) -> list[str]:
+    engine.refresh()
+    bundle = engine.retrieve(RetrievalRequest(task="token", lexical_only=True))
+    return sorted(one.document_id for one in bundle.selected)
+
+
+def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("old", ["a token"])])
+    with Engine(db) as engine:
+        assert found(engine) == ["old"]
+        before = engine.corpus
+        assert found(engine) == ["old"]
+        assert engine.corpus is before, "one that is still there stays open"
+        other = build(tmp_path, [document("new", ["a token"])])
+        for suffix in ("-wal", "-shm"):
+            Path(f"{db}{suffix}").unlink(missing_ok=True)
+        other.replace(db)
+        assert found(engine) == ["new"]
+        remove(db)
+        with pytest.raises(UsageError, match="no corpus"):
+            found(engine)
+
+
+def test_a_file_taken_for_unchanging_is_opened_anew_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = build(tmp_path, [document("old", ["a token"])])
+    real = connection._connect_read_only
+    monkeypatch.setattr(connection, "_connect_read_only", lambda path: (real(path)[0], True))
+    with open_reader(db) as corpus:
+        assert corpus.is_current()
+        build(tmp_path, [document("new", ["a token"])], name=db.name, base=db.read_bytes())
+        assert not corpus.is_current()
+
+
+def test_an_interrupt_of_a_closed_engine_is_nothing(tmp_path: Path) -> None:
+    engine = Engine(build(tmp_path, [document("old", ["a token"])]))
+    engine.interrupt()
+    assert found(engine) == ["old"]
+    engine.interrupt()
+    engine.close()
+    engine.interrupt()
+    assert found(engine) == ["old"]

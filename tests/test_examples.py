@@ -1,0 +1,51 @@
+"""The examples run as their first lines say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.commands import CHECKOUT, SAMPLE, invoke
+
+AGENT = CHECKOUT / "examples" / "citing_agent.py"
+
+
+def ran(db: Path, task: str, role: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, AGENT, db, task, role],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    path = tmp_path / "team.db"
+    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", path).code == 0
+    return path
+
+
+def test_the_citing_agent_cites_and_asks_why(db: Path) -> None:
+    done = ran(db, "Can a stolen tablet replay a token?", "security-reviewer")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "— security/threat-model-offline-sync.md:28-38" in done.stdout
+    assert "Left out: " in done.stdout
+
+
+def test_it_says_when_nothing_has_the_words(db: Path) -> None:
+    done = ran(db, "zxqv wvut", "security-reviewer")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "no passage has a word of the task" in done.stdout
+
+
+def test_an_unknown_role_gets_nothing(db: Path) -> None:
+    done = ran(db, "Can a stolen tablet replay a token?", "no-such-role")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "next:" in done.stderr
+    assert "Traceback" not in done.stderr
