@@ -50,13 +50,12 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
         _fill(base, making, size)
         with Engine(making) as engine:
             engine.embed()
+            try:
+                engine.optimize()
+            except ConfigurationError as small:
+                # The exact search is as fast as the companion would be.
+                print(f"{size:,}: {small.message}", file=sys.stderr)
         making.rename(path)
-    with Engine(path) as engine:
-        try:
-            engine.optimize()
-        except ConfigurationError as small:
-            # The exact search is as fast as the companion would be.
-            print(f"{size:,}: {small.message}", file=sys.stderr)
     return path
 
 
