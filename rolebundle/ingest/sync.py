@@ -201,8 +201,8 @@ class _Walked:
         return [
             location
             for location in known
-            if _is_below(location, self.start)
-            and location not in kept
+            if location not in kept  # first, as nearly all of them are
+            and _is_below(location, self.start)
             and not any(_is_below(location, folder) for folder in self.unlisted)
         ]
 

@@ -76,11 +76,12 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
 def _name_for(path: str) -> str | None:
     # Suffixes as pathlib has them, without pathlib: this runs for each file of a large tree.
     file_name = path.rpartition("/")[2].lower()
-    _, *suffixes = file_name.lstrip(".").split(".")
-    if not suffixes or file_name.endswith("."):
+    rest, dot, last = file_name.lstrip(".").rpartition(".")
+    if not dot or not last:
         return _BY_FILE_NAME.get(file_name)
-    last = f".{suffixes[-1]}"
-    return _BY_SUFFIX.get("".join(f".{suffix}" for suffix in suffixes[-2:])) or _BY_SUFFIX.get(last)
+    _, inner, above = rest.rpartition(".")
+    double = f".{above}.{last}" if inner else ""
+    return _BY_SUFFIX.get(double) or _BY_SUFFIX.get(f".{last}")
 
 
 @cache
