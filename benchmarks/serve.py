@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ from itertools import cycle
 from pathlib import Path
 from statistics import median
 from threading import Event, Thread
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import IO, Any
 
 from rolebundle.client import Sidecar, SidecarError
@@ -155,34 +156,55 @@ def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
         stop.set()
         ingests, failed = writer.result()
         found = [one.result() for one in reading]
-    times = sorted(taken for one, _ in found for taken in one)
-    errors = [code for _, codes in found for code in codes]
+    times = sorted(taken for one, _, _ in found for taken in one)
+    errors = [code for _, codes, _ in found for code in codes]
+    wrong = sum(count for _, _, count in found)
     print(f"mixed: {readers} readers and 1 writer for {seconds:g} s")
     print(f"  {len(times):,} answers, {len(errors)} errors {sorted(set(errors))}")
+    print(f"  {wrong} wrong bundles")
     print(f"  median {median(times):.1f} ms, p99 {times[int(0.99 * (len(times) - 1))]:.1f} ms")
     print(f"  {ingests} ingests, {failed} failed")
 
 
-def _read(db: Path, stop: Event) -> tuple[list[float], list[str]]:
-    times, errors = [], []
+def _read(db: Path, stop: Event) -> tuple[list[float], list[str], int]:
+    times, errors, wrong = [], [], 0
     with Sidecar(db) as sidecar:
         for task, role in cycle(_QUESTIONS):
             if stop.is_set():
                 break
             started = perf_counter()
             try:
-                sidecar.retrieve(task, role=role)
+                wrong += _is_wrong(sidecar.retrieve(task, role=role, detail="full", limit=30))
             except SidecarError as error:
                 errors.append(error.code)
             times.append((perf_counter() - started) * 1000)
-    return times, errors
+    return times, errors, wrong
+
+
+def _is_wrong(bundle: dict[str, Any]) -> bool:
+    """Whether a bundle mixes two states of the corpus, or its counts do not add up."""
+    passages = [(one["chunk_id"], one["content"]) for one in bundle["selected"]]
+    states = {found[1] for _, content in passages if (found := _STATE.search(content))}
+    pool = bundle["diagnostics"]["candidate_pool_size"]
+    counted = len(passages) + sum(bundle["rejected_summary"].values())
+    finals = [one["scores"]["final"] for one in bundle["selected"]]
+    return (
+        len(states) > 1
+        or pool != counted
+        or len({chunk_id for chunk_id, _ in passages}) < len(passages)
+        or finals != sorted(finals, reverse=True)
+    )
+
+
+_STATE = re.compile(r"as seen in state (\d+)")
 
 
 def _write(db: Path, tree: Path, stop: Event) -> tuple[int, int]:
     done = failed = 0
     while not stop.is_set():
         for number in range(20):
-            text = f"# Note {number}\n\nThe token refresh flow, as seen at {monotonic()}.\n"
+            # All of them are stored in one transaction: an answer shows one state.
+            text = f"# Note {number}\n\nToken refresh flow {number}, as seen in state {done}.\n"
             (tree / f"note-{number}.md").write_text(text, encoding="utf-8")
         command = [*_PROGRAM, "ingest", str(tree), "--db", str(db)]
         failed += subprocess.run(command, check=False, capture_output=True).returncode != 0
