@@ -5,13 +5,13 @@ The command line and the servers translate to and from these few typed calls, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import iso_utc
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from rolebundle.ingest.embedding import EmbeddingReport, Progress
     from rolebundle.ingest.indexes import Optimized, Plan
     from rolebundle.ingest.sync import IngestOptions, IngestReport
+
+A = TypeVar("A")
 
 
 class Engine:
@@ -78,18 +80,7 @@ class Engine:
             Interrupted: the request's deadline is over.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        if overlay is None and request.role is not None:
-            overlay = load_role(request.role, self.overlay_folders)
-        deadline = request.deadline_ms
-        with self.corpus.interruptible(None if deadline is None else deadline / 1000):
-            return retrieve(
-                self.corpus,
-                request,
-                overlay.overlay if overlay else None,
-                overlay.digest if overlay else "",
-                None if request.lexical_only else self.provider(self.corpus),
-                _moment(request),
-            )
+        return self._answered(retrieve, request, overlay)
 
     def replay(self, bundle: RetrievalBundle, overlay: ResolvedOverlay | None = None) -> Replay:
         """Ask again what a bundle is the answer to, and say what is different today.
@@ -139,18 +130,28 @@ class Engine:
         """
         from rolebundle.retrieve.why import explain
 
+        return self._answered(explain, request, overlay, reference)
+
+    def _answered(
+        self,
+        answer: Callable[..., A],
+        request: RetrievalRequest,
+        overlay: ResolvedOverlay | None,
+        *more: object,
+    ) -> A:
+        """What the pipeline says to a request, with its overlay, model, time and deadline."""
         if overlay is None and request.role is not None:
             overlay = load_role(request.role, self.overlay_folders)
         deadline = request.deadline_ms
         with self.corpus.interruptible(None if deadline is None else deadline / 1000):
-            return explain(
+            return answer(
                 self.corpus,
                 request,
                 overlay.overlay if overlay else None,
                 overlay.digest if overlay else "",
                 None if request.lexical_only else self.provider(self.corpus),
                 _moment(request),
-                reference,
+                *more,
             )
 
     def interrupt(self) -> None:
