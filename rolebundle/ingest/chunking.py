@@ -58,12 +58,18 @@ _LINE = 10
 _SENTENCE, _WORD, _HARD = 500, 501, 502
 _NEVER = 999
 
+# Where the file's own lines do not stand between two blocks of a kind, these have no blank line.
+_TIGHT = frozenset({"list", "table"})
 _DEEPEST_INDENT = 40
 _HASHED = 24
 # Words stay together in groups of this part of the maximum: an atom a word would be slow.
 _WORD_GROUPS = 16
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
+
+
+# An atom: block, start, end, first line, last line, strength of the boundary before it.
+_Row = tuple[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +156,15 @@ def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
     """
     blocks = parsed.blocks
     if not parsed.line_exact:
-        joints = [_joint(above, below) for above, below in pairwise(blocks)]
+        kinds = [block.kind for block in blocks]
+        tight = (above == below and above in _TIGHT for above, below in pairwise(kinds))
+        joints = ["\n" if is_tight else "\n\n" for is_tight in tight]
         parts = [block.text + joint for block, joint in zip(blocks, [*joints, ""], strict=True)]
         return "".join(parts), list(accumulate(map(len, parts[:-1]), initial=0))
     first, last = blocks[0].start_line - 1, blocks[-1].end_line
     lines = parsed.lines[first:last] if parsed.lines else _lines_of(blocks)
     offsets = list(accumulate((len(line) + 1 for line in lines), initial=0))
     return "\n".join(lines), [offsets[block.start_line - 1 - first] for block in blocks]
-
-
-def _joint(above: Block, below: Block) -> str:
-    """What stands between two blocks where the file's own lines do not."""
-    return "\n" if above.kind == below.kind and above.kind in {"list", "table"} else "\n\n"
 
 
 def _lines_of(blocks: Sequence[Block]) -> list[str]:
@@ -199,20 +202,22 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
-    rows: list[tuple[int, int, int, int, int, int]] = []
+    rows: list[_Row] = []
     headings_start = -1  # where the headings right above began; −1 where there are none
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
-        end = start + len(block.text)
-        strength = block.level or _BLOCK
-        if headings_start >= 0 and not (block.level and end - headings_start > maximum):
+        _, content, first_line, last_line, level, _, _, _ = block
+        end = start + len(content)
+        strength = level or _BLOCK
+        if headings_start >= 0 and not (level and end - headings_start > maximum):
             strength = _NEVER  # a heading stays with what follows it
         if end - start <= maximum:
-            rows.append((number, start, end, block.start_line, block.end_line, strength))
+            rows.append((number, start, end, first_line, last_line, strength))
         else:
             aligned = parsed.line_exact or block.aligned
             first, *rest = _pieces(number, block, start, aligned, maximum)
-            rows += [(*first[:-1], strength), *rest]
-        if not block.level:
+            rows.append((*first[:-1], strength))
+            rows += rest
+        if not level:
             headings_start = -1
         elif strength != _NEVER:
             headings_start = start
@@ -231,38 +236,34 @@ def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms) -> None:
         atoms.strengths[i] = _NEVER
 
 
-def _pieces(
-    number: int, block: Block, start: int, aligned: bool, maximum: int
-) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """A block over the maximum, as lines; a line over the maximum as sentences, words, parts."""
-    after_blank = False
+def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) -> list[_Row]:
+    """A block over the maximum, as lines; a line over the maximum as sentences, words, parts.
+
+    Little indentation and a blank line above begin something; a closing bracket does not.
+    """
+    rows: list[_Row] = []
+    after_blank = 0
     first_line, last_line = block.start_line, block.end_line
-    for offset, line in enumerate(block.text.split("\n")):
-        if not line or line.isspace():
-            after_blank = True
-        else:
+    for line_number, line in enumerate(block.text.split("\n"), start=block.start_line):
+        body = line.lstrip()
+        if body:
             if aligned:
-                first_line = last_line = block.start_line + offset
-            strength = _line_strength(line, after_blank)
-            if len(line) <= maximum:
-                yield number, start, start + len(line), first_line, last_line, strength
+                first_line = last_line = line_number
+            end = start + len(line)
+            strength = _LINE + 100 - after_blank + min(end - start - len(body), _DEEPEST_INDENT)
+            if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED])):
+                strength += 200
+            if end - start <= maximum:
+                rows.append((number, start, end, first_line, last_line, strength))
             else:
                 for low, high, weaker in _parts(line, maximum):
                     where = (start + low, start + high, first_line, last_line)
-                    yield number, *where, weaker or strength
-            after_blank = False
+                    rows.append((number, *where, weaker or strength))
+            after_blank = 0
+        else:
+            after_blank = 100
         start += len(line) + 1
-
-
-def _line_strength(line: str, after_blank: bool) -> int:
-    """Little indentation and a blank line above begin something; a closing bracket does not."""
-    body = line.lstrip()
-    strength = _LINE + min(len(line) - len(body), _DEEPEST_INDENT)
-    if not after_blank:
-        strength += 100
-    if not (body[0].isalnum() or any(map(str.isalnum, body[1:_HASHED]))):
-        strength += 200
-    return strength
+    return rows
 
 
 def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:

@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ _OPENED = (
     | getattr(os, "O_BINARY", 0)
 )
 _NEVER = frozenset({"node_modules", "__pycache__"})
+_NO_KEYS: frozenset[str] = frozenset()
 
 
 class FoundFile(NamedTuple):
@@ -105,16 +107,18 @@ def _own_manifest(location: Path, inside: str) -> tuple[tuple[int, Manifest], ..
 def _walk_folder(folder: _Folder, flags: FileDefaults) -> Iterator[FoundFile | Skipped]:
     try:
         with os.scandir(folder.location) as listing:
-            entries = sorted(listing, key=lambda entry: entry.name)
+            entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
         path = folder.inside.rstrip("/") or "."
         yield Skipped(path, "unreadable_folder", error.strerror or str(error))
         return
+    inside, unruled = folder.inside, not folder.manifests
     for entry in entries:
-        name, path = entry.name, folder.inside + entry.name
+        name = entry.name
+        path = inside + name
         if name == MANIFEST_NAME:
             continue
-        if not _is_text(name):
+        if not (name.isascii() or _is_text(name)):
             yield Skipped(path, "bad_name", "its name is not valid text")
             continue
         try:
@@ -122,11 +126,15 @@ def _walk_folder(folder: _Folder, flags: FileDefaults) -> Iterator[FoundFile | S
         except OSError as error:
             yield Skipped(path, "unreadable", error.strerror or str(error))
             continue
-        if not stat.S_ISDIR(status.st_mode):
+        mode = status.st_mode
+        if unruled and stat.S_ISREG(mode) and name[0] != ".":
+            # What `_judged` would say, at half the cost: nearly all files of most folders.
+            yield FoundFile(entry.path, path, status.st_size, flags, _NO_KEYS)
+        elif not stat.S_ISDIR(mode):
             yield _judged(folder, name, entry.path, status, flags)
         elif name.startswith(".") or name in _NEVER:
             yield Skipped(f"{path}/", "ignored", "hidden or generated folder")
-        elif folder.inside.count("/") >= _DEPTH:
+        elif inside.count("/") >= _DEPTH:
             yield Skipped(f"{path}/", "too_deep", f"more than {_DEPTH} folders deep")
         else:
             yield from _walk_folder(folder.child(name), flags)
@@ -143,7 +151,7 @@ def _judged(
     if name.startswith("."):
         return Skipped(path, "ignored", "hidden file")
     defaults = flags
-    ignore_keys: frozenset[str] = frozenset()
+    ignore_keys = _NO_KEYS
     for above, manifest in folder.manifests:
         inside = path[above:]
         for glob in manifest.ignore:
@@ -169,7 +177,7 @@ def _link(root: Path, path: Path, relative: str) -> Skipped:
 
 def _is_text(name: str) -> bool:
     # Bytes that are no characters come out of the file system as half surrogates.
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def read_bytes(location: str, path: str, size_cap: int) -> bytes:

@@ -17,8 +17,11 @@ from rolebundle.ingest.readers.html_lines import (
     UNCOUNTED_BREAK,
     LineScale,
     end_line,
+    start_line,
     text_end_line,
 )
+
+_LineOf = Callable[[Any], int]
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
@@ -50,7 +53,8 @@ def _text(element: Any) -> str:
     """All text inside ``element``, as it is written."""
     if not len(element):
         return element.text or ""
-    return str(etree.tostring(element, method="text", encoding="unicode", with_tail=False))
+    text: str = etree.tostring(element, method="text", encoding=str, with_tail=False)
+    return text
 
 
 def _words(text: str) -> str:
@@ -91,52 +95,53 @@ class _Walk:
     def __init__(self, scale: LineScale) -> None:
         self.blocks: list[Block] = []
         self._scale = scale
+        # Up to here libxml2's lines are the file's.
+        self._true_until = 0 if scale.is_coarse else scale.last
         self._run: list[str] = []
-        self._run_start = self._run_end = 1
+        self._run_start = 1
+        # The line is looked for when the run is over: only that of its last piece counts.
+        self._run_end: tuple[_LineOf, Any, str] = (end_line, None, "")
 
     def container(self, element: Any) -> None:
         """Walk an element that may hold blocks, inline content and both."""
+        # Most text here is the white space between two blocks: where no run goes on, it is nothing.
+        run = self._run
         text = element.text
-        if text and not self._is_space(text):
-            self._text_run(text, element.sourceline or 1)
+        if text and (run or not text.isspace()):
+            self._text_run(text, start_line, element)
         for child in element:
             tag = child.tag
             read = _READ.get(tag)
             if read is not None:
-                if self._run:
+                if run:
                     self._flush()
                 read(self, child)
             # Comments have a function for a tag; they only help with lines.
             elif isinstance(tag, str):
                 if not len(child):
                     text = child.text
-                    if text and not self._is_space(text):
-                        self._text_run(text, child.sourceline or 1)
+                    if text and (run or not text.isspace()):
+                        self._text_run(text, start_line, child)
                 elif _holds_block(child):
                     self.container(child)
                 else:
                     self._inline(child)
             text = child.tail
-            if text and not self._is_space(text):
-                self._text_run(text, end_line(child))
-        if self._run and element.tag in _BLOCKS:
+            if text and (run or not text.isspace()):
+                self._text_run(text, end_line, child)
+        if run and element.tag in _BLOCKS:
             self._flush()
 
-    def _is_space(self, text: str) -> bool:
-        """Whether ``text`` shows nothing; it still divides what is around it."""
-        if not text.isspace():
-            return False
-        if self._run:
-            self._run.append(" ")
-        return True
-
-    def _text_run(self, text: str, line: int) -> None:
-        """Add to the run a text that begins on ``line``."""
-        if not self._run:
+    def _text_run(self, text: str, line_of: _LineOf, element: Any) -> None:
+        """Add to the run a text that begins on the line that ``line_of`` gives of ``element``."""
+        run = self._run
+        if not run:
             leading = len(text) - len(text.lstrip())
-            self._run_start = line + text.count("\n", 0, leading)
-        self._run.append(text)
-        self._run_end = line + text.rstrip().count("\n")
+            self._run_start = line_of(element) + text.count("\n", 0, leading)
+        run.append(text)
+        # White space shows nothing, but still divides what is around it.
+        if not text.isspace():
+            self._run_end = line_of, element, text
 
     def _inline(self, element: Any) -> None:
         text = _text(element)
@@ -145,21 +150,24 @@ class _Walk:
         if not self._run:
             self._run_start = element.sourceline or 1
         self._run.append(text)
-        self._run_end = text_end_line(element)
+        self._run_end = text_end_line, element, ""
 
     def _flush(self) -> None:
         text = _words("".join(self._run))
-        self._run = []
+        self._run.clear()
         if text:
-            self._add("paragraph", text, self._run_start, self._run_end)
+            line_of, element, piece = self._run_end
+            last = line_of(element) + piece.rstrip().count("\n")
+            self._add("paragraph", text, self._run_start, last)
 
     def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
         if kind != "code" and text.endswith(_PERMALINK):
             text = text[:-1].rstrip()
         if not text:
             return
-        start, end = self._scale(first, last)
-        self.blocks.append(Block(kind, text, start, end, level, text if level else ""))
+        if not first <= last <= self._true_until:
+            first, last = self._scale(first, last)
+        self.blocks.append(Block(kind, text, first, last, level, text if level else ""))
 
     def paragraph(self, element: Any) -> None:
         if len(element) and _holds_block(element):
@@ -178,18 +186,18 @@ class _Walk:
         if len(_text(element)) <= _LONG:
             self._leaf("list", element, "\n".join(_list_lines(element, 0)))
             return
-        self._loose_item(element.text, element.sourceline or 1)
+        self._loose_item(element.text, start_line, element)
         for item in element:
             if isinstance(item.tag, str):
                 if _is_long(item):
                     self.container(item)
                 else:
                     self._leaf("list", item, "\n".join(_item_lines(item, 0)))
-            self._loose_item(item.tail, end_line(item))
+            self._loose_item(item.tail, end_line, item)
 
-    def _loose_item(self, text: str | None, line: int) -> None:
+    def _loose_item(self, text: str | None, line_of: _LineOf, element: Any) -> None:
         if text and not text.isspace():
-            self._text_run(text, line)
+            self._text_run(text, line_of, element)
             self._flush()
 
     def table(self, element: Any) -> None:
@@ -223,7 +231,7 @@ class _Walk:
 
     def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
         if text:
-            self._add(kind, text, element.sourceline or 1, text_end_line(element), level)
+            self._add(kind, text, start_line(element), text_end_line(element), level)
 
 
 _READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
@@ -238,12 +246,13 @@ _READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
 
 def _list_lines(element: Any, depth: int) -> Iterable[str]:
     """A line for each item, nested lists indented under theirs."""
+    item_lines = _nested_lines if _holds(element, *_LISTS) else _flat_lines
     yield from _loose(element.text, depth)
     for child in element:
         if child.tag in _LISTS:
             yield from _list_lines(child, depth + 1)
         elif isinstance(child.tag, str):
-            yield from _item_lines(child, depth)
+            yield from item_lines(child, depth)
         yield from _loose(child.tail, depth)
 
 
@@ -253,12 +262,17 @@ def _loose(text: str | None, depth: int) -> Iterable[str]:
 
 
 def _item_lines(item: Any, depth: int) -> Iterable[str]:
+    return (_nested_lines if _holds(item, *_LISTS) else _flat_lines)(item, depth)
+
+
+def _flat_lines(item: Any, depth: int) -> Iterable[str]:
+    """The one line of an item without a list inside."""
+    return _said("  " * depth + "- ", [_spaced(item)])
+
+
+def _nested_lines(item: Any, depth: int) -> Iterable[str]:
+    """The lines of an item that may have lists inside."""
     indent = "  " * depth
-    if not _holds(item, *_LISTS):
-        words = _words(_spaced(item))
-        if words:
-            yield f"{indent}- {words}"
-        return
     mark, parts = "- ", [item.text or ""]
     for child in item:
         if child.tag in _LISTS or (isinstance(child.tag, str) and _holds(child, *_LISTS)):
@@ -273,8 +287,7 @@ def _item_lines(item: Any, depth: int) -> Iterable[str]:
 
 def _said(mark: str, parts: list[str]) -> Iterable[str]:
     text = _words("".join(parts))
-    if text:
-        yield mark + text
+    return (mark + text,) if text else ()
 
 
 def _spaced(element: Any) -> str:

@@ -16,38 +16,35 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rolebundle.ingest.readers.text_decoding import with_newlines
-
 # Stands for a line break on the page that is none in the file, such as ``<br>``.
 SOFT_BREAK = "\u2028"
 # Stands for a line break of the file that libxml2 shall not count.
 UNCOUNTED_BREAK = "\f"
 _MOST_LINES = 65_000
-_BROKEN_END_TAG = re.compile(r"</([A-Za-z][^\s<>]*)\s*\n\s*>")
+_BROKEN_END_TAG = re.compile(rb"</([A-Za-z][^\s<>]*)\s*\n\s*>")
 # Line breaks are fewer than end tags: this search is the quicker one.
-_BREAK_BEFORE_CLOSE = re.compile(r"\n\s*>")
-_BREAK_ENTITY = re.compile(r"&(?:#0*10|#[xX]0*[aA]|NewLine);")
+_BREAK_BEFORE_CLOSE = re.compile(rb"\n\s*>")
+_BREAK_ENTITY = re.compile(rb"&(?:#0*10|#[xX]0*[aA]|NewLine);")
 
 
-def scaled_source(text: str) -> tuple[str, LineScale]:
-    """The source to parse, and how its lines stand for those of ``text``."""
-    source = with_newlines(text)
-    count = source.count("\n") + (not source.endswith("\n"))
+def scaled_source(page: bytes) -> tuple[bytes, LineScale]:
+    """The source to parse, and how its lines stand for those of ``page``; both are UTF-8."""
+    source = page.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in page else page
+    count = source.count(b"\n") + (not source.endswith(b"\n"))
     scale = -(-count // _MOST_LINES) or 1
     if scale > 1:
-        lines = source.split("\n")
+        lines = source.split(b"\n")
         groups = range(0, count, scale)
-        source = "\n".join(UNCOUNTED_BREAK.join(lines[i : i + scale]) for i in groups)
+        uncounted = UNCOUNTED_BREAK.encode()
+        source = b"\n".join(uncounted.join(lines[i : i + scale]) for i in groups)
     if _BREAK_BEFORE_CLOSE.search(source):
         source = _BROKEN_END_TAG.sub(_with_comment, source)
-    if "&#" in source or "&NewLine" in source:
-        source = _BREAK_ENTITY.sub(SOFT_BREAK, source)
-    return source, LineScale(scale, count)
+    return _BREAK_ENTITY.sub(SOFT_BREAK.encode(), source), LineScale(scale, count)
 
 
-def _with_comment(found: re.Match[str]) -> str:
-    breaks = "\n" * found[0].count("\n")
-    return f"</{found[1]}><!--{breaks}-->"
+def _with_comment(found: re.Match[bytes]) -> bytes:
+    breaks = b"\n" * found[0].count(b"\n")
+    return b"</%b><!--%b-->" % (found[1], breaks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,12 @@ class LineScale:
             first, last = (first - 1) * self.scale + 1, last * self.scale
         first = first if first <= self.last else self.last
         return first, (first if last < first else last if last <= self.last else self.last)
+
+
+def start_line(element: Any) -> int:
+    """The line where the content of ``element`` begins."""
+    line: int = element.sourceline or 1
+    return line
 
 
 def end_line(element: Any) -> int:
@@ -91,6 +94,8 @@ def _after_last_tag(element: Any) -> tuple[int, str]:
         if tail:
             text = tail + text
     line: int = element.sourceline or 1
-    # A comment's line is that of its end.
-    own = element.text if isinstance(element.tag, str) else None
-    return line, (own + text if own else text)
+    own = element.text
+    # Only line breaks count. A comment's line is that of its end, and its text comes before it.
+    if own and "\n" in own and isinstance(element.tag, str):
+        text = own + text
+    return line, text

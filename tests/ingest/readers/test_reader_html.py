@@ -131,3 +131,8 @@ def test_too_deep_a_page_is_refused_and_not_cut_short():
 @pytest.mark.parametrize("page", [b"", b" \n", b"<!--", b"<!-- x -->"])
 def test_an_empty_page_has_no_blocks(page):
     assert read(page).blocks == ()
+
+
+def test_the_one_main_element_is_the_main_part():
+    page = "<body><div role=main>around</div><main><p>text</p></main></body>"
+    assert [text for _, text, *_ in blocks(page)] == ["text"]
