@@ -1,0 +1,152 @@
+"""`rolebundle eval`: from the command line, with its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.evaluation import EvalComparison, EvalReport
+from support.commands import invoke, is_coded
+
+TEXTS = {
+    "a": "boundary layer flow over a flat plate",
+    "b": "heat transfer in a boundary layer",
+    "c": "buckling of thin cylindrical shells",
+    "d": "supersonic flow past a cone",
+}
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    corpus = [
+        json.dumps({"_id": one, "title": f"on {one}", "text": text}) for one, text in TEXTS.items()
+    ]
+    queries = [{"_id": "1", "text": "boundary layer flow"}, {"_id": "2", "text": "shell buckling"}, {"_id": "3", "text": "unjudged"}]  # fmt: skip
+    (folder / "corpus.jsonl").write_text("\n".join(corpus), encoding="utf-8")
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)), encoding="utf-8")
+    (folder / "qrels.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n1\ta\t2\n1\tb\t1\n2\tc\t1\n", encoding="utf-8"
+    )
+    return folder
+
+
+def test_a_collection(collection: Path, tmp_path: Path) -> None:
+    html = tmp_path / "page.html"
+    told = invoke("eval", collection, "--lexical-only", "--html", html)
+    assert told.code == 0, told.err
+    assert told.out.startswith(
+        "tiny: 2 judged questions (1 more not judged), 4 documents, 4 chunks"
+    )
+    assert "governed │  1.0000" in told.out
+    assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
+
+
+def test_json_and_harm_with_embeddings(collection: Path) -> None:
+    told = invoke("eval", collection, "--harm", "--json")
+    assert told.code == 0, told.err
+    report = EvalReport.model_validate(told.json())
+    assert [one.system for one in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
+    assert len(report.harm) == 5
+    assert report.corpus.index is not None
+
+
+def test_a_corpus_is_kept_where_it_is_named(collection: Path, tmp_path: Path) -> None:
+    db = tmp_path / "kept.db"
+    for _ in range(2):
+        assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
+    before = db.read_bytes()
+    assert invoke("eval", collection, "--lexical-only", "--db", db).code == 0
+    assert db.read_bytes() == before, "one that is there is only read"
+
+
+def test_a_corpus_of_something_else_is_refused(collection: Path, sample_db: Path) -> None:
+    told = invoke("eval", collection, "--lexical-only", "--db", sample_db)
+    is_coded(told)
+    assert (told.code, "[other_corpus]" in told.err) == (2, True)
+
+
+def test_a_document_that_is_not_there_is_noted(collection: Path) -> None:
+    with (collection / "qrels.tsv").open("a", encoding="utf-8") as file:
+        file.write("2\tgone\t1\n")
+    told = invoke("eval", collection, "--lexical-only")
+    assert "! 1 of 4 relevant documents are not in the corpus" in told.out
+
+
+def test_floors(collection: Path) -> None:
+    run = ("eval", collection, "--lexical-only", "--fail-under")
+    held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")
+    assert (held.code, "NOT HELD" in held.out) == (0, False), held.out
+    broken = invoke(*run, "lexical.p@5=0.9")
+    assert (broken.code, broken.err) == (1, "")
+    assert "NOT HELD: lexical.p@5" in broken.out
+    refused = invoke(*run, "ndgc=1")
+    is_coded(refused)
+    assert (refused.code, "[bad_floor]" in refused.err) == (2, True)
+
+
+def test_compare(collection: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(invoke("eval", collection, "--lexical-only", "--json").out, encoding="utf-8")
+    told = invoke("eval", "--compare", path, path)
+    assert (told.code, told.err) == (0, "")
+    assert "2 questions in common" in told.out
+    found = invoke("eval", "--compare", path, path, "--json", "--fail-under", "ndcg@10=0.1")
+    assert found.code == 1, "a bound is on the change"
+    assert not EvalComparison.model_validate(found.json()).passed
+    is_coded(invoke("eval", "--compare", path, tmp_path / "none.json"))
+
+
+def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> None:
+    golden = tmp_path / "mine.toml"
+    golden.write_text(
+        'role = "security-reviewer"\nnow = 2026-11-15\n'
+        '[[questions]]\ntask = "Review token rotation"\n'
+        'expect = ["security/token-lifecycle-audit.md"]\nmust_not_return = ["marketing/**"]\n'
+        'expect_rejection = { "marketing/launch-page-3.0.md" = "forbidden_source" }\n',
+        encoding="utf-8",
+    )
+    told = invoke("eval", golden, "--db", sample_db, "--lexical-only")
+    assert told.code == 0, told.err
+    assert "leak rate 0.0% · rejection codes right 100.0%" in told.out
+    leaking = golden.read_text("utf-8").replace("marketing/**", "security/**")
+    golden.write_text(leaking, encoding="utf-8")
+    told = invoke("eval", golden, "--db", sample_db, "--lexical-only")
+    assert (told.code, told.err) == (1, "")
+    assert "leak rate 100.0%" in told.out
+
+
+def test_the_golden_set_of_a_role() -> None:
+    told = invoke("eval", "--role", "security-reviewer", "--json")
+    assert told.code == 0, told.err
+    assert EvalReport.model_validate(told.json()).name == "security-reviewer-v1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ((), 2),
+        (("none.toml",), 3),
+        ((".",), 3),
+        (("--role", "nobody"), 3),
+        (("--compare", "a.json", "b.json", "x.toml"), 2),
+    ],
+)
+def test_what_makes_no_sense_is_coded(
+    arguments: tuple[str, ...], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = invoke("eval", *arguments)
+    is_coded(told)
+    assert (told.code, told.out) == (code, "")
+
+
+def test_roles_need_two(collection: Path) -> None:
+    told = invoke("eval", collection, "--roles", "docs-writer")
+    assert told.code == 2
+    told = invoke("eval", collection, "--roles", "docs-writer,code-reviewer", "--lexical-only")
+    assert "docs-writer, code-reviewer" in told.out
