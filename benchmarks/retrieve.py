@@ -26,7 +26,9 @@ from documentation import Missing, Workplace, add_arguments, gather, print_table
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus.compartments import filled
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.lexical_index import table as lexical_table
 from rolebundle.engine import Engine
 from rolebundle.govern.overlays import overlay_folders
 from rolebundle.ingest.sync import IngestOptions
@@ -127,7 +129,9 @@ class _Naive:
         index = vector_index.active_index(self.corpus)
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
-        self.table = index.table
+        [place] = filled(self.corpus)
+        [share] = index.shares
+        self.words_table, self.table = lexical_table(place.id), share.table
         self.provider = engine.provider(self.corpus)
         self.corpus.load_vectors()
         self.words: dict[str, str] = {}
@@ -141,7 +145,8 @@ class _Naive:
 
     def lexical(self, task: str) -> object:
         return self.corpus.rows(
-            f"SELECT rowid, rank FROM lexical WHERE lexical MATCH ? ORDER BY rank LIMIT {_ROWS}",
+            f"SELECT rowid, rank FROM {self.words_table} WHERE {self.words_table} MATCH ? "
+            f"ORDER BY rank LIMIT {_ROWS}",
             (self.words[task],),
         )
 

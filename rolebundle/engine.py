@@ -5,7 +5,8 @@ The command line and the servers translate to and from these few typed calls, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -14,29 +15,27 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.embed.provider import Unavailable
-from rolebundle.embed.registry import ProviderSpec, provider_for
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.corpus import compartments, policy_rows
+from rolebundle.corpus.connection import Corpus, open_reader
+from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
+from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.govern.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieve.pipeline import retrieve
+from rolebundle.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
+    from rolebundle.contracts.document import DocumentMetadata
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
     from rolebundle.embed.provider import EmbeddingProvider
-    from rolebundle.ingest.embedding import EmbeddingReport, Progress
-    from rolebundle.ingest.indexes import Optimized, Plan
-    from rolebundle.ingest.sync import IngestOptions, IngestReport
 
 A = TypeVar("A")
 
 
-class Engine:
+class Engine(Upkeep):
     """Governed retrieval over one corpus file.
 
     Args:
@@ -47,6 +46,7 @@ class Engine:
             or the embedded static one for a new corpus.
         embed_url: the model's server, instead of the one that the corpus remembers.
         allow_host: the one host off this machine that may be that server.
+        agent: the one agent that asks; a request that names another one is denied.
     """
 
     def __init__(
@@ -57,13 +57,12 @@ class Engine:
         *,
         embed_url: str = "",
         allow_host: str = "",
+        agent: str | None = None,
     ) -> None:
-        self.path = path
+        super().__init__(path, provider, embed_url=embed_url, allow_host=allow_host)
         self.overlay_folders = tuple(overlay_folders)
-        self.embed_url, self.allow_host = embed_url, allow_host
-        self._given_provider = provider
-        self._providers: dict[str, EmbeddingProvider] = {}
-        self._reader: Corpus | None = None
+        self.agent = agent
+        self._narrowed: Corpus | None = None
         self._swapping = Lock()
 
     def retrieve(
@@ -76,11 +75,16 @@ class Engine:
             overlay: governs instead of the overlay of ``request.role``.
 
         Raises:
+            AccessDenied: the corpus's policy gives this agent nothing.
             OverlayError: the role has no well-formed overlay. Nothing was retrieved.
+            StorageError: a record of the answer is required, and could not be made.
             Interrupted: the request's deadline is over.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
-        return self._answered(retrieve, request, overlay)
+        with self.discreet(request.agent):
+            bundle = self._answered(retrieve, request, overlay)
+            self.recorder.answer(self.corpus, bundle, self._agent(request.agent), request.action)
+            return bundle
 
     def replay(self, bundle: RetrievalBundle, overlay: ResolvedOverlay | None = None) -> Replay:
         """Ask again what a bundle is the answer to, and say what is different today.
@@ -96,20 +100,24 @@ class Engine:
         from rolebundle.retrieve.lookup import whereabouts
         from rolebundle.retrieve.replay import compare_bundles, request_of
 
-        again = self.retrieve(request_of(bundle), overlay)
-        return compare_bundles(bundle, again, partial(whereabouts, self.corpus))
+        request = request_of(bundle)
+        with self.discreet(request.agent), self.seen_by(request.agent) as (corpus, _):
+            again = self.retrieve(request, overlay)
+            return compare_bundles(bundle, again, partial(whereabouts, corpus))
 
     def compare(self, request: RetrievalRequest, roles: Sequence[str]) -> Comparison:
         """What each of the roles sees for one task at one time; ``request.role`` does not count.
 
         Raises:
             UsageError: no role was given.
-            CorpusBusy: the corpus was written to between two of the answers.
+            AccessDenied: as for :meth:`retrieve`.
         """
         from rolebundle.retrieve.compare import compare_roles
 
         request = replace(request, now=_moment(request))
-        bundles = [self.retrieve(replace(request, role=role)) for role in dict.fromkeys(roles)]
+        # One snapshot for all of them.
+        with self.discreet(request.agent), self.seen_by(request.agent):
+            bundles = [self.retrieve(replace(request, role=role)) for role in dict.fromkeys(roles)]
         return compare_roles(bundles)
 
     def why(
@@ -125,12 +133,22 @@ class Engine:
 
         Raises:
             UsageError: there is no such passage, or no corpus.
-            OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
+            AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
         from rolebundle.retrieve.why import explain
 
-        return self._answered(explain, request, overlay, reference)
+        with self.discreet(request.agent):
+            found = self._answered(explain, request, overlay, reference)
+            self.recorder.note(
+                self.corpus,
+                "why",
+                agent=self._agent(request.agent),
+                role=request.role,
+                query=request.task,
+                allowed=1,
+            )
+            return found
 
     def _answered(
         self,
@@ -140,46 +158,174 @@ class Engine:
         *more: object,
     ) -> A:
         """What the pipeline says to a request, with its overlay, model, time and deadline."""
-        if overlay is None and request.role is not None:
-            overlay = load_role(request.role, self.overlay_folders)
-        deadline = request.deadline_ms
-        with self.corpus.interruptible(None if deadline is None else deadline / 1000):
-            return answer(
-                self.corpus,
-                request,
-                overlay.overlay if overlay else None,
-                overlay.digest if overlay else "",
-                None if request.lexical_only else self.provider(self.corpus),
-                _moment(request),
-                *more,
-            )
+        agent = self._agent(request.agent)
+        with self.seen_by(agent) as (corpus, admitted):
+            if overlay is None and request.role is not None:
+                overlay = load_role(request.role, self.overlay_folders)
+            deadline = request.deadline_ms
+            with corpus.interruptible(None if deadline is None else deadline / 1000):
+                return answer(
+                    corpus,
+                    replace(request, agent=agent),
+                    overlay.overlay if overlay else None,
+                    overlay.digest if overlay else "",
+                    None if request.lexical_only else self.provider(corpus),
+                    _moment(request),
+                    *more,
+                    admitted=admitted,
+                )
+
+    @contextmanager
+    def seen_by(self, agent: str | None) -> Iterator[tuple[Corpus, Admitted]]:
+        """The corpus as an agent sees it, in one snapshot, and what goes with it.
+
+        Without a policy and a quarantine everybody sees everything. Else the connection shows
+        nothing but what this agent may see, and nothing after the block.
+
+        Raises:
+            AccessDenied: the policy gives this agent nothing.
+        """
+        agent = self._agent(agent)
+        if not _is_governed(self.corpus):
+            with self.corpus.reading():
+                # Looked at again in the snapshot: somebody may have changed it just now.
+                if _is_governed(self.corpus):
+                    raise CorpusBusy(
+                        "policy_changed",
+                        f"{self.path}: a policy or a quarantine was set just now",
+                        "ask again",
+                    )
+                yield self.corpus, NOBODY_GOVERNS
+            return
+        from rolebundle.govern import scopes
+
+        if self._narrowed is None:
+            narrowed = open_reader(self.path)
+            narrowed.narrow()
+            self._narrowed = narrowed
+        with self._narrowed.reading():
+            try:
+                admitted = scopes.show(self._narrowed, agent)
+            except AccessDenied:
+                self.recorder.note(self.corpus, "refused", agent=agent)
+                raise
+            yield self._narrowed, admitted
+
+    def admit(self, agent: str | None) -> None:
+        """Let an agent in that asks for nothing of the corpus itself; without a corpus, anybody.
+
+        Raises:
+            AccessDenied: the corpus's policy gives this agent nothing.
+        """
+        agent = self._agent(agent)
+        if self.path.exists():
+            with self.discreet(agent), self.seen_by(agent):
+                pass
+
+    def _agent(self, named: str | None) -> str | None:
+        """Who asks.
+
+        Raises:
+            AccessDenied: somebody else than the one agent of this engine.
+        """
+        if self.agent is None or named in (None, self.agent):
+            return self.agent or named
+        from rolebundle.govern.scopes import denied
+
+        if self.path.exists():
+            self.recorder.note(self.corpus, "refused", agent=self.agent)
+        raise denied()
+
+    @contextmanager
+    def discreet(self, agent: str | None) -> Iterator[None]:
+        """A block whose errors do not tell an agent where things lie on this machine."""
+        try:
+            yield
+        except RolebundleError as error:
+            if (agent, self.agent) != (None, None):
+                error.message, error.hint = (
+                    self.concealed(error.message),
+                    self.concealed(error.hint),
+                )
+                error.args = (error.message,)
+            raise
+
+    def concealed(self, text: str) -> str:
+        """A text in which files and folders of this machine have their last name alone."""
+        for place in (self.path, *self.overlay_folders):
+            for name in {str(place.resolve()), str(place.absolute()), str(place)}:
+                if place.name and name != place.name:
+                    text = text.replace(name, place.name)
+        return text
+
+    def is_under_policy(self) -> bool:
+        """Whether a policy was ever set for the corpus."""
+        return self.path.exists() and policy_rows.ever_set(self.corpus)
 
     def interrupt(self) -> None:
         """End the search that runs now with :class:`Interrupted`; from any thread."""
         with self._swapping:
-            if self._reader is not None:
-                self._reader.interrupt()
+            for reader in (self._reader, self._narrowed):
+                if reader is not None:
+                    reader.interrupt()
 
     def refresh(self) -> None:
         """Let go of a corpus file that is no longer the one at its path; opened anew on demand."""
-        if self._reader is not None and not self._reader.is_current():
+        readers = (self._reader, self._narrowed)
+        if any(reader is not None and not reader.is_current() for reader in readers):
             self.close()
 
-    def get(self, reference: str) -> Lookup:
+    def get(self, reference: str, agent: str | None = None) -> Lookup:
         """The passage, document or lines that a reference names.
 
         Args:
             reference: a chunk id, a document id, ``path:start-end``, or ``#id:from:count``.
+            agent: who asks.
 
         Raises:
-            UsageError: there is no such thing.
+            UsageError: there is no such thing, or none that this agent may see.
+            AccessDenied: the corpus's policy gives this agent nothing.
         """
         from rolebundle.retrieve.lookup import look_up
 
-        return look_up(self.corpus, reference)
+        with self.discreet(agent):
+            with self.seen_by(agent) as (corpus, _):
+                found = look_up(corpus, reference)
+            whose = self._agent(agent)
+            self.recorder.note(self.corpus, "get", agent=whose, allowed=len(found.passages))
+            return found
+
+    def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
+        """One page of the documents that an agent may see.
+
+        Args:
+            agent: who asks.
+            after: how many of them were listed before.
+            count: how many at most.
+
+        Raises:
+            AccessDenied: the corpus's policy gives this agent nothing.
+        """
+        from rolebundle.corpus.documents import documents_after
+
+        with self.discreet(agent), self.seen_by(agent) as (corpus, _):
+            return documents_after(corpus, after, count)
+
+    def status_for(self, agent: str | None) -> CorpusStatus:
+        """What an agent may know of what the corpus holds.
+
+        Raises:
+            AccessDenied: the corpus's policy gives this agent nothing.
+        """
+        from rolebundle.retrieve.lookup import corpus_status
+
+        with self.discreet(agent), self.seen_by(agent) as (corpus, _):
+            status = corpus_status(corpus)
+            # The file's size tells of what is hidden in it.
+            return replace(status, location=self.path.name, bytes=0) if corpus.narrowed else status
 
     def status(self, *, check: bool = False, repair: bool = False) -> CorpusStatus:
-        """What the corpus holds.
+        """What the corpus holds, for whoever owns it.
 
         Args:
             check: compare content, indexes and hashes; needs write permission.
@@ -194,150 +340,6 @@ class Engine:
             return self._with_offers(corpus_status(self.corpus))
         with self._writer() as corpus:
             return corpus_status(corpus, check=True, repair=repair)
-
-    def ingest(
-        self,
-        paths: Sequence[Path],
-        options: IngestOptions | None = None,
-        *,
-        lexical_only: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Bring the corpus in step with files; see :func:`rolebundle.ingest.sync.ingest`."""
-        from rolebundle.ingest.sync import ingest
-
-        with open_writer(self.path) as corpus:
-            provider = None if lexical_only else self._patient_provider(corpus)
-            extra = {"progress": progress} if progress else {}
-            return ingest(corpus, paths, provider, options, **extra)
-
-    def embed(
-        self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
-    ) -> EmbeddingReport:
-        """Embed what waits; with a spec, build that model's index and change over to it.
-
-        Raises:
-            EmbedderError: the model is not at hand. What was embedded before stays.
-        """
-        from rolebundle.corpus.vector_index import active_index
-        from rolebundle.embed.reach import to_reach
-        from rolebundle.ingest.embedding import build_index
-
-        with self._writer() as corpus:
-            provider = provider_for(spec) if spec else self._patient_provider(corpus)
-            # Without a spec it is the model that answers now, or what took its name since.
-            current = active_index(corpus)
-            reach = to_reach(spec) if spec else current.reach if current else "{}"
-            _, report = build_index(
-                corpus,
-                provider,
-                _chunker(),
-                progress or (lambda _what, _done, _total: None),
-                reach=reach,
-                started_at=iso_utc(datetime.now(UTC)),
-            )
-            return report
-
-    def plan(self, spec: ProviderSpec | None = None) -> Plan:
-        """What :meth:`embed` would take.
-
-        Raises:
-            EmbedderError: the model is not at hand.
-        """
-        from rolebundle.ingest.indexes import plan
-
-        provider = provider_for(spec) if spec else self._patient_provider(self.corpus)
-        return plan(self.corpus, provider, _chunker())
-
-    def use_index(self, name: str) -> None:
-        """Make a complete index the one that answers.
-
-        Raises:
-            UsageError: there is no such index, or chunks wait in it.
-        """
-        from rolebundle.ingest.indexes import named_index, use_index
-
-        with self._writer() as corpus:
-            use_index(corpus, named_index(corpus, name))
-
-    def drop_index(self, name: str) -> None:
-        """Remove an index that does not answer.
-
-        Raises:
-            UsageError: there is no such index, or it is the one that answers.
-        """
-        from rolebundle.ingest.indexes import drop_index, named_index
-
-        with self._writer() as corpus:
-            drop_index(corpus, named_index(corpus, name))
-
-    def optimize(self) -> Optimized:
-        """Build the fast companion of the index that answers.
-
-        Raises:
-            ConfigurationError: it cannot be built here, or would gain nothing.
-        """
-        from rolebundle.corpus.vector_index import active_index
-        from rolebundle.ingest.indexes import optimize
-
-        with self._writer() as corpus:
-            index = active_index(corpus)
-            if index is None:
-                raise UsageError(
-                    "no_index", f"{self.path}: has no embedding index", "run `rolebundle embed`"
-                )
-            return optimize(corpus, index)
-
-    def clear_cache(self) -> int:
-        """Forget the vectors that are kept for text that may come back; how many there were."""
-        from rolebundle.corpus import vector_cache
-
-        with self._writer() as corpus, corpus.writing():
-            count, _ = vector_cache.size(corpus)
-            vector_cache.clear(corpus)
-            return count
-
-    def provider(self, corpus: Corpus) -> EmbeddingProvider:
-        """The embedding model for a corpus: the one given, else the one that made its index.
-
-        One that cannot be set up says so when it is asked, so that the lexical lane still answers.
-        """
-        from rolebundle.embed.reach import QUERY_DEADLINE_SECONDS
-
-        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
-
-    def _patient_provider(self, corpus: Corpus) -> EmbeddingProvider:
-        from rolebundle.embed.reach import PASSAGES_DEADLINE_SECONDS
-
-        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
-
-    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
-        if self._given_provider is not None:
-            return self._given_provider
-        from rolebundle.corpus.vector_index import active_index
-        from rolebundle.embed.reach import to_spec
-
-        index = active_index(corpus)
-        spec = (
-            to_spec(
-                index.reach,
-                index.identity.model,
-                url=self.embed_url,
-                allow_host=self.allow_host,
-                deadline_seconds=deadline_seconds,
-            )
-            if index
-            else ProviderSpec("static")
-        )
-        # Kept, because a model that is loaded answers the next request at once.
-        if repr(spec) not in self._providers:
-            try:
-                self._providers[repr(spec)] = provider_for(spec)
-            except ConfigurationError as error:
-                return Unavailable(EmbedderError(error.code, error.message, error.hint))
-            except EmbedderError as error:
-                return Unavailable(error)
-        return self._providers[repr(spec)]
 
     def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
         from rolebundle.contracts.lookup import BetterModel
@@ -358,25 +360,14 @@ class Engine:
         ]
         return replace(status, better_models=better)
 
-    def _writer(self) -> Corpus:
-        # Looking after a corpus makes none, and migrates none.
-        open_reader(self.path).close()
-        return open_writer(self.path)
-
-    @property
-    def corpus(self) -> Corpus:
-        """The corpus, opened for reading on first use."""
-        if self._reader is None:
-            self._reader = open_reader(self.path)
-        return self._reader
-
     def close(self) -> None:
         """Close the corpus file."""
         # An interrupt from another thread must not meet a connection that is just closing.
         with self._swapping:
-            reader, self._reader = self._reader, None
-            if reader is not None:
-                reader.close()
+            super().close()
+            narrowed, self._narrowed = self._narrowed, None
+            if narrowed is not None:
+                narrowed.close()
 
     def __enter__(self) -> Engine:
         """The engine itself, closed at the end of the block."""
@@ -386,12 +377,10 @@ class Engine:
         self.close()
 
 
+def _is_governed(corpus: Corpus) -> bool:
+    return policy_rows.ever_set(corpus) or compartments.any_quarantined(corpus)
+
+
 def _moment(request: RetrievalRequest) -> datetime:
     # To the second, as the bundle names it: asked again at that time, every age is the same.
     return (request.now or datetime.now(UTC)).replace(microsecond=0)
-
-
-def _chunker() -> str:
-    from rolebundle.ingest.chunking import CHUNKER_VERSION
-
-    return CHUNKER_VERSION

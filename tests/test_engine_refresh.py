@@ -41,8 +41,8 @@ def test_a_file_taken_for_unchanging_is_opened_anew_when_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
-    real = connection._connect_read_only
-    monkeypatch.setattr(connection, "_connect_read_only", lambda path: (real(path)[0], True))
+    real = connection.connect_read_only
+    monkeypatch.setattr(connection, "connect_read_only", lambda path: (real(path)[0], True))
     with open_reader(db) as corpus:
         assert corpus.is_current()
         build(tmp_path, [document("new", ["a token"])], name=db.name, base=db.read_bytes())

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.terms import (
+    Action,
     ContentType,
     FallbackAction,
     FallbackState,
@@ -126,6 +127,9 @@ class ChunkMetadata(Contract):
     sensitivity: str | None = None
     origin: str | None = None
     scope: str | None = None
+    flags: list[str] | None = None
+    """What the scan at the door found in its document; the text is shown without what was hidden.
+    """
 
 
 @contract
@@ -138,7 +142,10 @@ class Citation(Contract):
 
 @contract
 class SelectedChunk(Contract):
-    """One passage of the answer."""
+    """One passage of the answer.
+
+    ``allowed_actions`` are what it may be used for, by risk and then by name.
+    """
 
     rank: int | None = None
     chunk_id: str
@@ -157,6 +164,16 @@ class SelectedChunk(Contract):
     overlay_hits: list[str]
     metadata: ChunkMetadata
     citation: Citation
+    allowed_actions: list[Action] | None = None
+
+
+@contract
+class Approval(Contract):
+    """Who approved which action, and the passages that are in the answer for that alone."""
+
+    approved_by: str
+    action: Action
+    chunk_ids: list[str]
 
 
 @contract
@@ -248,6 +265,9 @@ class OverlayRef(Contract):
 class RequestEcho(Contract):
     """What was asked besides the task, the role and the time: enough to ask the same again."""
 
+    agent: str | None = None
+    action: Action | None = None
+    approval: str | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool = False
@@ -265,6 +285,7 @@ class RetrievalBundle(Contract):
     selected: list[SelectedChunk]
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = field(default_factory=dict)
+    approvals: list[Approval] | None = None
     provenance: Provenance
     warnings: list[BundleWarning]
     fallback: Fallback | None = None

@@ -10,8 +10,9 @@ from dataclasses import field
 from typing import Literal
 
 from rolebundle.contracts.base import Contract, contract
-from rolebundle.contracts.bundle import OverlayRef, Rejection, RequestEcho
+from rolebundle.contracts.bundle import Approval, OverlayRef, Rejection, RequestEcho
 from rolebundle.contracts.terms import (
+    Action,
     FallbackAction,
     FallbackState,
     FreshnessPosture,
@@ -91,6 +92,7 @@ class CompactPassage(Contract):
     reasons_selected: list[str] | None = None
     metadata: CompactMetadata | None = None
     citation: CompactCitation
+    allowed_actions: list[Action] | None = None
 
 
 @contract
@@ -143,6 +145,9 @@ class SameRequest(Contract):
 
     task: str | None = None
     role: str | None = None
+    agent: str | None = None
+    action: Action | None = None
+    approval: str | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool | None = None
@@ -166,14 +171,14 @@ class More(Contract):
 
     Attributes:
         method: what to call.
-        params: with what.
+        params: with what; none where there was no room for it: as in this request.
         repeat: fields that are too long to stand in ``params``: send them as in this request.
         omitted: what the rest is.
         notes: what was left out or shortened, in words.
     """
 
     method: Literal["retrieve"]
-    params: SameRequest
+    params: SameRequest | None = None
     repeat: list[str] | None = None
     omitted: Omitted
     notes: list[str] | None = None
@@ -181,7 +186,10 @@ class More(Contract):
 
 @contract
 class CompactBundle(Contract):
-    """What was selected, what was left out, and how to fetch it."""
+    """What was selected, what was left out, and how to fetch it.
+
+    ``approvals`` name those of their passages that stand here.
+    """
 
     version: Literal["1.0"]
     detail: Literal["ids", "compact"]
@@ -191,6 +199,7 @@ class CompactBundle(Contract):
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
     rejected_summary: dict[RejectionCode, int] = field(default_factory=dict)
+    approvals: list[Approval] | None = None
     provenance: CompactProvenance
     warnings: list[CompactWarning]
     fallback: CompactFallback | None = None

@@ -48,6 +48,8 @@ class Text:
         """What is wrong with a text, or an empty text."""
         if not value.strip():
             return "must not be blank"
+        if not value.isascii() and any("\ud800" <= one <= "\udfff" for one in value):
+            return "must be Unicode text, without half characters"
         if len(value) > self.most:
             return f"must have {self.most} characters or less"
         if self.pattern and not re.fullmatch(self.pattern, value):

@@ -64,6 +64,8 @@ class Passage:
     excluded_roles: tuple[str, ...]
     document: DocumentMetadata
     superseded_by: tuple[Superseder, ...] = ()
+    flags: tuple[str, ...] = ()
+    """What kinds of things the scan at the door found in its document."""
 
     @property
     def locator(self) -> str:

@@ -8,10 +8,11 @@ from typing import Annotated
 from rolebundle.contracts.base import Contract, contract
 from rolebundle.contracts.constraints import Range, Text
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.terms import Detail, Fusion
+from rolebundle.contracts.terms import Action, Detail, Fusion
 
 MAX_TASK_CHARACTERS = 1_000_000
 MAX_REFERENCE_CHARACTERS = 10_000
+MAX_NAME_CHARACTERS = 200
 LEAST_CHARACTERS = 1_000
 """An answer needs this much to say what was found, and what was left out."""
 
@@ -23,6 +24,9 @@ class RetrievalRequest(Contract):
     Attributes:
         task: what the agent is about to do, in its own words.
         role: whose overlay governs the answer; with none there is no overlay.
+        agent: who asks, by its id.
+        action: what the passages are wanted for; with none they are wanted to read.
+        approval: the name of the person who approved the action.
         limit: passages wanted; else the overlay's ``max_selected_chunks``.
         token_budget: upper bound on the estimated tokens of the selected passages.
         lexical_only: do without embeddings.
@@ -35,6 +39,9 @@ class RetrievalRequest(Contract):
 
     task: Annotated[str, Text(MAX_TASK_CHARACTERS)]
     role: RoleId | None = None
+    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
+    action: Action | None = None
+    approval: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
     limit: Annotated[int, Range(least=1, most=1000)] | None = None
     token_budget: Annotated[int, Range(least=1)] | None = None
     lexical_only: bool = False
@@ -57,6 +64,7 @@ class GetRequest(Contract):
     """What to look up: a chunk id, a document id, ``path:start-end``, ``#id:from:count``."""
 
     id: Annotated[str, Text(MAX_REFERENCE_CHARACTERS)]
+    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
     max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None
 
 
@@ -65,11 +73,14 @@ class RoleRequest(Contract):
     """Which role's overlay to show."""
 
     role: RoleId
+    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
 
 
 @contract
 class StatusRequest(Contract):
-    """Nothing to say: `status` and `roles.list` take no fields."""
+    """Nothing to say but who asks: `status` and `roles.list` take no other field."""
+
+    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
 
 
 @contract
@@ -89,6 +100,8 @@ ALIASES = {
     "n": "limit",
     "max_results": "limit",
     "role_id": "role",
+    "agent_id": "agent",
+    "approved_by": "approval",
     "reference": "id",
     "chunk_id": "id",
     "document_id": "id",

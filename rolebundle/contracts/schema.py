@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rolebundle.contracts.audit import AuditRow, AuditSettings, Verification
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.receipt import Receipt
 from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import (
     ALIASES,
@@ -23,11 +26,18 @@ from rolebundle.contracts.request import (
 from rolebundle.contracts.why import Why
 
 SCHEMAS: dict[str, type[Contract]] = {
+    "audit-row": AuditRow,
+    "audit-settings": AuditSettings,
+    "audit-verification": Verification,
     "bundle": RetrievalBundle,
     "compact-bundle": CompactBundle,
     "comparison": Comparison,
+    "evaluation": EvalReport,
+    "evaluation-comparison": EvalComparison,
+    "golden-set": GoldenSet,
     "lookup": Lookup,
     "overlay": Overlay,
+    "receipt": Receipt,
     "get-request": GetRequest,
     "ingest-request": IngestRequest,
     "request": RetrievalRequest,

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
 Sensitivity = Literal["public", "group", "internal", "confidential"]
 Origin = Literal["internal", "external", "untrusted"]
+Action = Literal["read", "analyze", "suggest", "execute", "external_send"]
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak"]
@@ -18,17 +19,21 @@ Detail = Literal["ids", "compact", "full"]
 RejectionCode = Literal[
     "forbidden_source",
     "role_mismatch",
+    "taint_blocked",
     "stale",
+    "requires_approval",
     "low_score",
     "duplicate",
     "conflict_downrank",
     "budget_cut",
+    "quarantined",
 ]
 WarningCode = Literal[
     "NO_HIGH_TRUST_MATCH",
     "ONLY_SHARED_CORPUS",
     "STALE_DOMINANT",
     "FORBIDDEN_SOURCE_HIT",
+    "ACTION_RESTRICTED",
     "LOW_DIVERSITY",
     "CONFLICTING_EVIDENCE",
     "SEMANTIC_LANE_DEGRADED",
@@ -45,6 +50,8 @@ Verdict = Literal[
     "nothing_found",
     "all_below_floor",
     "all_forbidden",
+    "all_taint_blocked",
+    "approval_needed",
     "all_stale",
     "all_superseded",
     "rejected_by_policy",
@@ -52,6 +59,8 @@ Verdict = Literal[
 """Why an answer is empty; :func:`rolebundle.retrieve.posture.empty_verdict` has the rule."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
+ACTIONS: tuple[Action, ...] = get_args(Action)
 REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
 
 HIGH_TRUST: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})

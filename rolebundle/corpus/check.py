@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from rolebundle.corpus import lexical_index, vector_index
+from rolebundle.corpus import lexical_index, vector_index, vector_repair
+from rolebundle.corpus.compartments import all_compartments, miscounted, recount
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.fast_index import Share
 from rolebundle.errors import CorpusCorrupt
 
 
@@ -59,18 +61,21 @@ def repair(corpus: Corpus) -> list[str]:
         )
     done = []
     with corpus.writing():
-        if any(_lexical_problems(corpus)):
-            lexical_index.rebuild(corpus)
+        drifted = [one.id for one in all_compartments(corpus) if _lexical_drift(corpus, one.id)]
+        for compartment in drifted:
+            lexical_index.rebuild(corpus, compartment)
+        if drifted:
             done.append("rebuilt the lexical index from the chunks")
-        for index in vector_index.all_indexes(corpus):
-            if vector_index.is_misshapen(corpus, index):
-                vector_index.clear(corpus, index)
-                done.append(f"emptied {index.table}, which was damaged as a whole")
+        for share in _shares(corpus):
+            if vector_repair.is_misshapen(corpus, share):
+                vector_repair.clear(corpus, share)
+                done.append(f"emptied {share.table}, which was damaged as a whole")
                 continue
-            dropped = vector_index.drop(corpus, index, _bad_vectors(corpus, index))
+            dropped = vector_repair.drop(corpus, share, _bad_vectors(corpus, share))
             if dropped:
-                done.append(f"dropped {dropped} damaged vectors of {index.table}")
+                done.append(f"dropped {dropped} damaged vectors of {share.table}")
         if any(_count_problems(corpus)):
+            recount(corpus)
             corpus.run(
                 "UPDATE corpus_state SET documents = (SELECT count(*) FROM document), "
                 "chunks = (SELECT count(*) FROM chunk)"
@@ -93,6 +98,10 @@ def _count_problems(corpus: Corpus) -> Iterator[Problem]:
         found = corpus.value(f"SELECT count(*) FROM {table}")
         if said != found:
             yield Problem("miscounted", f"the corpus says {said} {column}, and holds {found}")
+    for compartment, what, said, found in miscounted(corpus):
+        yield Problem(
+            "miscounted", f"compartment {compartment} says {said} {what}, and holds {found}"
+        )
 
 
 def _content_problems(corpus: Corpus) -> Iterator[Problem]:
@@ -109,39 +118,48 @@ def content_hash(content: str) -> str:
 
 
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
+    for compartment in all_compartments(corpus):
+        drift = _lexical_drift(corpus, compartment.id)
+        if drift:
+            yield Problem("lexical_drift", f"the lexical index differs from the chunks ({drift})")
+
+
+def _lexical_drift(corpus: Corpus, compartment: int) -> str:
     try:
-        lexical_index.check(corpus)
+        lexical_index.check(corpus, compartment)
     except CorpusCorrupt as error:
-        yield Problem(
-            "lexical_drift", f"the lexical index differs from the chunks ({error.message})"
-        )
+        return error.message
+    return ""
+
+
+def _shares(corpus: Corpus) -> list[Share]:
+    return [share for index in vector_index.all_indexes(corpus) for share in index.shares]
 
 
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
-    for index in vector_index.all_indexes(corpus):
+    for share in _shares(corpus):
         corpus.load_vectors()
-        if vector_index.is_misshapen(corpus, index):
-            yield Problem("vectors_damaged", f"{index.table}: its own tables are damaged")
+        if vector_repair.is_misshapen(corpus, share):
+            yield Problem("vectors_damaged", f"{share.table}: its own tables are damaged")
             continue
-        stored = corpus.value(f"SELECT count(*) FROM {index.table}")
-        recorded = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
-        counted = vector_index.count_embedded(corpus, index)
-        if not stored == recorded == counted:
+        stored = corpus.value(f"SELECT count(*) FROM {share.table}")
+        recorded = vector_repair.recorded(corpus, share)
+        if not stored == recorded == share.vectors:
             yield Problem(
                 "vectors_miscounted",
-                f"{index.table}: {stored} vectors, {recorded} records, {counted} counted",
+                f"{share.table}: {stored} vectors, {recorded} records, {share.vectors} counted",
             )
-        bad = _bad_vectors(corpus, index)
+        bad = _bad_vectors(corpus, share)
         if bad:
-            yield Problem("vectors_damaged", f"{index.table}: {len(bad)} do not match their hash")
+            yield Problem("vectors_damaged", f"{share.table}: {len(bad)} do not match their hash")
 
 
-def _bad_vectors(corpus: Corpus, index: vector_index.EmbeddingIndex) -> list[int]:
+def _bad_vectors(corpus: Corpus, share: Share) -> list[int]:
     corpus.load_vectors()
     pairs = corpus.rows(
-        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {index.table} v "
+        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {share.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
-        (index.id,),
+        (share.index_id,),
     )
     return [
         rowid

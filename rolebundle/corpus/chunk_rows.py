@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import ContentType
-from rolebundle.corpus import lexical_index, vector_index
+from rolebundle.corpus import compartments, lexical_index, vector_index
 from rolebundle.corpus.connection import Corpus, Row
 
 
@@ -63,7 +63,9 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
     }
 
 
-def update_chunks(corpus: Corpus, document_row: int, now: Mapping[str, Row]) -> dict[str, Row]:
+def update_chunks(
+    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
+) -> dict[str, Row]:
     """Bring a document's stored chunks in step with ``now``; returns those that are new."""
     before: dict[str, Row] = {
         row[0]: row[1:]
@@ -75,18 +77,18 @@ def update_chunks(corpus: Corpus, document_row: int, now: Mapping[str, Row]) -> 
     remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
     for name, values in now.items():
         if name in before:
-            _update_chunk(corpus, before[name], values)
+            _update_chunk(corpus, compartment, before[name], values)
     return {name: values for name, values in now.items() if name not in before}
 
 
-def _update_chunk(corpus: Corpus, before: Row, values: Row) -> None:
+def _update_chunk(corpus: Corpus, compartment: int, before: Row, values: Row) -> None:
     rowid, old = before[0], before[1:]
     if old == values:
         return
     indexed = _INDEXED.count(",") + 1
     reindex = old[:indexed] != values[:indexed]
     if reindex:
-        lexical_index.remove(corpus, [rowid])
+        lexical_index.remove(corpus, compartment, [rowid])
     if old[:_EMBEDDED] != values[:_EMBEDDED]:
         _remove_vectors(corpus, [rowid])
     corpus.run(
@@ -94,7 +96,7 @@ def _update_chunk(corpus: Corpus, before: Row, values: Row) -> None:
         (*values, rowid),
     )
     if reindex:
-        lexical_index.add(corpus, rowid, rowid)
+        lexical_index.add(corpus, compartment, rowid, rowid)
 
 
 def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
@@ -107,7 +109,10 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
         f"chunk (id, document, chunk_id, {_INDEXED}, {_UNINDEXED})",
         [(first + offset, *row) for offset, row in enumerate(rows)],
     )
-    lexical_index.add(corpus, first, first + len(rows) - 1)
+    last = first + len(rows) - 1
+    for compartment, count in compartments.of_range(corpus, first, last).items():
+        lexical_index.add(corpus, compartment, first, last)
+        compartments.count(corpus, compartment, chunks=count)
     corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
 
 
@@ -115,7 +120,9 @@ def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
     """Remove chunks, and what the indexes have of them."""
     if not rowids:
         return
-    lexical_index.remove(corpus, rowids)
+    for compartment, chunks in compartments.of_chunks(corpus, rowids).items():
+        lexical_index.remove(corpus, compartment, chunks)
+        compartments.count(corpus, compartment, chunks=-len(chunks))
     _remove_vectors(corpus, rowids)
     corpus.run(
         "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,22 +20,25 @@ from rolebundle.corpus.migrate import (
     check_identity,
     latest_version,
 )
+from rolebundle.corpus.narrowing import NARROWING
+from rolebundle.corpus.opening import (
+    busy_timeout,
+    connect_read_only,
+    harden,
+    is_missing_or_without_bytes,
+    refuse_missing_or_empty,
+    stamp_of,
+)
 from rolebundle.errors import (
-    ConfigurationError,
-    CorpusCorrupt,
     Interrupted,
     StorageError,
-    UsageError,
     WrongFile,
 )
 
-BUSY_TIMEOUT_MS = 10_000
-"""How long a writer waits for another one, unless the environment says otherwise."""
 CACHE_KIB = 32_768
 """What a writer keeps of the file in memory: an ingest comes back to the indexes' pages."""
 LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
-BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
 FREQUENCIES_KEPT = 10_000
 _STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: well under a millisecond
@@ -54,8 +57,11 @@ class Corpus:
     _vectors_loaded: bool = field(default=False, init=False)
     _extras: set[str] = field(default_factory=set, init=False)
     _stopped: bool = field(default=False, init=False)
-    _frequencies: tuple[Row, dict[str, int]] = field(default=((), {}), init=False)
+    _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
+    _counts_occurrences: bool = field(default=False, init=False)
     stamp: tuple[int, ...] = ()
+    narrowed: bool = False
+    """Whether only what :meth:`show` names can be seen through this connection."""
 
     def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
         """Run one statement and fetch all of its rows."""
@@ -132,18 +138,75 @@ class Corpus:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """One consistent snapshot for several statements."""
+        """One consistent snapshot for several statements; inside another one, that one."""
+        if self._is_inside():
+            yield
+            return
         with mapped(self.path):
             self.db.execute("BEGIN")
             try:
                 yield
             finally:
-                if self.db.in_transaction:
+                if self._is_inside():
                     self.db.execute("ROLLBACK")
 
-    def frequencies(self) -> dict[str, int]:
+    def _is_inside(self) -> bool:
+        return self.db.in_transaction
+
+    def narrow(self) -> None:
+        """From now on, only what :meth:`show` names can be seen through this connection.
+
+        Each table of the file disappears behind a temporary view of its name, so that no statement
+        can forget to ask: it sees the visible part, or nothing.
+        """
+        if self.narrowed:
+            return
+        with mapped(self.path), self._taking_notes():
+            for statement in NARROWING:
+                self.db.execute(statement)
+        self.narrowed = True
+
+    def show(self, compartments: Iterable[int], *, generation: int = 0) -> None:
+        """Let these compartments be seen until the end of :meth:`reading`.
+
+        Args:
+            compartments: their numbers.
+            generation: the state that the corpus says it is in. A count of writes would tell an
+                agent of those to what it cannot see.
+        """
+        if not self.narrowed or not self.db.in_transaction:
+            raise AssertionError("show() is for a narrowed corpus, inside reading()")
+        with mapped(self.path), self._taking_notes():
+            self.db.execute("DELETE FROM temp.visible")
+            self.db.executemany(
+                "INSERT INTO temp.visible VALUES (?)", ((one,) for one in compartments)
+            )
+            self.db.execute("DELETE FROM temp.shown_state")
+            self.db.execute("INSERT INTO temp.shown_state VALUES (?)", (generation,))
+
+    @contextmanager
+    def _taking_notes(self) -> Iterator[None]:
+        # query_only keeps a reader from writing anything, its own notes in memory as well. The file
+        # itself is open for reading alone.
+        self.db.pragma("query_only", False)
+        try:
+            yield
+        finally:
+            self.db.pragma("query_only", not self.writable)
+
+    @contextmanager
+    def own_views(self) -> Iterator[None]:
+        """A block in which the file's views work: ours, which opening it has made sure of."""
+        self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
+        try:
+            yield
+        finally:
+            self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+
+    def frequencies(self) -> dict[tuple[int, str], int]:
         """A place to remember how often terms occur, emptied when the corpus changes."""
-        state = tuple(self.rows("SELECT corpus_id, generation FROM corpus_state"))
+        # The file's own state, also where an agent sees another one.
+        state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
         if state != self._frequencies[0] or len(self._frequencies[1]) > FREQUENCIES_KEPT:
             self._frequencies = (state, {})
         return self._frequencies[1]
@@ -163,6 +226,26 @@ class Corpus:
         self._extras.add(name)
         return True
 
+    def load_occurrences(self, column_weights: Sequence[float]) -> None:
+        """Make the function ``occurrences`` available to full-text queries on this connection.
+
+        It gives, as packed doubles, the chunk's tokens, and for each phrase of the query how often
+        it occurs in the chunk, each time weighted by its column.
+        """
+        if self._counts_occurrences:
+            return
+
+        def occurrences(api: apsw.FTS5ExtensionApi, /, *_: object) -> bytes:
+            found = array("d", [float(api.column_size(-1))])
+            for phrase in range(api.phrase_count):
+                places = zip(api.phrase_locations(phrase), column_weights, strict=True)
+                found.append(sum(len(column) * weight for column, weight in places))
+            return found.tobytes()
+
+        with mapped(self.path):
+            self.db.register_fts5_function("occurrences", occurrences)
+        self._counts_occurrences = True
+
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""
         if self._vectors_loaded:
@@ -180,7 +263,7 @@ class Corpus:
 
         SQLite sees what others write into a file, but not that another file took its place.
         """
-        return self.stamp == _stamp(self.path, frozen=len(self.stamp) > 2)
+        return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
 
     def close(self) -> None:
         """Close the file. A writer that is the last one open folds its log into the file."""
@@ -202,13 +285,15 @@ def open_reader(path: Path) -> Corpus:
         UsageError: there is no file.
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
-    _refuse_missing_or_empty(path)
+    refuse_missing_or_empty(path)
     with mapped(path):
         # Taken before: what changes while it is opened is noticed the next time.
-        found, content = _stamp(path), _stamp(path, frozen=True)
-        db, frozen = _connect_read_only(path)
+        found, content = stamp_of(path), stamp_of(path, frozen=True)
+        db, frozen = connect_read_only(path)
         try:
-            _harden(db)
+            harden(db)
+            # What an agent may see is noted in tables of this connection, never in a file.
+            db.pragma("temp_store", "memory")
             db.pragma("query_only", True)
             check_identity(db, path)
             version = db.pragma("user_version")
@@ -234,10 +319,10 @@ def open_writer(path: Path) -> Corpus:
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
-    if not _is_missing_or_without_bytes(path):
-        _refuse_missing_or_empty(path)
+    if not is_missing_or_without_bytes(path):
+        refuse_missing_or_empty(path)
         with mapped(path):
-            looked_at, _ = _connect_read_only(path)
+            looked_at, _ = connect_read_only(path)
             try:
                 check_identity(looked_at, path)
             finally:
@@ -262,7 +347,7 @@ def open_writer(path: Path) -> Corpus:
                     f"{path}: the file is read-only",
                     "give yourself write permission, or choose another file with --db",
                 )
-            _harden(db)
+            harden(db)
             if db.pragma("user_version") == 0:
                 # Kept in the file's header, and readable by a bare `file corpus.db`.
                 db.pragma("application_id", APPLICATION_ID)
@@ -282,102 +367,3 @@ def open_writer(path: Path) -> Corpus:
             db.close()
             raise
     return Corpus(path, db, writable=True)
-
-
-def busy_timeout() -> int:
-    """Milliseconds to wait for another process's lock.
-
-    Raises:
-        ConfigurationError: the environment names no number of milliseconds.
-    """
-    named = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
-    if not named:
-        return BUSY_TIMEOUT_MS
-    if not (named.isascii() and named.isdigit() and len(named) <= 9):
-        raise ConfigurationError(
-            "bad_busy_timeout",
-            f"{BUSY_TIMEOUT_ENVIRONMENT}={named[:40]!r} is not a number of milliseconds",
-            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
-        )
-    return int(named)
-
-
-def _is_missing_or_without_bytes(path: Path) -> bool:
-    # A file without bytes is what a kill in the first moment leaves: it is filled.
-    try:
-        return not path.exists() or (path.is_file() and path.stat().st_size == 0)
-    except PermissionError:
-        return False  # Looking closer says which permission is missing.
-
-
-def _refuse_missing_or_empty(path: Path) -> None:
-    try:
-        if not path.is_file():
-            raise UsageError(
-                "corpus_missing",
-                f"{path}: there is no corpus here" + (", but a folder" if path.is_dir() else ""),
-                "run `rolebundle ingest PATH` first, or name another file with --db",
-            )
-        size = path.stat().st_size
-    except PermissionError as error:
-        raise StorageError(
-            "no_permission",
-            f"{path}: no permission to read it",
-            "give yourself read permission, or name another file with --db",
-        ) from error
-    if size == 0:
-        raise CorpusCorrupt(
-            "corpus_empty_file",
-            f"{path}: the file has no bytes, so it was cut off or never filled",
-            "delete it to start anew, or restore a backup",
-        )
-
-
-def _stamp(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
-    # A connection that was told that nobody writes would not look whether somebody does.
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    which = (found.st_dev, found.st_ino)
-    return (*which, found.st_mtime_ns, found.st_size) if frozen else which
-
-
-def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
-    """The connection, and whether it takes the file for one that never changes."""
-    try:
-        return _opened(str(path.absolute())), False
-    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        # A file in WAL mode needs a shared-memory file beside it. In a folder that cannot be
-        # written there is none; with no log to read, the file alone is the whole truth.
-        log = Path(f"{path}-wal")
-        if log.exists() and log.stat().st_size > 0:
-            raise StorageError(
-                "log_unreadable",
-                f"{path}: has an unmerged log beside it in a read-only folder",
-                "open it once where the folder can be written, for example with "
-                "`rolebundle status`, or copy both files",
-            ) from error
-        from urllib.parse import quote
-
-        return _opened(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"), True
-
-
-def _opened(name: str) -> apsw.Connection:
-    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    try:
-        db.set_busy_timeout(busy_timeout())
-        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _harden(db: apsw.Connection) -> None:
-    # A file from elsewhere may carry a hostile schema.
-    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
-    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
-    db.pragma("trusted_schema", False)
-    db.pragma("cell_size_check", True)

@@ -10,7 +10,7 @@ from typing import get_args
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.terms import TrustTier, trust_rank
+from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
 from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import damaged, sound
 
@@ -30,12 +30,13 @@ _UNDATED_TYPES: list[type] = [
 ]
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
-    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles"
+    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
+    "coalesce(scanned.kinds, '[]')"
 )
-_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str]
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str]
 _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
-    "JOIN file f ON f.id = d.file"
+    "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
 )
 
 
@@ -136,18 +137,21 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     return [(rowid, _metadata(columns)) for rowid, *columns in found]
 
 
-def documents_after(corpus: Corpus, rowid: int, count: int) -> list[tuple[int, DocumentMetadata]]:
-    """The next documents by rowid: one page of a listing."""
+def documents_after(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
+    """The next documents: one page of a listing, told by how many were listed before.
+
+    Not by the last one's row: a gap between rows tells of what lies in it.
+    """
     found = corpus.rows(
         f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
-        "WHERE d.id > ? ORDER BY d.id LIMIT ?",
-        (rowid, count),
+        "ORDER BY d.id LIMIT ? OFFSET ?",
+        (count, listed),
     )
-    return [(row, _metadata(columns)) for row, *columns in found]
+    return [_metadata(columns) for _, *columns in found]
 
 
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
-    width = _CHUNK_COLUMNS.count(",") + 1
+    width = len(_CHUNK_TYPES)
     newer = _superseders(corpus, {row[width] for row in rows})
     documents: dict[int, DocumentMetadata] = {}
     found = []
@@ -171,6 +175,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
                 tags=_strings(row[10]),
                 applicable_roles=_strings(row[11]),
                 excluded_roles=_strings(row[12]),
+                flags=_strings(row[13]),
                 document=documents[document],
                 superseded_by=newer.get(document, ()),
             )
@@ -182,7 +187,8 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
     # Documents that claim to replace one another in a circle cancel out: no claim of theirs can be
     # trusted. "above" is whatever replaces the newer one, directly or in several steps.
     found = corpus.rows(
-        "SELECT DISTINCT old.id, old.trust_tier, new.document_id, new.trust_tier FROM document old "
+        "SELECT DISTINCT old.id, old.trust_tier, old.origin, new.document_id, new.trust_tier, "
+        "new.origin FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
@@ -196,9 +202,12 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
-    for old, old_tier, document_id, trust_tier in found:
-        # An untrusted document must not hide a trusted one by claiming to replace it.
+    for old, old_tier, old_origin, document_id, trust_tier, origin in found:
+        # An untrusted document must not hide a trusted one by claiming to replace it, and neither
+        # must one from outside hide one of our own.
         if trust_rank(trust_tier) < trust_rank(old_tier):
+            continue
+        if ORIGINS.index(origin) > ORIGINS.index(old_origin):
             continue
         newer[old] = (*newer.get(old, ()), Superseder(document_id, trust_tier))
     return newer

@@ -1,4 +1,4 @@
-"""The fast companion of an embedding index: IVF through ``vec1``, which ships inside apsw.
+"""The fast companion of vectors: IVF through ``vec1``, which ships inside apsw.
 
 Approximate, and therefore never the truth: what it proposes is measured again with the vectors of
 the index, it is checked against the exact search when it is built, and an index answers without it
@@ -12,6 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
+from typing import NamedTuple
 
 from rolebundle.corpus.connection import Corpus
 
@@ -69,9 +70,27 @@ class FastState:
         return self.changed > STALE_SHARE * self.built
 
 
-def table(index_id: int) -> str:
-    """The vec1 table beside an index."""
-    return f"fast_{index_id}"
+class Share(NamedTuple):
+    """What an embedding index has of one compartment.
+
+    ``fast`` describes the fast companion of its vectors, as JSON, or is empty.
+    """
+
+    index_id: int
+    compartment: int
+    dimensions: int
+    vectors: int
+    fast: str
+
+    @property
+    def table(self) -> str:
+        """The vec0 table of its vectors."""
+        return f"vectors_{self.index_id}_{self.compartment}"
+
+    @property
+    def fast_table(self) -> str:
+        """The vec1 table beside them."""
+        return f"fast_{self.index_id}_{self.compartment}"
 
 
 def available(corpus: Corpus) -> bool:
@@ -79,11 +98,11 @@ def available(corpus: Corpus) -> bool:
     return corpus.load_extra(_EXTENSION)
 
 
-def doubt(corpus: Corpus, index_id: int, text: str) -> str:
-    """Why an index that has a companion answers without it; empty where it does not have to."""
-    if not text:
+def doubt(corpus: Corpus, share: Share) -> str:
+    """Why a share that has a companion answers without it; empty where it does not have to."""
+    if not share.fast:
         return ""
-    state = FastState.read(text)
+    state = FastState.read(share.fast)
     if state is None:
         return "the fast index's record is damaged"
     if state.stale:
@@ -92,42 +111,44 @@ def doubt(corpus: Corpus, index_id: int, text: str) -> str:
         return f"the fast index found only {state.recall:.2f} of the exact neighbours"
     if not available(corpus):
         return f"this build of apsw has no {_EXTENSION} extension"
-    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (table(index_id),)):
+    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (share.fast_table,)):
         return "the fast index's table is gone"
     return ""
 
 
-def may_answer(corpus: Corpus, index_id: int, text: str, vectors: int) -> bool:
-    """Whether the companion of an index may propose neighbours."""
-    return bool(text) and vectors > 0 and not doubt(corpus, index_id, text)
+def may_answer(corpus: Corpus, share: Share) -> bool:
+    """Whether the companion of a share may propose neighbours."""
+    return bool(share.fast) and share.vectors > 0 and not doubt(corpus, share)
 
 
-def nearest(corpus: Corpus, index_id: int, text: str, vector: bytes, k: int) -> list[int]:
+def nearest(corpus: Corpus, share: Share, vector: bytes, k: int) -> list[int]:
     """Rowids of about the ``k`` nearest vectors."""
-    state = FastState.read(text)
+    state = FastState.read(share.fast)
     probes = state.probes if state else PROBES
     found = corpus.rows(
-        f"SELECT rowid FROM {table(index_id)}(?, ?)",
+        f"SELECT rowid FROM {share.fast_table}(?, ?)",
         (vector, json.dumps({"k": k, "nprobe": probes})),
     )
     return [rowid for (rowid,) in found]
 
 
-def build(corpus: Corpus, index_id: int, count: int) -> None:
+def build(corpus: Corpus, share: Share) -> None:
     """Copy the vectors, train the buckets and sort the vectors into them.
 
     Call it inside a write transaction; :func:`record` makes it answer.
     """
-    corpus.run(f"DROP TABLE IF EXISTS {table(index_id)}")
-    corpus.run(f"CREATE VIRTUAL TABLE {table(index_id)} USING vec1(vec)")
+    table = share.fast_table
+    corpus.run(f"DROP TABLE IF EXISTS {table}")
+    corpus.run(f"CREATE VIRTUAL TABLE {table} USING vec1(vec)")
     corpus.run(
-        f"INSERT INTO {table(index_id)} (rowid, vec) "
-        "SELECT chunk, vector FROM embedded WHERE index_id = ?",
-        (index_id,),
+        f"INSERT INTO {table} (rowid, vec) SELECT e.chunk, e.vector FROM embedded e "
+        "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
+        "WHERE e.index_id = ? AND d.compartment = ?",
+        (share.index_id, share.compartment),
     )
-    settings = json.dumps({"nbucket": buckets_for(count), "quantizer": "none"})
-    model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table(index_id)}", (settings,))
-    corpus.run(f"INSERT INTO {table(index_id)} (cmd, arg) VALUES ('rebuild', ?)", (model,))
+    settings = json.dumps({"nbucket": buckets_for(share.vectors), "quantizer": "none"})
+    model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table}", (settings,))
+    corpus.run(f"INSERT INTO {table} (cmd, arg) VALUES ('rebuild', ?)", (model,))
 
 
 def buckets_for(count: int) -> int:
@@ -135,47 +156,59 @@ def buckets_for(count: int) -> int:
     return max(1, isqrt(count))
 
 
-def record(corpus: Corpus, index_id: int, state: FastState) -> None:
-    """Note what is known of the companion; from then on it may answer."""
-    corpus.run("UPDATE embedding_index SET fast = ? WHERE id = ?", (state.write(), index_id))
+def record(corpus: Corpus, share: Share, state: FastState | None) -> None:
+    """Note what is known of the companion; from then on it may answer, or with ``None`` not."""
+    corpus.run(
+        "UPDATE embedding_share SET fast = ? WHERE index_id = ? AND compartment = ?",
+        (state.write() if state else "", share.index_id, share.compartment),
+    )
 
 
-def remove(corpus: Corpus, index_id: int) -> None:
+def remove(corpus: Corpus, share: Share) -> None:
     """Drop the companion, where there is one."""
-    known = corpus.value("SELECT fast FROM embedding_index WHERE id = ?", (index_id,))
-    if not known:
+    if not _known(corpus, share):
         return
     if available(corpus):
-        corpus.run(f"DROP TABLE IF EXISTS {table(index_id)}")
-    corpus.run("UPDATE embedding_index SET fast = '' WHERE id = ?", (index_id,))
+        corpus.run(f"DROP TABLE IF EXISTS {share.fast_table}")
+    record(corpus, share, None)
 
 
-def add(corpus: Corpus, index_id: int, vectors: Sequence[tuple[int, bytes]]) -> None:
+def add(corpus: Corpus, share: Share, vectors: Sequence[tuple[int, bytes]]) -> None:
     """Keep the companion in step with vectors that were added."""
-    if _changing(corpus, index_id, len(vectors)):
-        corpus.run_many(f"INSERT INTO {table(index_id)} (rowid, vec) VALUES (?, ?)", list(vectors))
+    if _changing(corpus, share, len(vectors)):
+        corpus.run_many(f"INSERT INTO {share.fast_table} (rowid, vec) VALUES (?, ?)", list(vectors))
 
 
-def take_out(corpus: Corpus, index_id: int, rowids: Sequence[int]) -> None:
+def take_out(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
     """Keep the companion in step with vectors that were removed."""
-    if _changing(corpus, index_id, len(rowids)):
+    if _changing(corpus, share, len(rowids)):
         corpus.run_many(
-            f"DELETE FROM {table(index_id)} WHERE rowid = ?", ((rowid,) for rowid in rowids)
+            f"DELETE FROM {share.fast_table} WHERE rowid = ?", ((rowid,) for rowid in rowids)
         )
 
 
-def _changing(corpus: Corpus, index_id: int, count: int) -> bool:
+def _known(corpus: Corpus, share: Share) -> str:
+    return str(
+        corpus.value(
+            "SELECT fast FROM embedding_share WHERE index_id = ? AND compartment = ?",
+            (share.index_id, share.compartment),
+        )
+        or ""
+    )
+
+
+def _changing(corpus: Corpus, share: Share, count: int) -> bool:
     """Count a change of a companion; False where there is none that can be kept in step."""
-    known = corpus.value("SELECT fast FROM embedding_index WHERE id = ?", (index_id,))
+    known = _known(corpus, share)
     if not known:
         return False
     state = FastState.read(known)
     if state is None or not available(corpus):
         # It can no longer be kept in step, so it must not answer.
-        corpus.run("UPDATE embedding_index SET fast = '' WHERE id = ?", (index_id,))
+        record(corpus, share, None)
         return False
     changed = FastState(
         state.buckets, state.probes, state.recall, state.built, state.changed + count
     )
-    record(corpus, index_id, changed)
+    record(corpus, share, changed)
     return True

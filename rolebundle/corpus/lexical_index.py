@@ -1,55 +1,114 @@
-"""The lexical index: FTS5 with BM25. SQL is built by one function and run by another."""
+"""The lexical indexes: FTS5 with BM25, one table a compartment.
+
+SQL is built by one function and run by another. BM25 counts how often a term occurs in a table, so
+that a table that held what an agent may not see would tell of it (docs/decisions/0011).
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.failures import damaged
 
 # bm25() weights of title, headings, content, tags, hints.
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
 
 _COLUMNS = "title, headings, content, tags, hints"
-_BM25 = f"bm25(lexical, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+_TOKENIZER = "porter unicode61 remove_diacritics 2"
 # A document filter, as a set that SQLite builds once; the unary plus keeps the planner from
 # running the full-text query once for each rowid in it.
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
-_AMONG = " AND +rowid IN (SELECT rowid FROM lexical WHERE lexical MATCH ?)"
 _THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
 
 
-def search_sql(*, within: bool = False, among: bool = False) -> str:
+class Extent(NamedTuple):
+    """How many chunks an index holds, and how many tokens they have together."""
+
+    chunks: int
+    tokens: int
+
+
+def table(compartment: int) -> str:
+    """The FTS5 table of a compartment."""
+    return f"lexical_{int(compartment)}"
+
+
+def content_view(compartment: int) -> tuple[str, str]:
+    """The name and the SQL of the view that FTS5 compares the index with, and rebuilds it from.
+
+    The one view that the file may hold; only :func:`check` and :func:`rebuild` look at it.
+    """
+    name = f"indexed_{int(compartment)}"
+    return name, (
+        f"CREATE VIEW {name} AS SELECT c.id, c.title, c.headings, c.content, c.tags, c.hints "
+        "FROM chunk c JOIN document d ON d.id = c.document "
+        f"WHERE d.compartment = {int(compartment)}"
+    )
+
+
+def create(corpus: Corpus, compartment: int) -> None:
+    """Make the empty index of a compartment. Call it inside a write transaction."""
+    view, sql = content_view(compartment)
+    corpus.run(sql)
+    corpus.run(
+        f"CREATE VIRTUAL TABLE {table(compartment)} USING fts5 ({_COLUMNS}, "
+        f"content = '{view}', content_rowid = 'id', tokenize = '{_TOKENIZER}')"
+    )
+
+
+def drop(corpus: Corpus, compartment: int) -> None:
+    """Remove the index of a compartment."""
+    corpus.run(f"DROP TABLE IF EXISTS {table(compartment)}")
+    corpus.run(f"DROP VIEW IF EXISTS {content_view(compartment)[0]}")
+
+
+def _bm25(compartment: int) -> str:
+    return f"bm25({table(compartment)}, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+
+
+def _among(compartment: int) -> str:
+    name = table(compartment)
+    return f" AND +rowid IN (SELECT rowid FROM {name} WHERE {name} MATCH ?)"
+
+
+def search_sql(compartment: int, *, within: bool = False, among: bool = False) -> str:
     """The best chunks for a MATCH expression.
 
     Bindings: match[, documents as JSON][, another match], limit. With ``among`` only chunks that
     the other expression matches too are scored, and scoring is what an OR query's time goes to.
     bm25() is smaller for better matches; we turn its sign. Ties are broken by rowid.
     """
+    name = table(compartment)
     return (
-        f"SELECT rowid, -{_BM25} AS score FROM lexical WHERE lexical MATCH ?"
-        f"{_WITHIN if within else ''}{_AMONG if among else ''} "
+        f"SELECT rowid, -{_bm25(compartment)} AS score FROM {name} WHERE {name} MATCH ?"
+        f"{_WITHIN if within else ''}{_among(compartment) if among else ''} "
         "ORDER BY score DESC, rowid LIMIT ?"
     )
 
 
-def score_sql() -> str:
+def score_sql(compartment: int) -> str:
     """The scores of given chunks; bindings: match, rowids as JSON."""
-    return f"SELECT rowid, -{_BM25} FROM lexical WHERE lexical MATCH ?{_THESE}"
+    name = table(compartment)
+    return f"SELECT rowid, -{_bm25(compartment)} FROM {name} WHERE {name} MATCH ?{_THESE}"
 
 
 def search(
     corpus: Corpus,
+    compartment: int,
     match: str,
     limit: int,
     *,
     within: Sequence[int] | None = None,
     among: str | None = None,
 ) -> list[tuple[int, float]]:
-    """The ``limit`` best (rowid, BM25) for an FTS5 expression, best first.
+    """The ``limit`` best (rowid, BM25) of a compartment for an FTS5 expression, best first.
 
     Args:
         corpus: an open corpus.
+        compartment: where to search; the BM25 is by its own statistics.
         match: the expression that is scored.
         limit: how many.
         within: rowids of the documents to search in.
@@ -60,62 +119,126 @@ def search(
         bindings.append(json.dumps(list(within)))
     if among is not None:
         bindings.append(among)
-    sql = search_sql(within=within is not None, among=among is not None)
+    sql = search_sql(compartment, within=within is not None, among=among is not None)
     return corpus.rows(sql, (*bindings, limit))
 
 
-def frequency(corpus: Corpus, match: str) -> int:
+def frequency(corpus: Corpus, compartment: int, match: str) -> int:
     """How many chunks an expression matches; remembered until the corpus changes."""
-    known = corpus.frequencies()
-    if match not in known:
-        known[match] = int(
-            corpus.value("SELECT count(*) FROM lexical WHERE lexical MATCH ?", (match,))
+    known, key = corpus.frequencies(), (compartment, match)
+    if key not in known:
+        name = table(compartment)
+        known[key] = int(
+            corpus.value(f"SELECT count(*) FROM {name} WHERE {name} MATCH ?", (match,))
         )
-    return known[match]
+    return known[key]
 
 
-def score(corpus: Corpus, match: str, rowids: Sequence[int]) -> dict[int, float]:
-    """The BM25 of those of ``rowids`` that the expression matches at all."""
-    return dict(corpus.rows(score_sql(), (match, json.dumps(list(rowids)))))
+def score(corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]) -> dict[int, float]:
+    """The BM25 of those of ``rowids`` that the expression matches, by the compartment's figures."""
+    return dict(corpus.rows(score_sql(compartment), (match, json.dumps(list(rowids)))))
 
 
-def matches(corpus: Corpus, match: str, rowid: int) -> bool:
-    """Whether an expression matches this chunk."""
+def occurrences(
+    corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]
+) -> dict[int, tuple[float, ...]]:
+    """What BM25 needs of single chunks, whatever the statistics it is computed with.
+
+    Returns:
+        rowid → (tokens, then for each phrase of the expression how often it occurs, weighted by
+        the column), for those of ``rowids`` that the expression matches.
+    """
+    corpus.load_occurrences(COLUMN_WEIGHTS)
+    name = table(compartment)
     found = corpus.rows(
-        "SELECT 1 FROM lexical WHERE lexical MATCH ? AND rowid = ?",
-        (match, rowid),
+        f"SELECT rowid, occurrences({name}) FROM {name} WHERE {name} MATCH ?{_THESE}",
+        (match, json.dumps(list(rowids))),
     )
-    return bool(found)
+    return {rowid: tuple(memoryview(packed).cast("d")) for rowid, packed in found}
 
 
-def add(corpus: Corpus, first_rowid: int, last_rowid: int) -> None:
-    """Index the chunks whose rowids lie in the range, ends included."""
+def extent(corpus: Corpus, compartment: int) -> Extent:
+    """How much an index holds, from FTS5's own record of it.
+
+    The record (row 1 of the table's data) is varints: the number of rows, then the tokens of each
+    column; see "averages" in SQLite's ``fts5_index.c``.
+
+    Raises:
+        CorpusCorrupt: there is no such record.
+    """
+    block = corpus.value(f"SELECT block FROM {table(compartment)}_data WHERE id = 1")
+    if not isinstance(block, bytes):
+        raise damaged(f"the record of {table(compartment)}")
+    numbers = _varints(block)
+    return Extent(numbers[0], sum(numbers[1:])) if numbers else Extent(0, 0)
+
+
+def _varints(block: bytes) -> list[int]:
+    """SQLite's varints: seven bits a byte, the high bit set on all but the last."""
+    numbers, number = [], 0
+    for byte in block:
+        number = number << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(number)
+            number = 0
+    return numbers
+
+
+def matches(corpus: Corpus, compartment: int, match: str, rowid: int) -> bool:
+    """Whether an expression matches this chunk."""
+    name = table(compartment)
+    return bool(
+        corpus.rows(f"SELECT 1 FROM {name} WHERE {name} MATCH ? AND rowid = ?", (match, rowid))
+    )
+
+
+def add(corpus: Corpus, compartment: int, first_rowid: int, last_rowid: int) -> None:
+    """Index those chunks of the range, ends included, that belong to the compartment."""
     corpus.run(
-        f"INSERT INTO lexical (rowid, {_COLUMNS}) "
-        f"SELECT id, {_COLUMNS} FROM chunk WHERE id BETWEEN ? AND ?",
-        (first_rowid, last_rowid),
+        f"INSERT INTO {table(compartment)} (rowid, {_COLUMNS}) "
+        f"SELECT c.id, {_columns('c')} FROM chunk c CROSS JOIN document d ON d.id = c.document "
+        "WHERE c.id BETWEEN ? AND ? AND d.compartment = ?",
+        (first_rowid, last_rowid, compartment),
     )
 
 
-def remove(corpus: Corpus, rowids: Sequence[int]) -> None:
+def add_these(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
+    """Index these chunks."""
+    corpus.run(
+        f"INSERT INTO {table(compartment)} (rowid, {_COLUMNS}) "
+        f"SELECT id, {_COLUMNS} FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+
+
+def remove(corpus: Corpus, compartment: int, rowids: Sequence[int]) -> None:
     """Take chunks out of the index. Call it while their rows still hold what was indexed."""
+    name = table(compartment)
     corpus.run(
-        f"INSERT INTO lexical (lexical, rowid, {_COLUMNS}) "
+        f"INSERT INTO {name} ({name}, rowid, {_COLUMNS}) "
         f"SELECT 'delete', id, {_COLUMNS} FROM chunk "
         "WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rowids)),),
     )
 
 
-def rebuild(corpus: Corpus) -> None:
+def rebuild(corpus: Corpus, compartment: int) -> None:
     """Build the index anew from the chunks."""
-    corpus.run("INSERT INTO lexical (lexical) VALUES ('rebuild')")
+    name = table(compartment)
+    with corpus.own_views():
+        corpus.run(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
 
 
-def check(corpus: Corpus) -> None:
+def check(corpus: Corpus, compartment: int) -> None:
     """Compare the index with the chunks; rank = 1 is what compares the content.
 
     Raises:
         CorpusCorrupt: they differ.
     """
-    corpus.run("INSERT INTO lexical (lexical, rank) VALUES ('integrity-check', 1)")
+    name = table(compartment)
+    with corpus.own_views():
+        corpus.run(f"INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)")
+
+
+def _columns(alias: str) -> str:
+    return ", ".join(f"{alias}.{column}" for column in _COLUMNS.split(", "))

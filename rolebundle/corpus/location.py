@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from rolebundle.errors import UsageError
@@ -29,3 +30,26 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("rolebundle", appauthor=False) / "corpus.db"
+
+
+def audit_path(corpus: Path) -> Path:
+    """The audit's file for a corpus: beside the file itself, by whatever link it is reached."""
+    # A loop of links is the corpus's problem, and is told when that is opened.
+    with suppress(OSError, RuntimeError):
+        corpus = corpus.resolve()
+    return corpus.with_name(f"{corpus.name}.audit")
+
+
+def is_there(path: Path) -> bool:
+    """Whether something has the audit's name, readable or not.
+
+    Only what is certainly not there is nothing: what cannot be looked at must not pass for an
+    audit that nobody ever wanted.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

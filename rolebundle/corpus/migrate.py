@@ -16,7 +16,10 @@ from rolebundle.resources import data_folder
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
 
+_COMPARTMENTS = 2  # the version whose tables code makes and fills
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
+
+_VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
 
 
 @cache
@@ -57,15 +60,24 @@ def check_identity(db: apsw.Connection, path: Path) -> None:
             "it was not changed",
             "upgrade rolebundle, or name another file with --db",
         )
-    foreign = db.execute(
-        "SELECT type, name FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
-    ).fetchone()
-    if foreign is not None:
+    for kind, name, sql in db.execute(
+        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
+    ).fetchall():
+        if is_own_view(str(kind), str(name), str(sql)):
+            continue
         raise CorpusCorrupt(
             "foreign_schema",
-            f"{path}: holds the {foreign[0]} {foreign[1]!r}, which rolebundle did not make",
+            f"{path}: holds the {kind} {name!r}, which rolebundle did not make",
             "do not trust this file: ingest the documents into a new one with --db",
         )
+
+
+def is_own_view(kind: str, name: str, sql: str) -> bool:
+    """Whether something in the schema is, to the letter, a view that this package makes."""
+    from rolebundle.corpus.lexical_index import content_view
+
+    numbered = _VIEW_NAME.match(name) if kind == "view" else None
+    return numbered is not None and content_view(int(numbered[1])) == (name, sql)
 
 
 def apply_migrations(db: apsw.Connection, path: Path) -> None:
@@ -89,6 +101,10 @@ def apply_migrations(db: apsw.Connection, path: Path) -> None:
                 db.execute(entry.read_text(encoding="utf-8"))
                 if target == 1:
                     db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
+                if target == _COMPARTMENTS:
+                    from rolebundle.corpus.partition import fill_new_schema
+
+                    fill_new_schema(db, path)
                 db.pragma("user_version", target)
             db.execute("COMMIT")
         except BaseException:

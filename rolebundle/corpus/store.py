@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.corpus import compartments, quarantine
 from rolebundle.corpus.chunk_rows import (
     StoredChunk,
     assignments,
@@ -20,6 +22,8 @@ from rolebundle.corpus.chunk_rows import (
 )
 from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import sound
+from rolebundle.corpus.partition import DeniedPatterns, move_documents, nothing_denied
+from rolebundle.corpus.quarantine import Scanned
 from rolebundle.errors import DocumentError
 
 FileIdentity = tuple[str, str, str]
@@ -38,18 +42,21 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document with its chunks, in order."""
+    """A document with its chunks, in order, and what the scan at the door found in it."""
 
     metadata: DocumentMetadata
     chunks: tuple[StoredChunk, ...]
+    scanned: Scanned | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # Between processes as bare tuples, which takes half the time.
-        return _restored, (self.metadata, tuple(map(tuple, self.chunks)))
+        return _restored, (self.metadata, tuple(map(tuple, self.chunks)), self.scanned)
 
 
-def _restored(metadata: DocumentMetadata, chunks: Iterable[Row]) -> StoredDocument:
-    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)))
+def _restored(
+    metadata: DocumentMetadata, chunks: Iterable[Row], scanned: Scanned | None
+) -> StoredDocument:
+    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)), scanned)
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
@@ -72,15 +79,22 @@ def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocumen
 
 
 def put_files(
-    corpus: Corpus, files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]]
+    corpus: Corpus,
+    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    denied: DeniedPatterns = nothing_denied,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing what the corpus had of it.
+
+    Args:
+        corpus: a corpus open for writing.
+        files: each file with its documents.
+        denied: the deny patterns of the policy that match a file.
 
     Returns:
         For each file why it was refused, or ``None``. Nothing is written of one that is refused.
     """
     files = list(files)
-    batch = _Batch(corpus, files)
+    batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         try:
@@ -89,6 +103,7 @@ def put_files(
         except DocumentError as problem:
             problems.append(problem)
     batch.insert_what_is_new()
+    compartments.remove_empty(corpus)
     return problems
 
 
@@ -99,8 +114,13 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
             "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
             (location,),
         )
-        _remove_documents(corpus, [row for (row,) in found])
+        remove_documents(corpus, [row for (row,) in found])
         corpus.run("DELETE FROM file WHERE location = ?", (location,))
+
+
+def remove_document(corpus: Corpus, row: int) -> None:
+    """Remove one document. Its file stays known, so that it comes back only when it changes."""
+    remove_documents(corpus, [row])
 
 
 def note_change(corpus: Corpus) -> None:
@@ -108,15 +128,16 @@ def note_change(corpus: Corpus) -> None:
     corpus.run("UPDATE corpus_state SET generation = generation + 1")
 
 
-def drop_unused_sources(corpus: Corpus) -> None:
-    """Forget sources that have no documents left."""
+def drop_unused(corpus: Corpus) -> None:
+    """Forget sources and compartments that have no documents left."""
     corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
+    compartments.remove_empty(corpus)
 
 
 _DOCUMENT = (
     "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
     "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
-    "retrieval_hints, supersedes"
+    "retrieval_hints, supersedes, compartment"
 )
 
 
@@ -129,9 +150,14 @@ class _Batch:
     """
 
     def __init__(
-        self, corpus: Corpus, files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]]
+        self,
+        corpus: Corpus,
+        files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]],
+        denied: DeniedPatterns,
     ) -> None:
         self.corpus = corpus
+        self.denied = denied
+        self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
         documents = [document for _, documents in files for document in documents]
         self.file_rows: dict[str, int] = dict(
             _among(corpus, "SELECT location, id FROM file", (file.location for file, _ in files))
@@ -159,6 +185,7 @@ class _Batch:
         self.new_documents: list[Row] = []
         self.new_chunks: list[Row] = []
         self.supersessions: list[Row] = []
+        self.scanned: list[Row] = []
 
     def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
         known = self.file_rows.get(file.location)
@@ -177,16 +204,23 @@ class _Batch:
             self.document_owners[document_id] = (file_row, file.path)
             for chunk in document.chunks:
                 self.chunk_owners[chunk.chunk_id] = file_row
-            self._put_document(file_row, document, before.get(document_id))
+            self._put_document(file_row, file, document, before.get(document_id))
 
     def insert_what_is_new(self) -> None:
         insert(self.corpus, "file (id, location, path, content_hash, recipe)", self.new_files)
         insert(self.corpus, f"document (id, document_id, {_DOCUMENT})", self.new_documents)
         insert(self.corpus, "supersession (newer, superseded)", self.supersessions)
+        insert(
+            self.corpus,
+            "scanned (document, verdict, content_hash, kinds, findings, original)",
+            self.scanned,
+        )
         insert_chunks(self.corpus, self.new_chunks)
         self.corpus.run(
             "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
         )
+        for compartment, count in Counter(row[-1] for row in self.new_documents).items():
+            compartments.count(self.corpus, compartment, documents=count)
 
     def _refuse_taken_ids(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
@@ -235,7 +269,7 @@ class _Batch:
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
         )
         kept = {document.metadata.document_id for document in documents}
-        _remove_documents(self.corpus, [row for name, row in before.items() if name not in kept])
+        remove_documents(self.corpus, [row for name, row in before.items() if name not in kept])
         # The ids that it gave up are free for the files after it.
         self.document_owners = {
             name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
@@ -245,22 +279,43 @@ class _Batch:
         }
         return before
 
-    def _put_document(self, file_row: int, document: StoredDocument, row: int | None) -> None:
+    def _put_document(
+        self, file_row: int, file: StoredFile, document: StoredDocument, row: int | None
+    ) -> None:
         metadata = document.metadata
-        values = _document_columns(file_row, self._source_row(metadata.source_id), metadata)
+        scanned = document.scanned
+        if scanned and row is not None and quarantine.is_released(self.corpus, row, scanned):
+            scanned = scanned._replace(verdict="released")
+        kept_back = scanned is not None and scanned.verdict == "quarantine"
+        compartment = self._compartment(metadata, file, kept_back)
+        source_row = self._source_row(metadata.source_id)
+        values = _document_columns(file_row, source_row, compartment, metadata)
         chunks = chunk_columns(metadata, document.chunks)
         if row is None:
             row = self.next_document
             self.next_document += 1
             self.new_documents.append((row, metadata.document_id, *values))
         else:
+            here = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            if here != compartment:
+                move_documents(self.corpus, [row], here, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(_DOCUMENT)} WHERE id = ?", (*values, row)
             )
             self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
-            chunks = update_chunks(self.corpus, row, chunks)
+            chunks = update_chunks(self.corpus, row, compartment, chunks)
+            self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))
+        if scanned:
+            self.scanned.append((row, *scanned))
         self.supersessions += [(row, old) for old in dict.fromkeys(metadata.supersedes)]
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
+
+    def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
+        denied = self.denied(file.path, file.location)
+        kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
+        if kind not in self.compartments:
+            self.compartments[kind] = compartments.find_or_create(self.corpus, *kind)
+        return self.compartments[kind]
 
     def _source_row(self, source_id: str) -> int:
         if source_id not in self.source_rows:
@@ -277,7 +332,9 @@ def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
     )
 
 
-def _document_columns(file_row: int, source_row: int, metadata: DocumentMetadata) -> Row:
+def _document_columns(
+    file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
+) -> Row:
     return (
         file_row,
         source_row,
@@ -297,10 +354,12 @@ def _document_columns(file_row: int, source_row: int, metadata: DocumentMetadata
         json_array(metadata.excluded_roles),
         json_array(metadata.retrieval_hints),
         json_array(metadata.supersedes),
+        compartment,
     )
 
 
-def _remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
+def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
+    """Remove documents with their chunks; their files stay."""
     if not document_rows:
         return
     chosen = json.dumps(list(document_rows))
@@ -308,5 +367,11 @@ def _remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
         "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
     )
     remove_chunks(corpus, [row for (row,) in chunk_rows])
+    for compartment, count in corpus.rows(
+        "SELECT compartment, count(*) FROM document "
+        "WHERE id IN (SELECT value FROM json_each(?)) GROUP BY compartment",
+        (chosen,),
+    ):
+        compartments.count(corpus, compartment, documents=-count)
     corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))

@@ -1,4 +1,4 @@
-"""The embedding indexes: one vec0 table each, and the record of what each vector was made of.
+"""The embedding indexes: a vec0 table a compartment each, and what each vector was made of.
 
 Vectors are little-endian float32 blobs of unit length, so cosine = 1 − d²/2 for the L2 distance
 that sqlite-vec measures.
@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
-from rolebundle.corpus import fast_index, vector_cache
+from rolebundle.corpus import compartments, fast_index, vector_cache
 from rolebundle.corpus.connection import Corpus, Row
 from rolebundle.corpus.failures import sound
+from rolebundle.corpus.fast_index import Share
 from rolebundle.errors import CorpusCorrupt
 
 MAX_NEIGHBOURS = 4096
@@ -22,45 +23,43 @@ MAX_NEIGHBOURS = 4096
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
-    "normalization, vectors, active, reach, started_at, fast"
+    "normalization, active, reach, started_at"
 )
-_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, int, str, str, str)
+_INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIndex:
     """An embedding index of the corpus, by the number that names its tables.
 
-    ``vectors`` is how many chunks had one when this was read; ``reach`` is how to reach the model
-    again, as JSON; ``fast`` describes the fast companion, as JSON, or is empty.
+    ``shares`` are what it had of each compartment when this was read; ``reach`` is how to reach
+    the model again, as JSON.
     """
 
     id: int
     identity: IndexIdentity
     # What changes while an index stays the same one.
-    vectors: int = field(default=0, compare=False)
+    shares: tuple[Share, ...] = field(default=(), compare=False)
     active: bool = field(default=False, compare=False)
     reach: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
-    fast: str = field(default="", compare=False)
 
     @property
-    def table(self) -> str:
-        """The vec0 table of its vectors."""
-        return f"vectors_{self.id}"
+    def vectors(self) -> int:
+        """How many chunks had a vector when this was read."""
+        return sum(share.vectors for share in self.shares)
 
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     """The index that answers, or ``None`` where the corpus has no vectors yet."""
     found = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
-    return _index(found[0]) if found else None
+    return _index(corpus, found[0]) if found else None
 
 
 def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
     """Every index that the corpus keeps, the oldest first."""
-    return [
-        _index(row) for row in corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
-    ]
+    found = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
+    return [_index(corpus, row) for row in found]
 
 
 def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None:
@@ -74,11 +73,28 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
     return next(same, None)
 
 
-def _index(row: Row) -> EmbeddingIndex:
+def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
     sound(row, _INDEX_TYPES, "the embedding index")
-    index_id, *model, chunker, normalization, vectors, active, reach, started_at, fast = row
+    index_id, *model, chunker, normalization, active, reach, started_at = row
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-    return EmbeddingIndex(index_id, identity, vectors, bool(active), reach, started_at, fast)
+    shares = _shares(corpus, index_id, identity.model.dimensions)
+    return EmbeddingIndex(index_id, identity, shares, bool(active), reach, started_at)
+
+
+def _shares(corpus: Corpus, index_id: int, dimensions: int) -> tuple[Share, ...]:
+    found = corpus.rows(
+        "SELECT compartment, vectors, fast FROM embedding_share WHERE index_id = ? "
+        "ORDER BY compartment",
+        (index_id,),
+    )
+    for row in found:
+        sound(row, (int, int, str), "the embedding index")
+    return tuple(Share(index_id, one, dimensions, vectors, fast) for one, vectors, fast in found)
+
+
+def shares_of(corpus: Corpus, index: EmbeddingIndex) -> tuple[Share, ...]:
+    """What the index has of each compartment now."""
+    return _shares(corpus, index.id, index.identity.model.dimensions)
 
 
 def create_index(
@@ -90,12 +106,11 @@ def create_index(
     activate: bool = True,
 ) -> EmbeddingIndex:
     """Create an index, and make it the one that answers. Call it inside a write transaction."""
-    corpus.load_vectors()
     model = identity.model
     corpus.run(
         "INSERT INTO embedding_index (provider, model, model_digest, dimensions, query_prefix, "
-        "passage_prefix, chunker, normalization, vectors, active, reach, started_at, fast) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?, '')",
+        "passage_prefix, chunker, normalization, active, reach, started_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
         (
             model.provider,
             model.model,
@@ -110,9 +125,8 @@ def create_index(
         ),
     )
     index = EmbeddingIndex(
-        corpus.last_rowid(), identity, 0, activate, reach=reach, started_at=started_at
+        corpus.last_rowid(), identity, (), activate, reach=reach, started_at=started_at
     )
-    _create_table(corpus, index)
     if activate:
         use(corpus, index)
     return index
@@ -126,24 +140,60 @@ def use(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def discard(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
-    corpus.load_vectors()
-    fast_index.remove(corpus, index.id)
-    corpus.run(f"DROP TABLE {index.table}")
+    for share in shares_of(corpus, index):
+        _drop_share(corpus, share)
     corpus.run("DELETE FROM embedding_index WHERE id = ?", (index.id,))
 
 
-def _create_table(corpus: Corpus, index: EmbeddingIndex) -> None:
-    dimensions = int(index.identity.model.dimensions)
-    corpus.run(f"CREATE VIRTUAL TABLE {index.table} USING vec0 (embedding float[{dimensions}])")
+def drop_compartment(corpus: Corpus, compartment: int) -> None:
+    """Remove what every index has of a compartment."""
+    for index in all_indexes(corpus):
+        for share in index.shares:
+            if share.compartment == compartment:
+                _drop_share(corpus, share)
 
 
-def search_sql(index: EmbeddingIndex, *, within: bool = False) -> str:
+def _drop_share(corpus: Corpus, share: Share) -> None:
+    corpus.load_vectors()
+    fast_index.remove(corpus, share)
+    corpus.run(f"DROP TABLE {share.table}")
+    corpus.run(
+        "DELETE FROM embedding_share WHERE index_id = ? AND compartment = ?",
+        (share.index_id, share.compartment),
+    )
+
+
+def create_table(corpus: Corpus, share: Share) -> None:
+    """Make the empty vec0 table of a share."""
+    dimensions = int(share.dimensions)
+    corpus.run(f"CREATE VIRTUAL TABLE {share.table} USING vec0 (embedding float[{dimensions}])")
+
+
+def _share(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> Share:
+    """The index's share of a compartment, made where it has none."""
+    for share in shares_of(corpus, index):
+        if share.compartment == compartment:
+            return share
+    share = Share(index.id, compartment, index.identity.model.dimensions, 0, "")
+    corpus.load_vectors()
+    create_table(corpus, share)
+    corpus.run("INSERT INTO embedding_share VALUES (?, ?, 0, '')", (index.id, compartment))
+    return share
+
+
+def doubt(corpus: Corpus, index: EmbeddingIndex) -> str:
+    """Why a fast companion of the index does not answer; empty where none has to be doubted."""
+    doubts = (fast_index.doubt(corpus, share) for share in index.shares if share.fast)
+    return next(filter(None, doubts), "")
+
+
+def search_sql(share: Share, *, within: bool = False) -> str:
     """The nearest chunks; bindings: vector, k[, documents as JSON]."""
     restricted = (
         " AND rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
     )
     return (
-        f"SELECT rowid, distance FROM {index.table} WHERE embedding MATCH ? AND k = ?"
+        f"SELECT rowid, distance FROM {share.table} WHERE embedding MATCH ? AND k = ?"
         f"{restricted if within else ''} ORDER BY distance"
     )
 
@@ -155,25 +205,43 @@ def search(
     limit: int,
     within: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine), nearest first.
+    """The ``limit`` nearest (rowid, cosine) of all shares, nearest first."""
+    corpus.load_vectors()
+    k = min(limit, MAX_NEIGHBOURS)
+    found = [
+        pair
+        for share in index.shares
+        if share.vectors
+        for pair in _nearest(corpus, index, share, vector, k, within)
+    ]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
 
-    Exact, unless the index has a fast companion that may answer: that one proposes twice as many,
+
+def _nearest(
+    corpus: Corpus,
+    index: EmbeddingIndex,
+    share: Share,
+    vector: bytes,
+    k: int,
+    within: Sequence[int] | None,
+) -> list[tuple[int, float]]:
+    """The nearest of one share.
+
+    Exact, unless the share has a fast companion that may answer: that one proposes twice as many,
     and they are measured again with the vectors themselves. Where its buckets hold fewer than are
     wanted, or its tables are damaged, the exact search answers after all: fewer would look as if
     the corpus had no more.
     """
-    corpus.load_vectors()
-    k = min(limit, MAX_NEIGHBOURS)
-    if within is None and fast_index.may_answer(corpus, index.id, index.fast, index.vectors):
+    if within is None and fast_index.may_answer(corpus, share):
         try:
-            proposed = fast_index.nearest(corpus, index.id, index.fast, vector, 2 * k)
+            proposed = fast_index.nearest(corpus, share, vector, 2 * k)
         except CorpusCorrupt:
             proposed = []
         measured = score(corpus, index, vector, proposed)
-        if len(measured) >= min(k, index.vectors):
-            return sorted(measured.items(), key=lambda found: (-found[1], found[0]))[:k]
+        if len(measured) >= min(k, share.vectors):
+            return list(measured.items())
     bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
-    found = corpus.rows(search_sql(index, within=within is not None), bindings)
+    found = corpus.rows(search_sql(share, within=within is not None), bindings)
     return [(rowid, _cosine(distance)) for rowid, distance in found]
 
 
@@ -206,14 +274,11 @@ def vector_hash(vector: bytes) -> str:
 
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
     """Store (chunk rowid, input hash, vector), replacing what a chunk had."""
-    corpus.load_vectors()
     rowids = [rowid for rowid, _, _ in vectors]
     remove(corpus, index, rowids)
-    corpus.run_many(
-        f"INSERT INTO {index.table} (rowid, embedding) VALUES (?, ?)",
-        ((rowid, vector) for rowid, _, vector in vectors),
-    )
-    fast_index.add(corpus, index.id, [(rowid, vector) for rowid, _, vector in vectors])
+    by_rowid = {rowid: vector for rowid, _, vector in vectors}
+    for compartment, chunks in compartments.of_chunks(corpus, rowids).items():
+        _insert(corpus, index, compartment, [(chunk, by_rowid[chunk]) for chunk in chunks])
     corpus.run_many(
         "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash, vector) "
         "VALUES (?, ?, ?, ?, ?)",
@@ -222,7 +287,23 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
             for rowid, input_hash, vector in vectors
         ),
     )
-    _count(corpus, index, len(vectors))
+
+
+def _insert(
+    corpus: Corpus, index: EmbeddingIndex, compartment: int, vectors: Sequence[tuple[int, bytes]]
+) -> None:
+    share = _share(corpus, index, compartment)
+    corpus.load_vectors()
+    corpus.run_many(f"INSERT INTO {share.table} (rowid, embedding) VALUES (?, ?)", vectors)
+    fast_index.add(corpus, share, vectors)
+    _count(corpus, share, len(vectors))
+
+
+def _take_out(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
+    corpus.load_vectors()
+    corpus.run_many(f"DELETE FROM {share.table} WHERE rowid = ?", ((row,) for row in rowids))
+    fast_index.take_out(corpus, share, rowids)
+    _count(corpus, share, -len(rowids))
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
@@ -235,7 +316,6 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     )
     if not stored:
         return
-    corpus.load_vectors()
     # Not a damaged one: it would come back with a hash of its own, as if it were sound.
     left = [
         (input_hash, vector)
@@ -243,68 +323,40 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
         if vector_hash(vector) == expected
     ]
     vector_cache.keep(corpus, index.identity.model, left)
-    gone = [(row[0],) for row in stored]
-    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", gone)
-    fast_index.take_out(corpus, index.id, [row[0] for row in stored])
+    gone = compartments.of_chunks(corpus, [row[0] for row in stored])
+    for compartment, chunks in gone.items():
+        _take_out(corpus, _share(corpus, index, compartment), chunks)
     corpus.run(
         "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, chosen),
     )
-    _count(corpus, index, -len(stored))
 
 
-def is_misshapen(corpus: Corpus, index: EmbeddingIndex) -> bool:
-    """Whether vec0's own tables are not of the shape that it takes for granted.
-
-    sqlite-vec 0.1.9 reads them unchecked, and a full scan of damaged ones can end the process.
-    """
-    table, dimensions = index.table, index.identity.model.dimensions
-    flaws = (
-        f"SELECT count(*) FROM {table}_chunks WHERE typeof(size) <> 'integer' OR size <= 0 "
-        "OR typeof(validity) <> 'blob' OR length(validity) * 8 <> size "
-        "OR typeof(rowids) <> 'blob' OR length(rowids) <> size * 8",
-        f"SELECT count(*) FROM {table}_rowids r LEFT JOIN {table}_chunks c "
-        "ON c.chunk_id = r.chunk_id WHERE typeof(r.chunk_id) <> 'integer' OR c.chunk_id IS NULL "
-        "OR typeof(r.chunk_offset) <> 'integer' OR r.chunk_offset NOT BETWEEN 0 AND c.size - 1",
-        f"SELECT count(*) FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v "
-        "ON v.rowid = c.chunk_id WHERE typeof(v.vectors) <> 'blob' "
-        f"OR length(v.vectors) <> c.size * {int(dimensions) * 4}",
+def move(
+    corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int], here: int, there: int
+) -> None:
+    """Move the vectors of these chunks to another compartment; 0 is where there are none yet."""
+    vectors = corpus.rows(
+        "SELECT chunk, vector FROM embedded WHERE index_id = ? "
+        "AND chunk IN (SELECT value FROM json_each(?)) ORDER BY chunk",
+        (index.id, json.dumps(list(rowids))),
     )
-    return any(corpus.value(flaw) for flaw in flaws)
+    if not vectors:
+        return
+    if here:
+        _take_out(corpus, _share(corpus, index, here), [chunk for chunk, _ in vectors])
+    # vec0 refuses one of another shape. It is left out, so that the check finds it and nothing is
+    # kept from moving.
+    size = 4 * index.identity.model.dimensions
+    whole = [pair for pair in vectors if isinstance(pair[1], bytes) and len(pair[1]) == size]
+    _insert(corpus, index, there, whole)
 
 
-def clear(corpus: Corpus, index: EmbeddingIndex) -> None:
-    """Make the index anew, empty, so that every chunk waits for its vector again."""
-    corpus.load_vectors()
-    fast_index.remove(corpus, index.id)
-    corpus.run(f"DROP TABLE {index.table}")
-    _create_table(corpus, index)
-    corpus.run("DELETE FROM embedded WHERE index_id = ?", (index.id,))
-    corpus.run("UPDATE embedding_index SET vectors = 0 WHERE id = ?", (index.id,))
-
-
-def drop(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> int:
-    """Take damaged vectors out, and records that have no vector; how many there were.
-
-    Unlike :func:`remove` it trusts neither the records nor the count.
-    """
-    corpus.load_vectors()
-    fast_index.remove(corpus, index.id)
-    gone = [(row,) for row in rowids]
-    corpus.run_many(f"DELETE FROM {index.table} WHERE rowid = ?", gone)
-    before = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
+def _count(corpus: Corpus, share: Share, change: int) -> None:
     corpus.run(
-        "DELETE FROM embedded WHERE index_id = ? "
-        f"AND chunk NOT IN (SELECT rowid FROM {index.table})",
-        (index.id,),
+        "UPDATE embedding_share SET vectors = vectors + ? WHERE index_id = ? AND compartment = ?",
+        (change, share.index_id, share.compartment),
     )
-    after = corpus.value("SELECT count(*) FROM embedded WHERE index_id = ?", (index.id,))
-    corpus.run("UPDATE embedding_index SET vectors = ? WHERE id = ?", (after, index.id))
-    return max(len(rowids), int(before - after))
-
-
-def _count(corpus: Corpus, index: EmbeddingIndex, change: int) -> None:
-    corpus.run("UPDATE embedding_index SET vectors = vectors + ? WHERE id = ?", (change, index.id))
 
 
 def waiting(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> list[int]:
@@ -319,6 +371,4 @@ def waiting(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> li
 
 def count_embedded(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index."""
-    counted = corpus.value("SELECT vectors FROM embedding_index WHERE id = ?", (index.id,))
-    sound((counted,), (int,), "the embedding index")
-    return int(counted)
+    return sum(share.vectors for share in shares_of(corpus, index))

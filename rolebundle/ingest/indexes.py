@@ -7,7 +7,7 @@ from time import perf_counter
 
 from rolebundle.corpus import documents, fast_index, vector_index
 from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.fast_index import LEAST_RECALL, FastState
+from rolebundle.corpus.fast_index import LEAST_RECALL, FastState, Share
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, UsageError
@@ -147,37 +147,49 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
                 f"{count} vectors are too few to gain anything from a fast index",
                 f"it pays from about {fast_index.WORTH_VECTORS:,} on",
             )
-        fast_index.remove(corpus, index.id)
-        fast_index.build(corpus, index.id, count)
-        buckets = fast_index.buckets_for(count)
-        # As few probes as find enough; the sample says how many that are on these vectors.
-        for probes in (32, 64, 128, 256):
-            state = FastState(buckets, min(probes, buckets), 1.0, count, 0)
-            recall = _sampled_recall(corpus, index, state)
-            if recall >= WANTED_RECALL or probes >= buckets:
-                break
-        fast_index.record(corpus, index.id, replace(state, recall=recall))
-        if recall < LEAST_RECALL:
-            fast_index.remove(corpus, index.id)
+        shares = vector_index.shares_of(corpus, index)
+        # In a small compartment the exact search is as fast; a small corpus may still try it.
+        large = [share for share in shares if share.vectors >= fast_index.WORTH_VECTORS]
+        built = [_built(corpus, share) for share in large or [max(shares, key=_size)]]
+    recall = min(recall for _, recall in built)
+    buckets = sum(buckets for buckets, _ in built)
     return Optimized(recall >= LEAST_RECALL, recall, buckets, perf_counter() - started)
 
 
-def _sampled_recall(corpus: Corpus, index: EmbeddingIndex, state: FastState) -> float:
+def _size(share: Share) -> int:
+    return share.vectors
+
+
+def _built(corpus: Corpus, share: Share) -> tuple[int, float]:
+    """Buckets and recall of a share's new companion, which is kept if it is good enough."""
+    fast_index.remove(corpus, share)
+    fast_index.build(corpus, share)
+    buckets = fast_index.buckets_for(share.vectors)
+    # As few probes as find enough; the sample says how many that are on these vectors.
+    for probes in (32, 64, 128, 256):
+        state = FastState(buckets, min(probes, buckets), 1.0, share.vectors, 0)
+        recall = _sampled_recall(corpus, share, state)
+        if recall >= WANTED_RECALL or probes >= buckets:
+            break
+    fast_index.record(corpus, share, replace(state, recall=recall))
+    if recall < LEAST_RECALL:
+        fast_index.remove(corpus, share)
+    return buckets, recall
+
+
+def _sampled_recall(corpus: Corpus, share: Share, state: FastState) -> float:
     """The share of the exact nearest that the companion finds, for vectors from all over."""
-    step = max(1, state.built // SAMPLE_QUERIES)
-    rows = corpus.rows(
-        "SELECT chunk FROM embedded WHERE index_id = ? AND chunk % ? = 0 ORDER BY chunk LIMIT ?",
-        (index.id, step, SAMPLE_QUERIES),
-    )
+    trial = share._replace(fast=state.write())
+    rows = corpus.rows(f"SELECT rowid FROM {share.table}")
+    step = max(1, len(rows) // SAMPLE_QUERIES)
+    rows = sorted(rows)[::step][:SAMPLE_QUERIES]
     hits = wanted = 0
     for (rowid,) in rows:
         vector = corpus.value(
-            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (index.id, rowid)
+            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (share.index_id, rowid)
         )
-        exact = corpus.rows(vector_index.search_sql(index), (vector, SAMPLE_NEIGHBOURS))
-        proposed = set(
-            fast_index.nearest(corpus, index.id, state.write(), vector, 2 * SAMPLE_NEIGHBOURS)
-        )
+        exact = corpus.rows(vector_index.search_sql(share), (vector, SAMPLE_NEIGHBOURS))
+        proposed = set(fast_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
         hits += sum(row in proposed for row, _ in exact)
         wanted += len(exact)
     return hits / wanted if wanted else 0.0

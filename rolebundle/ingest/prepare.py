@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 from rolebundle.corpus.store import FileIdentity, StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
+from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
+from rolebundle.ingest.door import MARKUP_READERS, examine
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import looks_binary, reader_for
@@ -37,6 +39,8 @@ class Settings:
     chunks: ChunkSettings
     size_cap: int
     default_source: str
+    scan: ScanSettings | None = None
+    """What the scan at the door looks for; ``None`` for no scan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,8 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 # One record of many that cannot be taken; the others go on.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
-            documents.append(_document(file, parsed, settings))
+            source = data if reader.name in MARKUP_READERS else b""
+            documents.append(_document(file, parsed, settings, source))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
         stored = StoredFile(file.location, *identity)
         return Prepared(stored, tuple(documents), tuple(notes))
@@ -131,12 +136,14 @@ def _rules(
 ) -> str:
     # The same for most files of a folder.
     chunks = settings.chunks
-    numbers = (version, chunks.size, chunks.overlap, chunks.maximum)
+    numbers = (version, chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan))
     parts = (reader, CHUNKER_VERSION, declared, settings.default_source, sorted(ignore_keys))
     return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
 
 
-def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> StoredDocument:
+def _document(
+    file: FoundFile, parsed: ParsedDocument, settings: Settings, source: bytes = b""
+) -> StoredDocument:
     metadata = resolve(
         file.path,
         file.defaults.values,
@@ -147,4 +154,9 @@ def _document(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> St
         declared_at=parsed.declared_at,
         ignore_keys=file.ignore_keys,
     )
-    return StoredDocument(metadata, chunk_document(metadata.document_id, parsed, settings.chunks))
+    scanned = None
+    if settings.scan is not None:
+        markup = source.decode("utf-8", "replace") if source else None
+        parsed, metadata, scanned = examine(parsed, metadata, markup, settings.scan)
+    chunks = chunk_document(metadata.document_id, parsed, settings.chunks)
+    return StoredDocument(metadata, chunks, scanned)

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from itertools import islice, repeat
-from multiprocessing import get_context
 from pathlib import Path
 
 from rolebundle.corpus import documents, store
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
-from rolebundle.errors import ConfigurationError, DocumentError, EmbedderError, UsageError
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.govern.scan.settings import ScanSettings
+from rolebundle.govern.scopes import deny_matcher
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
 from rolebundle.ingest.embedding import (
     EmbeddingReport,
@@ -32,6 +29,7 @@ from rolebundle.ingest.embedding import (
     ensure_index,
     fill_index,
 )
+from rolebundle.ingest.fan_out import prepared_ones, unchanged_ones
 from rolebundle.ingest.metadata import (
     FileDefaults,
     check_reader,
@@ -46,11 +44,9 @@ from rolebundle.ingest.prepare import (
     Settings,
     Task,
     Unchanged,
-    all_unchanged,
-    prepare_all,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
-from rolebundle.ingest.workers import few_collections, follow_the_parent, interrupts_held
+from rolebundle.ingest.workers import few_collections
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
@@ -59,11 +55,6 @@ ERROR_CODES = frozenset(
 
 _BATCH_CHUNKS = 4_000
 _BATCH_FILES = 2_000
-_FILES_A_TASK = 128
-_BYTES_A_TASK = 1 << 21
-_TASKS_A_WORKER = 6  # enough to go on with while a batch is stored
-_FILES_A_CHECK = 256
-_WORTH_WORKERS = 64
 
 
 @dataclass(slots=True)
@@ -75,6 +66,10 @@ class IngestReport:
     unchanged: int = 0
     removed: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    flagged: int = 0
+    """Documents of this run in which the scan at the door found something."""
+    quarantined: int = 0
+    """Those of them that it keeps back."""
     notes: list[Skipped] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
@@ -99,6 +94,7 @@ class IngestOptions:
         size_cap: the largest file that is read, in bytes.
         workers: processes that parse; 1 parses in this one.
         reach: how to reach the embedding model again, as JSON, for an index that is made now.
+        scan: what the scan at the door looks for; ``None`` for no scan.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -108,6 +104,7 @@ class IngestOptions:
     size_cap: int = DEFAULT_SIZE_CAP
     workers: int = 1
     reach: str = "{}"
+    scan: ScanSettings | None = field(default_factory=ScanSettings)
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
@@ -229,7 +226,7 @@ def _walked(path: Path, options: IngestOptions) -> _Walked:
             skipped.append(entry)
     unlisted = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT]
     chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
-    settings = Settings(chunks, options.size_cap, source_name(root))
+    settings = Settings(chunks, options.size_cap, source_name(root), options.scan)
     return _Walked(str(start), found, skipped, unlisted, settings)
 
 
@@ -246,13 +243,13 @@ def _ingest_walked(
     gone = walked.gone(known, {file.location for file in walked.found})
     _remove(corpus, gone, report)
     tasks = [Task(file, known.get(file.location)) for file in walked.found]
-    unchanged = _unchanged(tasks, walked.settings, options.workers)
+    unchanged = unchanged_ones(tasks, walked.settings, options.workers)
     taken = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
     done = len(taken)
     report.unchanged += done
     progress("reading", done, len(tasks))
     rest = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    outcomes = _prepared(rest, walked.settings, options.workers)
+    outcomes = prepared_ones(rest, walked.settings, options.workers)
     for batch in _batches(zip(rest, outcomes, strict=True)):
         taken |= _store_batch(corpus, batch, report)
         done += len(batch)
@@ -265,7 +262,7 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
         return
     with corpus.writing():
         store.remove_files(corpus, locations)
-        store.drop_unused_sources(corpus)
+        store.drop_unused(corpus)
         store.note_change(corpus)
     report.removed += len(locations)
 
@@ -287,62 +284,6 @@ def source_name(root: Path) -> str:
 
 def _is_below(location: str, folder: str) -> bool:
     return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def _unchanged(tasks: Sequence[Task], settings: Settings, workers: int) -> list[bool]:
-    """For each file whether it is as the corpus knows it.
-
-    In threads, because reading and hashing let the others run, and processes take longer to start
-    than most unchanged folders take to check.
-    """
-    if not any(task.known for task in tasks):
-        return [False] * len(tasks)
-    groups = [tasks[i : i + _FILES_A_CHECK] for i in range(0, len(tasks), _FILES_A_CHECK)]
-    with ThreadPoolExecutor(workers) as pool:
-        checked = pool.map(all_unchanged, groups, repeat(settings))
-        return [same for group in checked for same in group]
-
-
-def _prepared(tasks: Sequence[Task], settings: Settings, workers: int) -> Iterator[Outcome]:
-    if workers <= 1 or len(tasks) < _WORTH_WORKERS:
-        for task in tasks:
-            yield from prepare_all([task], settings)
-        return
-    groups = _groups(tasks)
-    # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
-    with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=follow_the_parent
-    ) as pool:
-        # A window, so that results do not pile up in memory before a slower writer.
-        window: deque[Future[list[Outcome]]] = deque()
-        with interrupts_held():
-            for group in islice(groups, workers * _TASKS_A_WORKER):
-                window.append(pool.submit(prepare_all, group, settings))
-        try:
-            while window:
-                yield from window.popleft().result()
-                for group in islice(groups, 1):
-                    window.append(pool.submit(prepare_all, group, settings))
-        except BrokenProcessPool as error:
-            raise DocumentError(
-                "worker_died",
-                "a process that parses files ended unexpectedly; what was stored before is kept",
-                "run the same command with --workers 1 to see which file it is, and leave it out",
-            ) from error
-
-
-def _groups(tasks: Iterable[Task]) -> Iterator[list[Task]]:
-    """What a worker takes at once: bounded in bytes, so that what waits for the writer is, too."""
-    group: list[Task] = []
-    size = 0
-    for task in tasks:
-        group.append(task)
-        size += task.file.size
-        if len(group) >= _FILES_A_TASK or size >= _BYTES_A_TASK:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
 
 
 def _batches(
@@ -382,10 +323,17 @@ def _store_batch(
     if not prepared:
         return keep
     with corpus.writing():
-        problems = store.put_files(corpus, [(file.file, file.documents) for _, file in prepared])
+        problems = store.put_files(
+            corpus,
+            [(file.file, file.documents) for _, file in prepared],
+            deny_matcher(corpus),
+        )
         store.note_change(corpus)
     for (task, file), problem in zip(prepared, problems, strict=True):
         report.notes += file.notes
+        verdicts = [one.scanned.verdict for one in file.documents if one.scanned]
+        report.flagged += len(verdicts)
+        report.quarantined += verdicts.count("quarantine")
         if problem is not None:
             path = task.file.path
             report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))

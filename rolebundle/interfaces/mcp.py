@@ -39,6 +39,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as OfferedTool
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from rolebundle.interfaces.model_text import answer_text, document_text, error_text
@@ -187,10 +188,12 @@ class _Door:
         self, _: Any, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         cursor = params.cursor if params else None
-        seen, after = _read_cursor(cursor)
+        seen = _read_cursor(cursor)
         try:
             overlays = [] if cursor else (await self._call("roles.list", {}))["roles"]
-            documents = await self._worker.run(lambda: self._documents(after))
+            documents = await self._worker.run(
+                lambda: self._worker.operations.documents(seen, PAGE)
+            )
         except Exception as error:
             raise _protocol_error(error) from None
         seen += len(documents)
@@ -198,9 +201,9 @@ class _Door:
         return ListResourcesResult(
             resources=[
                 *(_overlay_resource(one) for one in overlays if not one.get("problem")),
-                *(resource for _, resource in documents),
+                *(_document_resource(one) for one in documents),
             ],
-            next_cursor=f"{seen}:{documents[-1][0]}" if more else None,
+            next_cursor=str(seen) if more else None,
         )
 
     async def list_templates(
@@ -255,24 +258,6 @@ class _Door:
     async def _call(self, method: str, fields: dict[str, Any]) -> Answer:
         return await self._worker.run(lambda: self._worker.operations.call(method, fields))
 
-    def _documents(self, after: int) -> list[tuple[int, Resource]]:
-        from rolebundle.corpus.documents import documents_after
-
-        found = documents_after(self._worker.operations.engine.corpus, after, PAGE)
-        return [
-            (
-                rowid,
-                Resource(
-                    uri=DOCUMENT_URI + quote(one.document_id, safe=""),
-                    name=one.document_id,
-                    title=one.title,
-                    description=f"{one.source_id}, trust: {one.trust_tier}",
-                    mime_type="text/plain",
-                ),
-            )
-            for rowid, one in found
-        ]
-
 
 def _offered(tool: Tool) -> OfferedTool:
     return OfferedTool(
@@ -291,6 +276,16 @@ def _offered(tool: Tool) -> OfferedTool:
     )
 
 
+def _document_resource(document: DocumentMetadata) -> Resource:
+    return Resource(
+        uri=DOCUMENT_URI + quote(document.document_id, safe=""),
+        name=document.document_id,
+        title=document.title,
+        description=f"{document.source_id}, trust: {document.trust_tier}",
+        mime_type="text/plain",
+    )
+
+
 def _overlay_resource(role: Answer) -> Resource:
     return Resource(
         uri=OVERLAY_URI + quote(str(role["role_id"]), safe=""),
@@ -301,18 +296,18 @@ def _overlay_resource(role: Answer) -> Resource:
     )
 
 
-def _read_cursor(cursor: str | None) -> tuple[int, int]:
-    """How many documents were listed, and the last of them by row."""
-    seen, _, after = (cursor or "0:0").partition(":")
-    if not (seen.isdecimal() and after.isdecimal() and len(seen + after) < 30):
+def _read_cursor(cursor: str | None) -> int:
+    """How many documents were listed."""
+    listed = cursor or "0"
+    if not (listed.isdecimal() and listed.isascii() and len(listed) <= len(str(LISTED))):
         raise MCPError(INVALID_PARAMS, "the cursor is none of ours; list from the beginning")
-    return int(seen), int(after)
+    return int(listed)
 
 
 def _coded(error: Exception) -> RolebundleError:
     if isinstance(error, RolebundleError):
         return error
-    return RolebundleError("internal", f"internal error: {type(error).__name__}: {error}")
+    return RolebundleError("internal", f"internal error: {type(error).__name__}")
 
 
 def _fields(error: RolebundleError) -> dict[str, Any]:

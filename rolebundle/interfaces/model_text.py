@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rolebundle.interfaces.render import CAUTIONS, snippet
+from rolebundle.interfaces.render import CAUTIONS, limited_use, snippet
 
 Fields = Mapping[str, Any]
 
@@ -80,6 +80,7 @@ def _heading(chunk: Fields) -> str:
     title = citation.get("reference") or chunk.get("title") or chunk["document_id"]
     where = citation.get("locator") or chunk["chunk_id"]
     about = _about(chunk.get("metadata", chunk))
+    about += limited_use(chunk.get("allowed_actions"), "; " if about else "")
     return f"[{chunk.get('rank')}] {snippet(title)} ({snippet(where, 300)}{about and '; '}{about})"
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import (
     GetRequest,
     IngestRequest,
@@ -20,7 +21,7 @@ from rolebundle.contracts.request import (
 )
 from rolebundle.contracts.terms import Detail
 from rolebundle.engine import Engine
-from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 
@@ -60,22 +61,50 @@ class Operations:
             RolebundleError: with a code; see :mod:`rolebundle.errors`.
             LookupError: there is no such method.
         """
+        try:
+            return self._called(method, fields, progress)
+        except RolebundleError as error:
+            # Whoever calls through a door need not know where files lie on this machine.
+            conceal = self.engine.concealed
+            error.message, error.hint = conceal(error.message), conceal(error.hint)
+            error.args = (error.message,)
+            raise
+
+    def documents(self, listed: int, count: int) -> list[DocumentMetadata]:
+        """The next documents of the listing, after so many that were listed before.
+
+        Raises:
+            RolebundleError: as for :meth:`call`.
+        """
+        self.engine.refresh()
+        return self.engine.documents(None, listed, count)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether `ingest` is offered: never to an agent."""
+        return self.allow_write and self.engine.agent is None
+
+    def _called(
+        self, method: str, fields: Mapping[str, object], progress: Progress | None
+    ) -> Answer:
         self.engine.refresh()
         if method == "retrieve":
             return self._retrieve(parsed(RetrievalRequest, fields))
         if method == "get":
             wanted = parsed(GetRequest, fields)
-            return shaped_lookup(self.engine.get(wanted.id), wanted.max_chars)
+            return shaped_lookup(self.engine.get(wanted.id, wanted.agent), wanted.max_chars)
         if method == "why":
             return self._why(parsed(WhyRequest, fields))
         if method == "roles.list":
-            parsed(StatusRequest, fields)
+            self.engine.admit(parsed(StatusRequest, fields).agent)
             return self._roles()
         if method == "roles.show":
-            return self._role(parsed(RoleRequest, fields).role)
+            shown = parsed(RoleRequest, fields)
+            self.engine.admit(shown.agent)
+            return self._role(shown.role)
         if method == "status":
-            parsed(StatusRequest, fields)
-            return self.engine.status().model_dump(exclude_none=True)
+            asking = parsed(StatusRequest, fields).agent
+            return self.engine.status_for(asking).model_dump(exclude_none=True)
         if method == "ingest":
             return self._ingest(parsed(IngestRequest, fields), progress)
         raise LookupError(method)
@@ -96,7 +125,10 @@ class Operations:
 
         entries = [asdict(entry) for entry in list_overlays(self.engine.overlay_folders)]
         # Where a file lies on this machine is no agent's business.
-        return {"roles": [{k: v for k, v in one.items() if k != "path"} for one in entries]}
+        plain = [{k: v for k, v in one.items() if k != "path"} for one in entries]
+        for one in plain:
+            one["problem"] = self.engine.concealed(one["problem"])
+        return {"roles": plain}
 
     def _role(self, role: str) -> Answer:
         from rolebundle.govern.overlays import load_role
@@ -105,7 +137,8 @@ class Operations:
         return {"digest": resolved.digest, "overlay": resolved.overlay.model_dump()}
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
-        if not self.allow_write:
+        # Under a policy callers are agents, and a report would count what they may not see.
+        if not self.may_write or self.engine.is_under_policy():
             raise AccessDenied(
                 "read_only_server",
                 "this server may not write",

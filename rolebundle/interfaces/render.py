@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.terms import ACTIONS
 
 _BAR = 10
 _SNIPPET = 220
@@ -16,7 +17,13 @@ _REASON = 160
 _INDENT = " " * 5
 DEFAULT_WIDTH = 100
 # What a model should hear of; the others are for whoever runs the corpus.
-CAUTIONS = ("STALE_DOMINANT", "CONFLICTING_EVIDENCE", "SEMANTIC_LANE_DEGRADED", "INDEX_STALE")
+CAUTIONS = (
+    "STALE_DOMINANT",
+    "CONFLICTING_EVIDENCE",
+    "SEMANTIC_LANE_DEGRADED",
+    "INDEX_STALE",
+    "ACTION_RESTRICTED",
+)
 
 
 def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
@@ -33,6 +40,11 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     for chunk in bundle.selected:
         lines += [*_passage(chunk, width), ""]
     lines += _rejections(bundle, width)
+    lines += [
+        f"approved by {_one_line(one.approved_by, _REASON)} for {one.action}: "
+        f"{len(one.chunk_ids)} passages"
+        for one in bundle.approvals or ()
+    ]
     provenance, fallback = bundle.provenance, bundle.fallback
     lines.append(
         f"trust {provenance.trust_posture} · freshness {provenance.freshness_posture}"
@@ -69,7 +81,8 @@ def prompt(bundle: RetrievalBundle) -> str:
             "",
             f"[{chunk.rank}] {_one_line(chunk.citation.reference, 200)} "
             f"({_one_line(chunk.citation.locator or chunk.chunk_id, 300)}; "
-            f"trust: {chunk.metadata.trust_tier}; {freshness.status}{dated})",
+            f"trust: {chunk.metadata.trust_tier}; {freshness.status}{dated}"
+            f"{limited_use(chunk.allowed_actions, '; ')})",
             fence,
             chunk.content,
             fence,
@@ -77,6 +90,13 @@ def prompt(bundle: RetrievalBundle) -> str:
     if not bundle.selected:
         lines += ["", f"{_empty(bundle)}. Do not claim anything about these documents."]
     return "\n".join(lines)
+
+
+def limited_use(allowed: Sequence[str] | None, before: str = "") -> str:
+    """What a passage may be used for, where that is not everything; else nothing."""
+    if allowed is None or set(allowed) >= set(ACTIONS):
+        return ""
+    return f"{before}use only to: {', '.join(allowed)}"
 
 
 def score_bar(score: float) -> str:
@@ -106,6 +126,8 @@ def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
     yield f"{_INDENT}{_one_line(' › '.join(path), width - len(_INDENT))}"
     why = "; ".join(_one_line(reason, _REASON) for reason in chunk.reasons_selected)
     yield from _wrapped(f"why: {why}", width)
+    if use := limited_use(chunk.allowed_actions):
+        yield f"{_INDENT}{use}"
     yield from _wrapped(snippet(chunk.content), width)
 
 
@@ -137,4 +159,4 @@ def _one_line(content: str, length: int) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
-__all__: Sequence[str] = ("prompt", "score_bar", "snippet", "text")
+__all__: Sequence[str] = ("limited_use", "prompt", "score_bar", "snippet", "text")

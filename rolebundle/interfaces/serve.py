@@ -185,7 +185,7 @@ class Server:
     def _introduction(self) -> Answer:
         from importlib.metadata import version
 
-        allowed = [one for one in METHODS if one != "ingest" or self._operations.allow_write]
+        allowed = [one for one in METHODS if one != "ingest" or self._operations.may_write]
         return {
             "protocol": PROTOCOL,
             "name": "rolebundle",
@@ -193,7 +193,7 @@ class Server:
             "capabilities": {
                 "methods": [*OWN_METHODS, *allowed],
                 "notifications": [CANCEL, PROGRESS],
-                "allow_write": self._operations.allow_write,
+                "allow_write": self._operations.may_write,
                 "details": list(DETAILS),
                 "default_detail": self._operations.detail,
                 "limits": {

@@ -49,7 +49,7 @@ class Room:
     rejections: int = 0
 
 
-_ROOMS = (Room(text=200, snippet=60), Room(text=60, snippet=30), Room(text=0))
+_ROOMS = (Room(text=200, snippet=45), Room(text=60, snippet=30), Room(text=0))
 _LOOKUP_TEXTS = (200, 40, 12)
 
 
@@ -194,6 +194,7 @@ def _compact(bundle: RetrievalBundle, detail: Detail, room: Room) -> Answer:
     }
     if room.text:
         answer |= {
+            "approvals": _approvals(bundle, passages, room.text),
             "request": bundle.request and bundle.request.model_dump(exclude_none=True),
             "overlay": bundle.overlay and bundle.overlay.model_dump(),
             "corpus": corpus
@@ -239,7 +240,17 @@ def _passage(rank: int, chunk: SelectedChunk, content: str | None, room: Room) -
             "freshness": _present({"status": freshness.status, "updated_at": dated}),
         }
     passage["citation"] = _present({"locator": chunk.citation.locator})
-    return _present(passage)
+    # Never left out: what reads the passage has to know how far it may go.
+    return _present({**passage, "allowed_actions": chunk.allowed_actions})
+
+
+def _approvals(bundle: RetrievalBundle, passages: list[Answer], text: int) -> list[Answer] | None:
+    shown = {passage["chunk_id"] for passage in passages}
+    made = [one.model_dump() for one in bundle.approvals or ()]
+    for one in made:
+        one["approved_by"] = _line(one["approved_by"], text)
+        one["chunk_ids"] = [name for name in one["chunk_ids"] if name in shown]
+    return made or None
 
 
 def _more(
@@ -251,8 +262,8 @@ def _more(
     params = _present(
         {
             "task": task if short else None,
-            "role": bundle.role_id or None if room.text else None,
-            **(echo.model_dump(exclude_none=True) if echo and room.text else {}),
+            "role": bundle.role_id or None,
+            **(echo.model_dump(exclude_none=True) if echo else {}),
             "now": bundle.query.generated_at,
             "detail": "full",
         }
@@ -270,7 +281,7 @@ def _more(
     return _present(
         {
             "method": "retrieve",
-            "params": params,
+            "params": params if room.text else None,
             "repeat": None if short or not room.text else ["task"],
             "omitted": omitted,
             "notes": notes if notes and room.text else None,

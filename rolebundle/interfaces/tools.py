@@ -26,6 +26,9 @@ INSTRUCTIONS = (
 _FIELDS = {
     "task": "What you are about to do, in a sentence or two: the goal and its key terms.",
     "role": "Whose policy governs the answer (see list_roles). Left out: shared sources.",
+    "agent": "Your own id, where you were given one.",
+    "action": "What you want the passages for. Left out: read. Ask again before you do more.",
+    "approval": "Name of the person who approved the action. Never make one up.",
     "limit": "How many passages. Left out: the role's own number.",
     "token_budget": "Upper bound on the passages' estimated tokens.",
     "lexical_only": "Match words alone, without the embedding model: faster, finds no synonyms.",

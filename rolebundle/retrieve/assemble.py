@@ -8,6 +8,7 @@ from datetime import datetime
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import (
+    Approval,
     ChunkMetadata,
     Citation,
     CorpusState,
@@ -34,6 +35,7 @@ from rolebundle.contracts.terms import (
     Fusion,
     RejectionCode,
 )
+from rolebundle.govern.taint import TO_READ, Purpose
 from rolebundle.retrieve.posture import (
     decide_fallback,
     freshness_posture,
@@ -75,6 +77,9 @@ class Context:
     doubt: str = ""
     """Why the fast index may not answer; empty where it may, or where there is none."""
     request: RequestEcho | None = None
+    purpose: Purpose = TO_READ
+    quarantined: int = 0
+    """Documents that the scan at the door keeps back from this search."""
 
 
 def cut(
@@ -174,7 +179,8 @@ def assemble(
             Rejection(chunk_id=one.passage.chunk_id, reason=one.reason, notes=one.notes)
             for one in rejected
         ],
-        rejected_summary={code: codes[code] for code in REJECTION_CODES if codes[code]},
+        rejected_summary=_counted(codes, context.quarantined),
+        approvals=_approvals(made.selected, context.purpose),
         provenance=provenance,
         warnings=warnings,
         fallback=decide_fallback(
@@ -196,6 +202,23 @@ def assemble(
         fusion=context.fusion,
         diagnostics=diagnostics,
     )
+
+
+def _counted(codes: Counter[RejectionCode], quarantined: int) -> dict[RejectionCode, int]:
+    # Quarantined documents are no candidates: they are counted, and not in `rejected`.
+    counted = codes + Counter[RejectionCode]({"quarantined": quarantined})
+    return {code: counted[code] for code in REJECTION_CODES if counted[code]}
+
+
+def _approvals(selected: Sequence[Ranked], purpose: Purpose) -> list[Approval] | None:
+    chunk_ids = [
+        one.passage.chunk_id
+        for one in selected
+        if purpose.needed_approval(one.passage.document.origin)
+    ]
+    if not chunk_ids:
+        return None
+    return [Approval(approved_by=purpose.approved_by, action=purpose.action, chunk_ids=chunk_ids)]
 
 
 def _trace(context: Context) -> QueryTrace:
@@ -271,11 +294,13 @@ def _selected(rank: int, ranked: Ranked, context: Context) -> SelectedChunk:
             language=document.language,
             sensitivity=document.sensitivity,
             origin=document.origin,
+            flags=list(passage.flags) or None,
             scope=document.scope,
         ),
         citation=Citation(
             reference=f"{document.title} [{document.source_id}]{page}", locator=passage.locator
         ),
+        allowed_actions=context.purpose.allowed_actions(document.origin),
     )
 
 

@@ -9,6 +9,7 @@ from rolebundle.contracts.candidate import Candidate, Filtered, Rejected
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, FreshnessStatus, RejectionCode
+from rolebundle.govern.taint import Purpose
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3
@@ -19,7 +20,7 @@ _SECONDS_A_DAY = 86_400.0
 
 
 def filter_candidates(
-    candidates: Iterable[Candidate], overlay: Overlay | None, now: datetime
+    candidates: Iterable[Candidate], overlay: Overlay | None, now: datetime, purpose: Purpose
 ) -> tuple[list[Filtered], list[Rejected]]:
     """Part the candidates into those that policy allows, with their metadata score, and the rest.
 
@@ -27,6 +28,7 @@ def filter_candidates(
         candidates: what the lanes proposed.
         overlay: the role's policy; ``None`` for none.
         now: the time that ages are measured against.
+        purpose: what the passages are wanted for.
 
     Returns:
         The allowed ones and the rejected ones, each in the order they came in.
@@ -35,7 +37,7 @@ def filter_candidates(
     rejected: list[Rejected] = []
     for candidate in candidates:
         passage = candidate.passage
-        verdict = rejection(passage.document, passage.excluded_roles, overlay, now)
+        verdict = rejection(passage.document, passage.excluded_roles, overlay, now, purpose)
         if verdict is None:
             allowed.append(_scored(candidate, overlay, now))
         else:
@@ -48,10 +50,16 @@ def rejection(
     excluded_roles: Sequence[str],
     overlay: Overlay | None,
     now: datetime,
+    purpose: Purpose,
 ) -> tuple[RejectionCode, str] | None:
-    """The code and the note with which the role's policy rejects a document, or ``None``."""
+    """The code and the note with which policy rejects a document, or ``None``.
+
+    In this order: what the role may not see, what the purpose forbids, what is too old. A person is
+    asked last, and so only for what nothing else stands against (docs/decisions/0010).
+    """
+    trust = purpose.rejection(document.origin)
     if overlay is None:
-        return None
+        return trust
     policy = overlay.source_policy
     forbidden = _first_match(policy.forbidden_sources, document)
     if forbidden is not None:
@@ -61,12 +69,14 @@ def rejection(
         return "forbidden_source", f"not one of the allowed sources: {patterns}"
     if overlay.role_id in excluded_roles:
         return "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
+    if trust is not None and trust[0] == "taint_blocked":
+        return trust
     maximum = overlay.retrieval_policy.freshness_max_age_days
     age = age_days(document, now)
     too_old = maximum is not None and age is not None and age > maximum
     if too_old and overlay.retrieval_policy.stale_penalty >= 1:
         return "stale", f"{age:.0f} days old, the limit is {maximum:g}"
-    return None
+    return trust
 
 
 def freshness_of(passage: Passage, overlay: Overlay | None, now: datetime) -> FreshnessStatus:

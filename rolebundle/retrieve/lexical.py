@@ -6,17 +6,21 @@ the commoner ones together could not lift a chunk among the best. This is MaxSco
 Flood, "Query evaluation: strategies and optimizations", 1995) with the bound of a term taken from
 what terms usually reach instead of from what they could at most; `benchmarks/retrieve.py` measures
 what that misses.
+
+Where several compartments are visible, each proposes its best, and what they propose is scored
+again with the statistics of all that is visible (`rolebundle/retrieve/bm25.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.candidate import LexicalHit, Query, Term
-from rolebundle.corpus import lexical_index
+from rolebundle.corpus import compartments, lexical_index
+from rolebundle.corpus.compartments import Compartment
 from rolebundle.corpus.connection import Corpus
+from rolebundle.retrieve.bm25 import Statistics, inverse_frequency
 
 SCORE_ALL_UP_TO = 20_000
 """Chunks of a corpus in which every match is scored: it takes a few milliseconds."""
@@ -50,12 +54,7 @@ def _literal(term: Term) -> str:
 
 
 def search(
-    corpus: Corpus,
-    query: Query,
-    depth: int,
-    within: Sequence[int] | None = None,
-    *,
-    chunks: int = 0,
+    corpus: Corpus, query: Query, depth: int, within: Sequence[int] | None = None
 ) -> LexicalFound:
     """Chunks that match the task best, and chunks that match the role's expansion best.
 
@@ -64,11 +63,11 @@ def search(
         query: the built query.
         depth: how many chunks each of the two may propose.
         within: rowids of the documents to search in; ``None`` for all.
-        chunks: how many the corpus has; a large one is searched by its essential terms.
     """
+    places = compartments.filled(corpus)
     return LexicalFound(
-        _best(corpus, query.task_terms, depth, within, chunks),
-        _best(corpus, query.expansion_terms, depth, within, chunks),
+        _best(corpus, places, query.task_terms, depth, within),
+        _best(corpus, places, query.expansion_terms, depth, within),
     )
 
 
@@ -76,8 +75,9 @@ def complete(
     corpus: Corpus, query: Query, found: LexicalFound, rowids: Sequence[int]
 ) -> list[LexicalHit]:
     """The true scores of ``rowids`` on both counts, whoever proposed them; zeros are left out."""
-    task = _completed(corpus, query.task_terms, found.task, rowids)
-    role = _completed(corpus, query.expansion_terms, found.role, rowids)
+    places = compartments.filled(corpus)
+    task = _completed(corpus, places, query.task_terms, found.task, rowids)
+    role = _completed(corpus, places, query.expansion_terms, found.role, rowids)
     proposed = found.task.keys() | found.role.keys()
     return [
         LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
@@ -87,43 +87,126 @@ def complete(
 
 def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
     """Those of the terms that the index has for a chunk, in their order."""
-    return [term.text for term in terms if lexical_index.matches(corpus, _literal(term), rowid)]
+    return [
+        term.text
+        for place in compartments.of_chunks(corpus, [rowid])
+        for term in terms
+        if lexical_index.matches(corpus, place, _literal(term), rowid)
+    ]
 
 
 def _completed(
-    corpus: Corpus, terms: Sequence[Term], known: dict[int, float], rowids: Sequence[int]
+    corpus: Corpus,
+    places: Sequence[Compartment],
+    terms: Sequence[Term],
+    known: dict[int, float],
+    rowids: Sequence[int],
 ) -> dict[int, float]:
     missing = [rowid for rowid in rowids if rowid not in known]
     if not terms or not missing:
         return known
-    return known | lexical_index.score(corpus, match_expression(terms), missing)
+    return known | _scores(corpus, places, terms, missing)
 
 
 def _best(
     corpus: Corpus,
+    places: Sequence[Compartment],
     terms: Sequence[Term],
     depth: int,
     within: Sequence[int] | None,
-    chunks: int,
 ) -> dict[int, float]:
+    """The best chunks of all places, by the statistics of all of them together."""
+    if not terms or not places:
+        return {}
+    if len(places) == 1:
+        return _best_of(corpus, places[0], terms, depth, within)
+    terms = _occurring(corpus, places, terms)
     if not terms:
         return {}
+    together = _statistics(corpus, places, terms)
+    estimates: dict[int, float] = {}
+    for place in places:
+        found = _best_of(corpus, place, terms, depth, within)
+        if found:
+            alone = _statistics(corpus, [place], terms)
+            scale = together.reach / alone.reach
+            estimates |= {rowid: score * scale for rowid, score in found.items()}
+    # Twice as many as are wanted, since the scores of single places only come near.
+    likely = sorted(estimates, key=lambda rowid: (-estimates[rowid], rowid))[: 2 * depth]
+    scores = _scores(corpus, places, terms, likely)
+    best = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
+    return {rowid: scores[rowid] for rowid in best}
+
+
+def _scores(
+    corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term], rowids: Sequence[int]
+) -> dict[int, float]:
+    """The BM25 of those of the chunks that have any of the terms, by the places' statistics."""
+    if len(places) == 1:
+        return lexical_index.score(corpus, places[0].id, match_expression(terms), rowids)
+    terms = _occurring(corpus, places, terms)
+    if not terms:
+        return {}
+    together = _statistics(corpus, places, terms)
+    once = " OR ".join(_literal(term) for term in terms)
+    return {
+        rowid: together.bm25(tokens, occurrences)
+        for place, chunks in compartments.of_chunks(corpus, rowids).items()
+        for rowid, (tokens, *occurrences) in lexical_index.occurrences(
+            corpus, place, once, chunks
+        ).items()
+    }
+
+
+def _occurring(
+    corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]
+) -> list[Term]:
+    """Those of the terms that occur at all; the others add nothing but work."""
+    return [
+        term
+        for term in terms
+        if any(lexical_index.frequency(corpus, place.id, _literal(term)) for place in places)
+    ]
+
+
+def _statistics(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> Statistics:
+    extents = [lexical_index.extent(corpus, place.id) for place in places]
+    frequencies = [
+        sum(lexical_index.frequency(corpus, place.id, _literal(term)) for place in places)
+        for term in terms
+    ]
+    return Statistics.of(
+        sum(extent.chunks for extent in extents),
+        sum(extent.tokens for extent in extents),
+        frequencies,
+        [term.weight for term in terms],
+    )
+
+
+def _best_of(
+    corpus: Corpus,
+    place: Compartment,
+    terms: Sequence[Term],
+    depth: int,
+    within: Sequence[int] | None,
+) -> dict[int, float]:
+    """The best chunks of one place, by its own statistics."""
     match = match_expression(terms)
-    if within is not None or chunks <= SCORE_ALL_UP_TO:
-        return dict(lexical_index.search(corpus, match, depth, within=within))
-    counted = [(term, lexical_index.frequency(corpus, _literal(term))) for term in terms]
+    if within is not None or place.chunks <= SCORE_ALL_UP_TO:
+        return dict(lexical_index.search(corpus, place.id, match, depth, within=within))
+    counted = [(term, lexical_index.frequency(corpus, place.id, _literal(term))) for term in terms]
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     taken = _first_look([frequency for _, frequency in rarest])
     while taken < len(rarest):
         among = " OR ".join(_literal(term) for term, _ in rarest[:taken])
-        found = lexical_index.search(corpus, match, depth, among=among)
+        found = lexical_index.search(corpus, place.id, match, depth, among=among)
         # Fewer than the depth would look as if the corpus had no more.
         sure = found[min(SURE_OF, depth) - 1][1] if len(found) == depth else 0.0
-        needed = essential(rarest, chunks, sure)
+        needed = essential(rarest, place.chunks, sure)
         if needed <= taken:
             return dict(found)
         taken = needed
-    return dict(lexical_index.search(corpus, match, depth))
+    return dict(lexical_index.search(corpus, place.id, match, depth))
 
 
 def _first_look(frequencies: Sequence[int]) -> int:
@@ -141,7 +224,7 @@ def essential(rarest: Sequence[tuple[Term, int]], chunks: int, score: float) -> 
 
     Args:
         rarest: terms with their frequencies, the rarest first.
-        chunks: how many the corpus has.
+        chunks: how many the index has.
         score: the BM25 that has to be reached.
 
     Returns:
@@ -150,9 +233,7 @@ def essential(rarest: Sequence[tuple[Term, int]], chunks: int, score: float) -> 
     reach = 0.0
     for position in range(len(rarest), 0, -1):
         term, frequency = rarest[position - 1]
-        # FTS5's own idf, with its floor for terms that more than half of the chunks have.
-        idf = max(1e-6, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))
-        reach += USUAL_REACH * term.weight * idf
+        reach += USUAL_REACH * term.weight * inverse_frequency(chunks, frequency)
         if reach > score:
             return position
     return 0

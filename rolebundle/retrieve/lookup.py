@@ -151,7 +151,8 @@ def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
     model = index.identity.model
-    fast = FastState.read(index.fast)
+    states = [FastState.read(share.fast) for share in index.shares]
+    recalls = [state.recall for state in states if state]
     return IndexStatus(
         id=index.id,
         provider=model.provider,
@@ -166,8 +167,8 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         vectors=index.vectors,
         waiting=chunks - index.vectors,
         since=index.started_at,
-        fast_recall=fast.recall if fast else None,
-        fast_doubt=fast_index.doubt(corpus, index.id, index.fast),
+        fast_recall=min(recalls) if recalls else None,
+        fast_doubt=vector_index.doubt(corpus, index),
     )
 
 

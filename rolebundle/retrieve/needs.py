@@ -14,7 +14,9 @@ from datetime import UTC, datetime, timedelta
 from rolebundle.contracts.candidate import Ranked
 from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import ORIGINS
 from rolebundle.contracts.why import LaneTrace, WordsTrace
+from rolebundle.govern.taint import FOR_ANYTHING, Purpose
 from rolebundle.retrieve.assemble import estimated_tokens
 from rolebundle.retrieve.filter import age_days, matching, rejection
 from rolebundle.retrieve.suppose import Standing
@@ -26,20 +28,26 @@ _NOTHING = 1e-9
 
 
 def policy_needs(
-    passage: Passage, overlay: Overlay | None, now: datetime
-) -> tuple[list[str], Passage, Overlay | None]:
-    """What in the role's policy stands against a passage.
+    passage: Passage, overlay: Overlay | None, now: datetime, purpose: Purpose
+) -> tuple[list[str], Passage, Overlay | None, Purpose]:
+    """What in the role's policy, or in what the passages are wanted for, stands against one.
 
     Returns:
-        A sentence for each obstacle, the passage as it would have to be, and the overlay as it
-        would have to be: with these two :func:`rejection` has nothing to say.
+        A sentence for each obstacle; and the passage, the overlay and the purpose as they would
+        have to be: with these three :func:`rejection` has nothing to say.
     """
     needs: list[str] = []
     document = passage.document
-    while overlay is not None:
-        verdict = rejection(document, passage.excluded_roles, overlay, now)
+    while True:
+        verdict = rejection(document, passage.excluded_roles, overlay, now, purpose)
         if verdict is None:
-            break
+            return needs, passage, overlay, purpose
+        if verdict[0] in ("taint_blocked", "requires_approval"):
+            needs.append(_trusted(passage, purpose))
+            purpose = FOR_ANYTHING
+            continue
+        # Every other rule is the overlay's.
+        assert overlay is not None
         policy, limits = overlay.source_policy, overlay.retrieval_policy
         forbidding = [rule.pattern for rule in matching(policy.forbidden_sources, document)]
         if verdict[0] == "forbidden_source" and forbidding:
@@ -61,7 +69,20 @@ def policy_needs(
             needs.append(_younger(passage, limits.freshness_max_age_days, now))
             without = replace(limits, freshness_max_age_days=None)
             overlay = replace(overlay, retrieval_policy=without)
-    return needs, passage, overlay
+
+
+def _trusted(passage: Passage, purpose: Purpose) -> str:
+    origin, action = passage.document.origin, purpose.action
+    ways = []
+    if purpose.ruling(origin) == "requires_approval":
+        ways.append(f"an approval of {action} with a person's name")
+    actions = Purpose(table=purpose.table).allowed_actions(origin)
+    if actions:
+        ways.append(f"another action than {action}: {_listed(actions, 'or')}")
+    origins = [one for one in ORIGINS if purpose.ruling(one) == "allowed"]
+    if origins:
+        ways.append(f"an origin of {_listed(origins, 'or')} (it is {origin})")
+    return _either(ways) or f"a trust policy under which {origin} documents may be used"
 
 
 def _younger(passage: Passage, maximum: float | None, now: datetime) -> str:

@@ -29,12 +29,14 @@ from rolebundle.contracts.candidate import (
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
-from rolebundle.corpus import documents, fast_index, vector_index
+from rolebundle.corpus import documents, vector_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.migrate import latest_version
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
+from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.govern.taint import DEFAULT_TABLE, Purpose, TrustTable, purpose_of
 from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieve.filter import filter_candidates, rejection
@@ -92,6 +94,7 @@ class Run:
     rejected: list[Rejected]
     """What the filter rejected."""
     made: Cut
+    purpose: Purpose
 
 
 def retrieve(
@@ -101,6 +104,8 @@ def retrieve(
     overlay_digest: str,
     provider: EmbeddingProvider | None,
     now: datetime,
+    *,
+    admitted: Admitted = NOBODY_GOVERNS,
 ) -> RetrievalBundle:
     """Answer a request from the corpus, governed by the overlay.
 
@@ -111,13 +116,15 @@ def retrieve(
         overlay_digest: the overlay's digest, named in the bundle.
         provider: embeds the query; ``None`` where only words are wanted.
         now: the time that ages are measured against.
+        admitted: what passages of each origin may be used for, and how many documents are kept
+            back.
 
     Raises:
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     started = perf_counter()
     with corpus.reading():
-        done = run(corpus, request, overlay, provider, now)
+        done = run(corpus, request, overlay, provider, now, admitted.trust)
         waiting = _waiting(corpus, done.lane, done.state)
     context = Context(
         done.query,
@@ -130,6 +137,8 @@ def retrieve(
         waiting,
         done.lane.doubt,
         echo(request),
+        done.purpose,
+        admitted.quarantined,
     )
     diagnostics = _diagnostics(done, perf_counter() - started)
     return assemble(done.made, done.rejected, context, diagnostics)
@@ -141,6 +150,7 @@ def run(
     overlay: Overlay | None,
     provider: EmbeddingProvider | None,
     now: datetime,
+    trust: TrustTable = DEFAULT_TABLE,
 ) -> Run:
     """The steps down to the cut, inside the caller's ``corpus.reading()``.
 
@@ -151,14 +161,18 @@ def run(
     query = build_query(request.task, overlay)
     lane = _semantic_lane(corpus, query, provider)
     state = corpus_state(corpus)
-    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, state.chunks)
+    purpose = purpose_of(request, trust)
+    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, purpose)
     made = cut(ranked, limit, policy.min_score, request.token_budget)
-    return Run(query, policy, fusion, limit, lane, state, pool, ranked, rejected, made)
+    return Run(query, policy, fusion, limit, lane, state, pool, ranked, rejected, made, purpose)
 
 
 def echo(request: RetrievalRequest) -> RequestEcho:
     """What the answer says of its request."""
     return RequestEcho(
+        agent=request.agent,
+        action=request.action,
+        approval=request.approval,
         limit=request.limit,
         token_budget=request.token_budget,
         lexical_only=request.lexical_only,
@@ -198,7 +212,7 @@ def _semantic_lane(
     try:
         index = semantic.usable_index(corpus, provider)
         vector = semantic.query_vector(query, provider)
-        return SemanticLane(index, vector, doubt=fast_index.doubt(corpus, index.id, index.fast))
+        return SemanticLane(index, vector, doubt=vector_index.doubt(corpus, index))
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return SemanticLane(degraded=f"{error.message}; {error.hint}")
@@ -212,7 +226,7 @@ def gather(
     fusion: Fusion,
     limit: int,
     now: datetime,
-    chunks: int,
+    purpose: Purpose,
 ) -> tuple[Pool, list[Ranked], list[Rejected]]:
     """Run the lanes until enough texts are left to select from, or the corpus has no more (law 2).
 
@@ -223,17 +237,17 @@ def gather(
     depth = first_depth(limit)
     within: list[int] | None = None
     while True:
-        found = _run_lanes(corpus, query, lane, pool, depth, within, chunks)
+        found = _run_lanes(corpus, query, lane, pool, depth, within)
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         pool.candidates, pool.depth = candidates, depth
-        allowed, rejected = filter_candidates(candidates, overlay, now)
+        allowed, rejected = filter_candidates(candidates, overlay, now, purpose)
         ranked = rerank(allowed, overlay, fusion)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
         if left >= limit or found < depth:
             return pool, ranked, rejected
         if within is None:
-            within = _allowed_documents(corpus, overlay, now)
+            within = _allowed_documents(corpus, overlay, now, purpose)
         elif depth >= MAX_DEPTH:
             return pool, ranked, rejected
         else:
@@ -253,7 +267,6 @@ def _run_lanes(
     pool: Pool,
     depth: int,
     within: list[int] | None,
-    chunks: int,
 ) -> int:
     """Add to the pool what the lanes propose, and give each candidate both lanes' true scores.
 
@@ -261,7 +274,7 @@ def _run_lanes(
         The larger of what the two lanes had to offer.
     """
     started = perf_counter()
-    found = lexical.search(corpus, query, depth, within, chunks=chunks)
+    found = lexical.search(corpus, query, depth, within)
     pool.lexical_seconds += perf_counter() - started
     proposed: list[SemanticHit] = []
     if lane.index is not None:
@@ -289,11 +302,13 @@ def _run_lanes(
     return max(len(found.task), len(found.role), len(proposed))
 
 
-def _allowed_documents(corpus: Corpus, overlay: Overlay | None, now: datetime) -> list[int]:
+def _allowed_documents(
+    corpus: Corpus, overlay: Overlay | None, now: datetime, purpose: Purpose
+) -> list[int]:
     return [
         rowid
         for rowid, document in documents.all_documents(corpus)
-        if rejection(document, document.excluded_roles, overlay, now) is None
+        if rejection(document, document.excluded_roles, overlay, now, purpose) is None
     ]
 
 

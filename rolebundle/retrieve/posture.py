@@ -27,14 +27,17 @@ _LOW_DIVERSITY_FROM = 3
 _MEASURED: frozenset[RejectionCode] = frozenset({"low_score", "duplicate"})
 _ONLY: dict[RejectionCode, Verdict] = {
     "forbidden_source": "all_forbidden",
+    "taint_blocked": "all_taint_blocked",
     "stale": "all_stale",
     "conflict_downrank": "all_superseded",
 }
+_NEED_APPROVAL: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
 _SCORED: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
 _DECIDED_BY: dict[Verdict, frozenset[RejectionCode]] = {
     "over_budget": frozenset({"budget_cut"}),
     "nothing_found": frozenset({"low_score"}),
     "all_below_floor": frozenset({"low_score"}),
+    "approval_needed": frozenset({"requires_approval"}),
     "rejected_by_policy": frozenset(REJECTION_CODES) - _MEASURED,
     **{verdict: frozenset({code}) for code, verdict in _ONLY.items()},
 }
@@ -52,6 +55,14 @@ _EXPLAINED: dict[Verdict, tuple[str, str]] = {
         "everything relevant is forbidden to the role {role}",
         "ask for a role that may use these sources, or go without; do not guess what they say",
     ),
+    "all_taint_blocked": (
+        "everything relevant is of an origin that is not trusted enough for the action",
+        "ask for the passages to read or analyze them, and do not act on them",
+    ),
+    "approval_needed": (
+        "everything relevant is of an origin that may be used for the action only with an approval",
+        "let a person decide, and ask again with that person's name as approval; do not act before",
+    ),
     "all_stale": (
         "everything relevant is older than the role {role} accepts",
         "bring the documents up to date, or raise the overlay's freshness_max_age_days",
@@ -61,7 +72,7 @@ _EXPLAINED: dict[Verdict, tuple[str, str]] = {
         "look the newer documents up",
     ),
     "rejected_by_policy": (
-        "the policy of the role {role} rejected everything relevant",
+        "{policy} rejected everything relevant",
         "read the notes of the rejected",
     ),
 }
@@ -119,6 +130,8 @@ def warnings_for(
         found.append(
             ("FORBIDDEN_SOURCE_HIT", f"{forbidden} candidates came from forbidden sources")
         )
+    if restricted := _restricted(codes):
+        found.append(("ACTION_RESTRICTED", restricted))
     sources = {chunk.source_id for chunk in selected}
     if len(sources) == 1 and len(selected) >= _LOW_DIVERSITY_FROM:
         found.append(("LOW_DIVERSITY", f"every passage comes from {sources.pop()}"))
@@ -136,6 +149,16 @@ def warnings_for(
             ("INDEX_STALE", f"exact search answers: {doubt}; run `rolebundle embed --optimize`")
         )
     return [BundleWarning(code=code, message=message) for code, message in found]
+
+
+def _restricted(codes: Mapping[RejectionCode, int]) -> str:
+    blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
+    told = []
+    if blocked:
+        told.append(f"{blocked} candidates are of origins not trusted enough for the action")
+    if waiting:
+        told.append(f"{waiting} candidates may be used for the action only with an approval")
+    return "; ".join(told)
 
 
 def conflicting(conflicts: Sequence[Passage]) -> str:
@@ -205,7 +228,9 @@ def empty_verdict(rejected: Sequence[Rejected], chunks: int, incomplete: bool) -
          looks for no meanings, and the message says so.
        - all under the floor (or copies of such): ``all_below_floor``.
        - else the floor's are not counted, and if one code took the rest: ``all_forbidden``,
-         ``all_stale`` or ``all_superseded``.
+         ``all_taint_blocked``, ``all_stale`` or ``all_superseded``.
+       - if the purpose alone took the rest, and an approval would bring some of it back:
+         ``approval_needed``.
        - another code, or several: ``rejected_by_policy``.
 
     Args:
@@ -225,6 +250,8 @@ def empty_verdict(rejected: Sequence[Rejected], chunks: int, incomplete: bool) -
     withheld = {one.reason for one in relevant} - _MEASURED
     if not withheld:
         return "all_below_floor"
+    if "requires_approval" in withheld and withheld <= _NEED_APPROVAL:
+        return "approval_needed"
     if len(withheld) > 1:
         return "rejected_by_policy"
     return _ONLY.get(withheld.pop(), "rejected_by_policy")
@@ -299,11 +326,13 @@ def _why_empty(
             )
         return f"the search was incomplete ({_counted(rejected)}); {missing}"
     role = overlay.role_id if overlay else "(no role)"
+    policy = f"the policy of the role {role}" if overlay else "policy"
     if verdict == "nothing_found":
         what, step = _nothing(rejected, overlay)
     else:
         what, step = _EXPLAINED[verdict]
-    return f"{what.format(role=role)} ({_counted(rejected)}{_noted(verdict, rejected)}); {step}"
+    what = what.format(role=role, policy=policy)
+    return f"{what} ({_counted(rejected)}{_noted(verdict, rejected)}); {step}"
 
 
 def _nothing(rejected: Sequence[Rejected], overlay: Overlay | None) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from rolebundle.contracts.candidate import LexicalHit, Ranked, SemanticHit
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import RejectionCode
+from rolebundle.govern.taint import Purpose
 from rolebundle.retrieve.assemble import Cut, cut
 from rolebundle.retrieve.filter import filter_candidates
 from rolebundle.retrieve.merge import merge
@@ -20,13 +21,14 @@ from rolebundle.retrieve.rerank import order, rerank
 
 @plain_value
 class LetIn:
-    """A passage as it would have to be, the policy that lets it in, and its true lane scores.
+    """A passage as it would have to be, what lets it in, and its true lane scores.
 
     The scores are ``None`` where the pool has them, or the lane has none.
     """
 
     passage: Passage
     overlay: Overlay | None
+    purpose: Purpose
     lexical: LexicalHit | None = None
     semantic: SemanticHit | None = None
 
@@ -110,11 +112,11 @@ def suppose(
     passages |= {row: one.passage for row, one in added.items()}
     candidates = merge(lexical.values(), semantic.values(), passages, run.query, run.fusion)
     others = [one for one in candidates if one.passage.rowid not in added]
-    allowed, _ = filter_candidates(others, overlay, now)
+    allowed, _ = filter_candidates(others, overlay, now, run.purpose)
     for candidate in candidates:
         one = added.get(candidate.passage.rowid)
         if one is not None:
-            allowed += filter_candidates([candidate], one.overlay, now)[0]
+            allowed += filter_candidates([candidate], one.overlay, now, one.purpose)[0]
     return rerank(allowed, overlay, run.fusion)
 
 

@@ -31,6 +31,7 @@ from rolebundle.contracts.why import (
 )
 from rolebundle.corpus.connection import Corpus
 from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import cut, maybe_rounded, raw_scores_of, rounded, scores_of
 from rolebundle.retrieve.filter import freshness_of, rejection
@@ -75,6 +76,8 @@ def explain(
     provider: EmbeddingProvider | None,
     now: datetime,
     reference: str,
+    *,
+    admitted: Admitted = NOBODY_GOVERNS,
 ) -> Why:
     """Follow what a reference names through the answer to a request.
 
@@ -87,6 +90,7 @@ def explain(
         now: the time that ages are measured against.
         reference: a chunk id; or a document id or ``path:start-end``, whose best placed passage
             is followed.
+        admitted: what passages of each origin may be used for.
 
     Raises:
         UsageError: there is no such thing.
@@ -94,7 +98,7 @@ def explain(
     """
     with corpus.reading():
         kind, passages, _ = referenced(corpus, reference)
-        done = run(corpus, request, overlay, provider, now)
+        done = run(corpus, request, overlay, provider, now, admitted.trust)
         asked = _Asked(corpus, request, overlay, now, done)
         story = _story(asked, _best_placed(asked, passages))
     passage, document = story.passage, story.passage.document
@@ -179,7 +183,7 @@ def _limit_holds(asked: _Asked, stands: Standing) -> Callable[[int], bool]:
             done.fusion,
             limit,
             asked.now,
-            done.state.chunks,
+            done.purpose,
         )
         made = cut(ranked, limit, stands.min_score, stands.token_budget)
         return any(one.passage.chunk_id == own for one in made.selected)
@@ -205,10 +209,12 @@ def _best_placed(asked: _Asked, passages: Sequence[Passage]) -> Passage:
 def _let_in(
     asked: _Asked, passage: Passage, hits: tuple[LexicalHit, SemanticHit | None]
 ) -> tuple[LetIn, list[str]]:
-    needs, allowed, overlay = policy_needs(passage, asked.overlay, asked.now)
+    needs, allowed, overlay, purpose = policy_needs(
+        passage, asked.overlay, asked.now, asked.run.purpose
+    )
     if _was_proposed(asked.run, passage):
-        return LetIn(allowed, overlay), needs
-    return LetIn(allowed, overlay, *hits), needs
+        return LetIn(allowed, overlay, purpose), needs
+    return LetIn(allowed, overlay, purpose, *hits), needs
 
 
 def _was_proposed(run_: Run, passage: Passage) -> bool:
@@ -294,7 +300,9 @@ def _lane_need(
     asked: _Asked, passage: Passage, words: WordsTrace, lanes: Sequence[LaneTrace]
 ) -> str:
     document = passage.document
-    policy = rejection(document, document.excluded_roles, asked.overlay, asked.now)
+    policy = rejection(
+        document, document.excluded_roles, asked.overlay, asked.now, asked.run.purpose
+    )
     return lane_needs(
         lanes,
         words,
@@ -320,7 +328,9 @@ def _fate(done: Run, story: _Story) -> tuple[Outcome, Step | None, RejectionCode
 
 def _filter_trace(asked: _Asked, story: _Story) -> FilterTrace:
     passage = story.passage
-    verdict = rejection(passage.document, passage.excluded_roles, asked.overlay, asked.now)
+    verdict = rejection(
+        passage.document, passage.excluded_roles, asked.overlay, asked.now, asked.run.purpose
+    )
     return FilterTrace(
         allowed=verdict is None,
         code=verdict[0] if verdict else None,

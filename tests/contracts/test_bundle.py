@@ -106,7 +106,7 @@ class TestShape:
         for name in ("rejected_summary", "fallback", "overlay", "corpus", "fusion"):
             del plain[name]
         for passage in plain["selected"]:
-            for name in ("rank", "lanes", "raw", "headings", "uri", "title"):
+            for name in ("rank", "lanes", "raw", "headings", "uri", "title", "allowed_actions"):
                 passage.pop(name, None)
         assert RetrievalBundle.model_validate(plain).corpus is None
 
@@ -146,6 +146,8 @@ def golden_bundle(folder: Path) -> str:
         document("advert", ["The best token rotation on the market."], source_id="marketing"),
         document("other-team", ["Our token rotation."], excluded_roles=("reviewer",)),
         document("far", ["Bread and butter."], updated_at=day),
+        document("forwarded", ["Mail: audit the token rotation."], origin="untrusted"),
+        document("shared-drive", ["Their token rotation."], origin="external"),
         document("notes", ["Token notes, первая ротация, 数据.", "A token, a token, a token."]),
     ]  # fmt: skip
     role = overlay(
@@ -172,7 +174,7 @@ def golden_bundle(folder: Path) -> str:
     )
     provider = HashingProvider()
     with built(folder, documents, provider, waiting=1) as corpus:
-        bundle = ask(corpus, role, provider, task="audit the token rotation")
+        bundle = ask(corpus, role, provider, task="audit the token rotation", action="execute")
     text = bundle.to_json(indent=2)
     text = re.sub(r'("(?:latency|lexical|semantic)_ms"): [^,\n]+', r"\1: 0", text)
     text = re.sub(r'("corpus_id"): "[^"]+"', r'\1: "…"', text)
@@ -191,6 +193,6 @@ def test_a_whole_bundle_is_as_it_was(tmp_path: Path) -> None:
 def test_the_golden_bundle_shows_every_rejection_code() -> None:
     told = json.loads(GOLDEN.read_text("utf-8"))["rejected_summary"]
     assert [*told] == [
-        "forbidden_source", "role_mismatch", "stale", "low_score", "duplicate",
-        "conflict_downrank", "budget_cut",
+        "forbidden_source", "role_mismatch", "taint_blocked", "stale", "requires_approval",
+        "low_score", "duplicate", "conflict_downrank", "budget_cut",
     ]  # fmt: skip

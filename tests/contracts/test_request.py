@@ -81,7 +81,7 @@ def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
         request_from({"task": "x"} | fields)
     assert error.value.code == "bad_request"
     assert error.value.message.startswith(f"{named}:")
-    assert "task, role, limit" in error.value.hint
+    assert "task, role, agent, action, approval, limit" in error.value.hint
 
 
 @pytest.mark.parametrize(

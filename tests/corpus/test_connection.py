@@ -8,10 +8,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.corpus import connection
-from rolebundle.corpus.connection import busy_timeout, open_reader, open_writer
+from rolebundle.corpus import opening
+from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.corpus.location import corpus_path
 from rolebundle.corpus.migrate import APPLICATION_ID
+from rolebundle.corpus.opening import busy_timeout
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
 from support.corpora import build, document
 
@@ -44,7 +45,7 @@ def test_a_reader_cannot_write(db: Path) -> None:
             "DELETE FROM chunk",
             "CREATE TABLE x (a)",
             "PRAGMA user_version = 9",
-            "INSERT INTO lexical (lexical) VALUES ('rebuild')",
+            "INSERT INTO lexical_1 (lexical_1) VALUES ('rebuild')",
         ):
             with pytest.raises(StorageError) as caught:
                 corpus.run(statement)
@@ -111,9 +112,9 @@ def test_text_that_is_no_text_is_damage(db: Path) -> None:
 
 
 def test_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = connection.BUSY_TIMEOUT_ENVIRONMENT
+    name = opening.BUSY_TIMEOUT_ENVIRONMENT
     monkeypatch.delenv(name, raising=False)
-    assert busy_timeout() == connection.BUSY_TIMEOUT_MS == 10_000
+    assert busy_timeout() == opening.BUSY_TIMEOUT_MS == 10_000
     for text, expected in (("0", 0), ("250", 250), ("", 10_000)):
         monkeypatch.setenv(name, text)
         assert busy_timeout() == expected

@@ -16,11 +16,12 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.corpus import fast_index, vector_index
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_writer
-from rolebundle.corpus.fast_index import FastState
+from rolebundle.corpus.fast_index import FastState, Share
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import indexes
-from support.corpora import ask, build, document
+from support.compartments import only_share
+from support.corpora import ask, build, document, fill
 
 COUNT, DIMENSIONS, CLUSTERS = 2_000, 32, 40
 
@@ -97,13 +98,12 @@ def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
 
 
 def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:
-    index = active(corpus)
     assert fast_index.available(corpus)
-    return fast_index.nearest(corpus, index.id, index.fast, vector(number), k)
+    return fast_index.nearest(corpus, only_share(corpus), vector(number), k)
 
 
 def state(corpus: Corpus) -> FastState:
-    read = FastState.read(active(corpus).fast)
+    read = FastState.read(only_share(corpus).fast)
     assert read is not None
     return read
 
@@ -119,10 +119,10 @@ class TestAnswers:
         asked = []
         nearest = fast_index.nearest
 
-        def watched(corpus: Corpus, index_id: int, text: str, query: bytes, k: int) -> list[int]:
+        def watched(corpus: Corpus, share: Share, query: bytes, k: int) -> list[int]:
             asked.append(k)
             # The worst order, and only so many: order and scores come from the vectors.
-            return nearest(corpus, index_id, text, query, k)[::-1]
+            return nearest(corpus, share, query, k)[::-1]
 
         monkeypatch.setattr(fast_index, "nearest", watched)
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
@@ -174,6 +174,29 @@ class TestInStep:
         assert state(fast).changed == 2
         assert problems(fast) == []
 
+    def test_a_document_that_moves_is_proposed_where_it_went(
+        self, fast: Corpus, exact: Corpus
+    ) -> None:
+        [before] = active(fast).shares
+        moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
+        for corpus in (fast, exact):
+            fill(corpus, [moved])
+        here, there = active(fast).shares
+        assert (here.compartment, here.vectors, there.vectors) == (
+            before.compartment,
+            COUNT - 100,
+            100,
+        )
+        state = FastState.read(here.fast)
+        assert state is not None
+        assert (state.changed, state.stale) == (100, False)
+        assert fast_index.may_answer(fast, here)
+        assert not set(fast_index.nearest(fast, here, vector(5), COUNT)) & {*range(1, 101)}
+        assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
+        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
+        assert [row for row, _ in ours] == [row for row, _ in truth]
+        assert problems(fast) == []
+
     def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
         def replaced(rowids: range) -> None:
             with fast.writing():
@@ -190,7 +213,8 @@ class TestInStep:
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
     def test_removing_the_index_removes_its_table(self, fast: Corpus) -> None:
-        name = fast_index.table(active(fast).id)
+        name = only_share(fast).fast_table
+        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
         with fast.writing():
             vector_index.discard(fast, active(fast))
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
@@ -200,7 +224,7 @@ class TestDoubt:
     """Every doubt gives the exact answer and INDEX_STALE with the reason."""
 
     def assert_exact_and_said(self, fast: Corpus, exact: Corpus, reason: str) -> None:
-        assert not fast_index.may_answer(fast, active(fast).id, active(fast).fast, COUNT)
+        assert not fast_index.may_answer(fast, only_share(fast))
         assert found(fast, 640, 50) == found(exact, 640, 50)
         bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
         [message] = warnings(bundle, "INDEX_STALE")
@@ -209,7 +233,7 @@ class TestDoubt:
         assert [one.chunk_id for one in bundle.selected] == [one.chunk_id for one in truth.selected]
 
     def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
-        fast_index.record(fast, active(fast).id, replace(state(fast), recall=0.9))
+        fast_index.record(fast, only_share(fast), replace(state(fast), recall=0.9))
         self.assert_exact_and_said(fast, exact, "only 0.90 of the exact neighbours")
 
     @pytest.mark.parametrize(
@@ -226,11 +250,11 @@ class TestDoubt:
         ids=range(7),
     )
     def test_a_damaged_record(self, fast: Corpus, exact: Corpus, record: str) -> None:
-        fast.run("UPDATE embedding_index SET fast = ?", (record,))
+        fast.run("UPDATE embedding_share SET fast = ?", (record,))
         self.assert_exact_and_said(fast, exact, "record is damaged")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
-        assert active(fast).fast == ""
+        assert only_share(fast).fast == ""
 
     def test_no_extension(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
@@ -239,17 +263,17 @@ class TestDoubt:
         self.assert_exact_and_said(fast, exact, "no vec1 extension")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
-        assert active(fast).fast == "", "it was not kept in step, and may never answer again"
+        assert only_share(fast).fast == "", "it was not kept in step, and may never answer again"
 
     def test_no_table(self, fast: Corpus, exact: Corpus) -> None:
         fast_index.available(fast)
-        fast.run(f"DROP TABLE {fast_index.table(active(fast).id)}")
+        fast.run(f"DROP TABLE {only_share(fast).fast_table}")
         self.assert_exact_and_said(fast, exact, "table is gone")
 
     def test_a_damaged_table_answers_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(fast_index, "table", lambda _id: "chunk")  # no such function
+        monkeypatch.setattr(Share, "fast_table", "chunk")  # no such function
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
 
@@ -261,7 +285,7 @@ class TestOptimize:
         made = indexes.optimize(exact, active(exact))
         assert not made.kept
         assert made.recall < fast_index.LEAST_RECALL
-        assert active(exact).fast == ""
+        assert only_share(exact).fast == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
 
     def test_it_can_be_built_anew(self, fast: Corpus) -> None:

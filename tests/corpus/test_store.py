@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.corpus import documents as stored
-from rolebundle.corpus import lexical_index, store, vector_index
+from rolebundle.corpus import store, vector_index
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_writer
 from rolebundle.corpus.store import StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
+from support.compartments import assert_each_in_its_place, lexical_data, search_everywhere
 from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import HashingProvider
 
@@ -40,7 +41,7 @@ def vectors(corpus: Corpus) -> dict[str, str]:
 
 def found(corpus: Corpus, word: str) -> set[str]:
     names = {row: name for name, row in rows(corpus).items()}
-    return {names[row] for row, _ in lexical_index.search(corpus, f'"{word}"', 1000)}
+    return {names[row] for row in search_everywhere(corpus, f'"{word}"')}
 
 
 def of_chunks(
@@ -66,9 +67,9 @@ class TestReplacing:
         assert problems(corpus) == []
 
     def test_the_lexical_index_is_not_touched_for_it(self, corpus: Corpus) -> None:
-        before = corpus.rows("SELECT * FROM lexical_data ORDER BY id")
+        before = lexical_data(corpus)
         fill(corpus, [self.BEFORE])
-        assert corpus.rows("SELECT * FROM lexical_data ORDER BY id") == before
+        assert lexical_data(corpus) == before
 
     def test_a_chunk_may_move(self, corpus: Corpus) -> None:
         row = rows(corpus)
@@ -102,10 +103,10 @@ class TestReplacing:
         assert problems(corpus) == []
 
     def test_metadata_alone_changes_no_index(self, corpus: Corpus) -> None:
-        before = corpus.rows("SELECT * FROM lexical_data ORDER BY id"), vectors(corpus)
+        before = lexical_data(corpus), vectors(corpus)
         chunks = [("a", "alpha"), ("b", "beta"), ("c", "gamma")]
         fill(corpus, [of_chunks("d", chunks, trust_tier="preferred", excluded_roles=("writer",))])
-        assert (corpus.rows("SELECT * FROM lexical_data ORDER BY id"), vectors(corpus)) == before
+        assert (lexical_data(corpus), vectors(corpus)) == before
         (passage, *_) = stored.passages_of_document(corpus, "d")
         assert (passage.document.trust_tier, passage.excluded_roles) == ("preferred", ("writer",))
 
@@ -186,7 +187,7 @@ class TestRemoving:
         fill(corpus, [document("d", ["x"], source_id="v"), document("e", ["y"])])
         with corpus.writing():
             store.remove_files(corpus, [file_of("d").location])
-            store.drop_unused_sources(corpus)
+            store.drop_unused(corpus)
         assert corpus.rows("SELECT source_id FROM source") == [("wiki",)]
 
 
@@ -310,6 +311,7 @@ def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
 
 def _agrees(corpus: Corpus, model: Model) -> None:
     assert problems(corpus) == []
+    assert_each_in_its_place(corpus)
     documents = {name for content in model.values() for name in content}
     chunks = {
         c: text for content in model.values() for one in content.values() for c, text in one.items()

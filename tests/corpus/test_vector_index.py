@@ -54,9 +54,13 @@ class TestSearch:
         4: unit(-1, 0),
     }
 
-    @pytest.fixture(autouse=True)
-    def _filled(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+    @pytest.fixture
+    def index(self, corpus: Corpus, index: EmbeddingIndex) -> EmbeddingIndex:
+        """As it is read once it is filled: with what it has of each compartment."""
         add(corpus, index, self.VECTORS)
+        read = vector_index.active_index(corpus)
+        assert read == index
+        return read
 
     def test_nearest_first_with_their_cosines(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         found = vector_index.search(corpus, index, unit(1, 0), 10)

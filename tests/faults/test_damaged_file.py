@@ -187,7 +187,7 @@ def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: 
     expected = contents(corpus_file)
     with open_reader(corpus_file) as corpus:
         corpus.load_vectors()
-        vector = corpus.value("SELECT embedding FROM vectors_1 WHERE rowid = 5")
+        vector = corpus.value("SELECT embedding FROM vectors_1_1 WHERE rowid = 5")
     data = bytearray(corpus_file.read_bytes())
     # It stands in the file twice: beside its record, and among those that are scanned.
     places = [at for at in range(len(data)) if data.startswith(vector, at)]
@@ -208,13 +208,13 @@ def test_a_flipped_bit_in_a_vector_is_found_and_mended(corpus_file: Path, tree: 
 
 
 MISSHAPEN = (
-    "UPDATE vectors_1_vector_chunks00 SET vectors = x'00'",
-    "UPDATE vectors_1_chunks SET rowids = x''",
-    "UPDATE vectors_1_chunks SET validity = x'ff'",
-    "UPDATE vectors_1_chunks SET size = 1000000",
-    "UPDATE vectors_1_rowids SET chunk_offset = 5000 WHERE rowid = 3",
-    "UPDATE vectors_1_rowids SET chunk_id = 77 WHERE rowid = 3",
-    "DELETE FROM vectors_1_chunks",
+    "UPDATE vectors_1_1_vector_chunks00 SET vectors = x'00'",
+    "UPDATE vectors_1_1_chunks SET rowids = x''",
+    "UPDATE vectors_1_1_chunks SET validity = x'ff'",
+    "UPDATE vectors_1_1_chunks SET size = 1000000",
+    "UPDATE vectors_1_1_rowids SET chunk_offset = 5000 WHERE rowid = 3",
+    "UPDATE vectors_1_1_rowids SET chunk_id = 77 WHERE rowid = 3",
+    "DELETE FROM vectors_1_1_chunks",
 )
 
 
@@ -238,23 +238,26 @@ def test_a_misshapen_vector_table_is_found_and_mended(
 
 
 DRIFT: dict[str, tuple[str, set[str]]] = {
-    "an emptied index": ("INSERT INTO lexical (lexical) VALUES ('delete-all')", {"lexical_drift"}),
+    "an emptied index": (
+        "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
+        {"lexical_drift"},
+    ),
     "a text changed behind the index": (
         "UPDATE chunk SET title = 'something else' WHERE id = 3",
         {"lexical_drift"},
     ),
     "a chunk taken out of the index": (
-        "INSERT INTO lexical (lexical, rowid, title, headings, content, tags, hints) "
+        "INSERT INTO lexical_1 (lexical_1, rowid, title, headings, content, tags, hints) "
         "SELECT 'delete', id, title, headings, content, tags, hints FROM chunk WHERE id = 4",
         {"lexical_drift"},
     ),
     "an entry too many": (
-        "INSERT INTO lexical (rowid, title, headings, content, tags, hints) "
+        "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
         "VALUES (9999, 'a', 'b', 'c', 'd', 'e')",
         {"lexical_drift"},
     ),
     "a vector lost": (
-        "DELETE FROM vectors_1 WHERE rowid = 2",
+        "DELETE FROM vectors_1_1 WHERE rowid = 2",
         {"vectors_miscounted"},
     ),
     "a record lost": (
@@ -262,7 +265,7 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
         {"vectors_miscounted", "vectors_damaged"},
     ),
     "a wrong count of vectors": (
-        "UPDATE embedding_index SET vectors = vectors + 1",
+        "UPDATE embedding_share SET vectors = vectors + 1",
         {"vectors_miscounted"},
     ),
     "wrong counts": ("UPDATE corpus_state SET documents = 1, chunks = 2", {"miscounted"}),
@@ -398,7 +401,7 @@ def test_hardening_holds_beneath_the_check(corpus_file: Path) -> None:
         with pytest.raises(CorpusCorrupt, match="view"):
             corpus.rows("SELECT * FROM v")
         with pytest.raises(CorpusCorrupt):
-            corpus.run("INSERT INTO lexical_data VALUES (1, x'00')")
+            corpus.run("INSERT INTO lexical_1_data VALUES (1, x'00')")
 
 
 def test_reading_and_writing_refuse_with_the_same_error(tmp_path: Path) -> None:

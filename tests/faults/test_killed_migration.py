@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import apsw
 import pytest
+import sqlite_vec
 
 from rolebundle.corpus import migrate
 from rolebundle.corpus.connection import open_reader, open_writer
@@ -17,6 +19,7 @@ from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import run_child
+from support.old_schema import of_schema_1
 from support.sound import assert_sound, contents
 
 KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
@@ -137,8 +140,6 @@ def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int) -> None:
 
 def state_of(db: Path, newer: int) -> int:
     """The schema's version, once everything in the file agrees with it."""
-    import apsw
-
     with apsw.Connection(str(db)) as connection:
         version = connection.pragma("user_version")
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
@@ -167,3 +168,68 @@ def test_kill_while_a_corpus_is_made(tmp_path: Path) -> None:
             run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))
             open_writer(db).close()
             assert_sound(db)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+def test_kill_while_documents_are_put_into_compartments(tmp_path: Path) -> None:
+    """From the first schema to the second: one index, or one a compartment, and nothing between."""
+    scopes = ("shared", "hr", "board")
+    documents = [
+        document(f"d{n}", [f"the token number {n}", f"part {n % 7}"], scope=scopes[n % 3])
+        for n in range(120)
+    ]
+    chance = random.Random(5)
+    with scratch_folder() as folder:
+        old, new = of_schema_1(folder, documents, HashingProvider())
+        image, before, expected = old.read_bytes(), plain_contents(old), contents(new)
+        seconds = run_child(lambda _: open_writer(old).close()).seconds
+        assert contents(old) == expected
+        seen = set()
+        for number in range(KILLS):
+            db = folder / f"killed-{number}.db"
+            db.write_bytes(image)
+            run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))
+            seen.add(schema_of(db))
+            if schema_of(db) == 1:
+                assert plain_contents(db) == before
+            elif schema_of(db) == migrate.latest_version():
+                assert contents(db) == expected
+            open_writer(db).close()
+            assert contents(db) == expected
+            assert_sound(db)
+            for backup in db.parent.glob(f"{db.name}.schema-1.bak*"):
+                if ".partial" not in backup.name:
+                    assert (schema_of(backup), plain_contents(backup)) == (1, before)
+        assert 1 in seen
+
+
+def schema_of(db: Path) -> int:
+    with apsw.Connection(str(db)) as connection:
+        version = connection.pragma("user_version")
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+        assert connection.pragma("integrity_check") == "ok"
+    connection.close()
+    assert ("compartment" in tables) == (version > 1)
+    assert ("lexical" in tables, "vectors_1" in tables) == (version == 1, version == 1)
+    assert ("lexical_1" in tables, "vectors_1_1" in tables) == (version > 1, version > 1)
+    return int(version)
+
+
+def plain_contents(db: Path) -> list[object]:
+    """What a corpus of the first schema answers from."""
+    with apsw.Connection(str(db)) as connection:
+        connection.enable_load_extension(True)
+        connection.load_extension(sqlite_vec.loadable_path())
+        found = [
+            connection.execute(f"SELECT * FROM {table}").fetchall()
+            for table in ("document", "chunk", "embedded", "corpus_state", "embedding_index")
+        ]
+        found.append(connection.execute("SELECT rowid, embedding FROM vectors_1").fetchall())
+        for word in ("token", "part", "d7"):
+            found.append(
+                connection.execute(
+                    "SELECT rowid, bm25(lexical) FROM lexical WHERE lexical MATCH ?", (word,)
+                ).fetchall()
+            )
+    connection.close()
+    return found

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from rolebundle.corpus import documents, vector_index
-from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_reader, open_writer
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.corpus.opening import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import embedding, sync
 from support.commands import PROGRAM, invoke

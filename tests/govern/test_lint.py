@@ -17,6 +17,7 @@ from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.corpus.store import StoredChunk, StoredDocument, StoredFile, put_file
 from rolebundle.govern.lint import Finding, against, facts_of, lint
 from rolebundle.govern.overlays import overlay_folders
+from rolebundle.govern.taint import TO_READ
 from rolebundle.resources import data_folder
 from rolebundle.retrieve.filter import rejection
 
@@ -304,7 +305,7 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     wanted = preferred[0]["pattern"].casefold()
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
-    refused = [d for d in matched if rejection(d, (), role, NOW)]
+    refused = [d for d in matched if rejection(d, (), role, NOW, TO_READ)]
     codes = {finding.code for finding in against(role, facts_of(documents))}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)

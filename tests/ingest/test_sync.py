@@ -16,6 +16,7 @@ from rolebundle.govern.overlays import load_file
 from rolebundle.ingest import sync
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from support.commands import invoke
+from support.compartments import search_everywhere
 from support.corpora import NOW, ask
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents, paths_in
@@ -146,8 +147,7 @@ def test_metadata_alone_embeds_nothing(world: World) -> None:
     ]
     assert world.rows(CHUNKS) == chunks
     assert world.provider.embedded == embedded
-    assert world.look(lambda corpus: len(corpus.rows(
-        "SELECT rowid FROM lexical WHERE lexical MATCH 'tags:x'"))) == len(chunks)  # fmt: skip
+    assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
 
 
 def test_a_deleted_file_is_removed(world: World) -> None:

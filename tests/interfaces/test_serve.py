@@ -92,7 +92,7 @@ def test_the_nearest_known_name_is_named(shared_server: Served) -> None:
 def test_an_overdue_deadline(small_db: Path) -> None:
     slow = (
         "import time\nimport rolebundle.engine as e\n_load = e.retrieve\n"
-        "def _slow(*a):\n    time.sleep(0.05)\n    return _load(*a)\ne.retrieve = _slow"
+        "def _slow(*a, **k):\n    time.sleep(0.05)\n    return _load(*a, **k)\ne.retrieve = _slow"
     )
     with Served("--db", small_db, before=slow) as server:
         error = server.ask("retrieve", task="token", deadline_ms=10)["error"]

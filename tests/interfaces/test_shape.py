@@ -125,6 +125,7 @@ class TestDetails:
         for passage in answer["selected"]:
             assert set(passage) == {
                 "rank", "chunk_id", "document_id", "source_id", "title", "scores", "citation",
+                "allowed_actions",
             }  # fmt: skip
 
     @pytest.mark.parametrize(("task", "role"), [*product(TASKS, ROLES)])
@@ -278,7 +279,8 @@ class TestBounds:
         worst = replace(
             bundle,
             role_id="r" * 64,
-            rejected_summary=dict.fromkeys(REJECTION_CODES, 9_999_999),
+            # A lane proposes 4,096 at most, a few times.
+            rejected_summary=dict.fromkeys(REJECTION_CODES, 99_999),
             warnings=[BundleWarning(code=code, message="m" * 999) for code in codes],
             fallback=Fallback(
                 state="no_strong_match",

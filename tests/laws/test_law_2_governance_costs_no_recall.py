@@ -26,13 +26,13 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.corpus import documents as stored
-from rolebundle.corpus import lexical_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.store import StoredDocument
 from rolebundle.retrieve.lexical import match_expression
 from rolebundle.retrieve.pipeline import POOL_DEPTH
 from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import NEAR_DUPLICATE_WINDOW
+from support.compartments import search_everywhere
 from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG, corpora, overlays, requests
@@ -46,6 +46,8 @@ CROWDS: dict[str, list[StoredDocument]] = {
     "none": [],
     "forbidden": [document("crowd", _outranking, source_id="crowd-source")],
     "excluded": [document("crowd", _outranking, excluded_roles=("reviewer",))],
+    "untrusted": [document("crowd", _outranking, origin="untrusted")],
+    "external": [document("crowd", _outranking, origin="external")],
     "stale": [document("crowd", _outranking, updated_at="2001-01-01T00:00:00Z")],
     "superseded": [
         document("crowd", _outranking, trust_tier="authoritative"),
@@ -97,6 +99,14 @@ def governed(draw: st.DrawFn) -> Overlay:
     about_the_crowd=True,
 )
 @example(
+    kind="external",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    limit=3,
+    fields={"task": "token rotation", "lexical_only": False, "action": "execute"},
+    about_the_crowd=True,
+)
+@example(
     kind="forbidden",
     documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
     role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
@@ -120,7 +130,7 @@ def test_what_policy_rejects_takes_no_place(
         bundle = ask(corpus, role, PROVIDER, **fields)
         findable = _findable(corpus, task, role, lexical_only)
         every = _every_passage(corpus)
-    allowed = [passage for passage in every if _is_allowed(passage, role, NOW)]
+    allowed = [passage for passage in every if _is_allowed(passage, role, NOW, fields)]
     found = [passage for passage in allowed if passage.rowid in findable]
     texts = {_text_key(passage.content) for passage in found}
     selected = {_text_key(passage.content) for passage in bundle.selected}
@@ -163,13 +173,11 @@ def _findable(corpus: Corpus, task: str, role: Overlay, lexical_only: bool) -> s
     found: set[int] = set()
     for terms in (query.task_terms, query.expansion_terms):
         if terms:
-            found |= {
-                row for row, _ in lexical_index.search(corpus, match_expression(terms), 10_000)
-            }
+            found |= {*search_everywhere(corpus, match_expression(terms), 10_000)}
     return found
 
 
-def _is_allowed(passage: Passage, role: Overlay, now: datetime) -> bool:
+def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str, Any]) -> bool:
     """Policy, told again in the plainest way."""
     document, sources, limits = passage.document, role.source_policy, role.retrieval_policy
     names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
@@ -179,6 +187,11 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime) -> bool:
     if allowed and not any(rule.pattern.casefold() in names for rule in allowed):
         return False
     if role.role_id in passage.excluded_roles or passage.superseded_by:
+        return False
+    risky = fields.get("action") in ("execute", "external_send")
+    if document.origin == "untrusted" and (risky or fields.get("action") == "suggest"):
+        return False
+    if document.origin == "external" and risky and not fields.get("approval"):
         return False
     if document.updated_at is None or limits.freshness_max_age_days is None:
         return True

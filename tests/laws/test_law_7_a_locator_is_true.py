@@ -2,7 +2,8 @@
 
 Files go in from disk through the real ingest, and every passage that is selected is looked up in
 its file. Where the format is text the lines hold the content character for character; JSONL and
-HTML are markup, and their lines are first read as what they are.
+HTML are markup, and their lines are first read as what they are. Where the scan at the door found
+something hidden, the bundle says so, and lines and content are compared as they look.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.govern.scan.characters import HIDDEN
+from rolebundle.govern.scan.lookalikes import TO_LATIN
 from rolebundle.ingest.readers.text_decoding import decode, split_lines
 from rolebundle.ingest.sync import IngestOptions, ingest
 from support.corpora import ask, overlay
@@ -104,30 +107,44 @@ def html_file(draw: st.DrawFn) -> tuple[str, bytes]:
     return "a.html", made + b"</body></html>"
 
 
-def _exact(lines: str, content: str) -> bool:
-    return content in lines
+Look = Callable[[str], str]
 
 
-def _in_a_record(lines: str, content: str) -> bool:
+def _as_it_stands(text: str) -> str:
+    return text
+
+
+def _as_it_looks(text: str) -> str:
+    return _HIDDEN.sub("", text).translate(TO_LATIN)
+
+
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+
+
+def _exact(lines: str, content: str, look: Look) -> bool:
+    return look(content) in look(lines)
+
+
+def _in_a_record(lines: str, content: str, look: Look) -> bool:
     # The text of a record is parsed into paragraphs, whatever stands between them.
-    wanted = " ".join(content.split())
+    wanted = " ".join(look(content).split())
     # A record that says nothing but its title has that for its text.
     records = [json.loads(line) for line in lines.split("\n")]
     texts = [record["text"] if record["text"].strip() else record["title"] for record in records]
-    return any(wanted in " ".join(text.split()) for text in texts)
+    return any(wanted in " ".join(look(text).split()) for text in texts)
 
 
-def _in_markup(lines: str, content: str) -> bool:
+def _in_markup(lines: str, content: str, look: Look) -> bool:
     shown = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
     wanted = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
-    return set(_letters(wanted)) <= set(_letters(shown))
+    return set(_letters(look(wanted))) <= set(_letters(look(shown)))
 
 
 def _letters(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-HOLDS: dict[str, Callable[[str, str], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
+HOLDS: dict[str, Callable[[str, str, Look], bool]] = {".jsonl": _in_a_record, ".html": _in_markup}
 EVERYTHING = overlay(retrieval_policy={"min_score": 0.0})
 sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
 
@@ -154,7 +171,8 @@ def each_selected_passage_is_where_it_says(
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])
-            assert holds(cited, passage.content), (locator, passage.content, cited)
+            look = _as_it_looks if passage.metadata.flags else _as_it_stands
+            assert holds(cited, passage.content, look), (locator, passage.content, cited)
 
 
 def _memory() -> str | None:

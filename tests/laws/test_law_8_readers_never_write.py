@@ -78,7 +78,7 @@ def test_retrieval_changes_no_byte(
         "UPDATE corpus_state SET generation = 1",
         "DELETE FROM chunk",
         "CREATE TABLE own (x)",
-        "INSERT INTO lexical (lexical) VALUES ('rebuild')",
+        "INSERT INTO lexical_1 (lexical_1) VALUES ('rebuild')",
         "PRAGMA user_version = 7",
         "BEGIN IMMEDIATE",
         "VACUUM",

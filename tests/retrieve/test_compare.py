@@ -14,7 +14,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.corpus.store import StoredDocument
 from rolebundle.engine import Engine
-from rolebundle.errors import CorpusBusy, OverlayError, UsageError
+from rolebundle.errors import OverlayError, UsageError
 from rolebundle.retrieve.compare import compare_roles, jaccard, overlap
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider
@@ -151,6 +151,11 @@ class TestTheEngine:
             return bundle
 
         monkeypatch.setattr(engine, "retrieve", answer_and_write)
-        with pytest.raises(CorpusBusy) as caught, engine:
-            engine.compare(RetrievalRequest(task="token", lexical_only=True), ["one", "two"])
-        assert (caught.value.code, caught.value.retryable) == ("corpus_changed", True)
+        with engine:
+            before = engine.status().corpus.documents
+            found = engine.compare(
+                RetrievalRequest(task="token", lexical_only=True), ["one", "two"]
+            )
+            after = engine.status().corpus.documents
+        assert found.corpus.documents == before, "one snapshot for all roles"
+        assert after == before + 2

@@ -13,6 +13,7 @@ from rolebundle.corpus import lexical_index
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.retrieve import lexical
 from rolebundle.retrieve.lexical import _first_look, essential
+from support.compartments import only_compartment
 from support.corpora import build, document, fill
 from support.values import query
 
@@ -92,11 +93,18 @@ def questions(number: int) -> list[str]:
 
 
 def full(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
-    return lexical.search(corpus, query(task), depth, chunks=0).task
+    """As if the corpus were small: every match is scored."""
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(lexical, "SCORE_ALL_UP_TO", CHUNKS)
+        return lexical.search(corpus, query(task), depth).task
 
 
 def fast(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
-    return lexical.search(corpus, query(task), depth, chunks=CHUNKS).task
+    return lexical.search(corpus, query(task), depth).task
+
+
+def frequency(corpus: Corpus, word: str) -> int:
+    return lexical_index.frequency(corpus, only_compartment(corpus), f'"{word}"')
 
 
 def best(found: dict[int, float]) -> list[int]:
@@ -145,9 +153,9 @@ class TestNeverFewer:
     """Fewer than the depth would end the refill of law 2 before its time."""
 
     def test_few_rare_matches_are_filled_with_common_ones(self, zipf: Corpus) -> None:
-        rare = min(VOCABULARY, key=lambda word: lexical_index.frequency(zipf, f'"{word}"') or 9_999)
+        rare = min(VOCABULARY, key=lambda word: frequency(zipf, word) or 9_999)
         task = f"{rare} {VOCABULARY[0]}"
-        assert 0 < lexical_index.frequency(zipf, f'"{rare}"') < DEPTH
+        assert 0 < frequency(zipf, rare) < DEPTH
         assert fast(zipf, task) == full(zipf, task)
         assert len(fast(zipf, task)) == DEPTH
 
@@ -172,16 +180,18 @@ class TestFrequencies:
     def test_counted_once_until_the_corpus_changes(self, tmp_path: Path) -> None:
         path = build(tmp_path, [document("a", ["token rotation", "token", "bread"])])
         with open_reader(path) as reader:
-            assert lexical_index.frequency(reader, '"token"') == 2
-            reader.frequencies()['"token"'] = 77
-            assert lexical_index.frequency(reader, '"token"') == 77, "remembered"
+            assert frequency(reader, "token") == 2
+            [key] = reader.frequencies()
+            assert key == (only_compartment(reader), '"token"')
+            reader.frequencies()[key] = 77
+            assert frequency(reader, "token") == 77, "remembered"
             with open_writer(path) as writer:
                 fill(writer, [document("b", ["another token"])])
-            assert lexical_index.frequency(reader, '"token"') == 3
+            assert frequency(reader, "token") == 3
 
     def test_the_memory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rolebundle.corpus.connection.FREQUENCIES_KEPT", 3)
         with open_reader(build(tmp_path, [document("a", ["token"])])) as reader:
             for number in range(20):
-                lexical_index.frequency(reader, f'"word{number}"')
+                frequency(reader, f"word{number}")
                 assert len(reader.frequencies()) <= 4

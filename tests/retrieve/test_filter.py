@@ -10,6 +10,7 @@ import pytest
 from rolebundle.contracts.candidate import Filtered, Rejected
 from rolebundle.contracts.document import Passage, Superseder, iso_utc
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.govern.taint import TO_READ, Purpose
 from rolebundle.retrieve.filter import filter_candidates, freshness_of, max_age_days
 from support.corpora import NOW, overlay
 from support.values import candidate, passage
@@ -20,7 +21,7 @@ def days_ago(days: float) -> str:
 
 
 def allowed(of: Passage, role: Overlay | None) -> Filtered:
-    kept, rejected = filter_candidates([candidate(of)], role, NOW)
+    kept, rejected = filter_candidates([candidate(of)], role, NOW, TO_READ)
     assert rejected == []
     return kept[0]
 
@@ -29,8 +30,8 @@ def score(role: Overlay | None, **fields: Any) -> float:
     return allowed(passage(**fields), role).metadata_score
 
 
-def rejection(of: Passage, role: Overlay | None) -> tuple[str, str]:
-    kept, rejected = filter_candidates([candidate(of)], role, NOW)
+def rejection(of: Passage, role: Overlay | None, purpose: Purpose = TO_READ) -> tuple[str, str]:
+    kept, rejected = filter_candidates([candidate(of)], role, NOW, purpose)
     assert kept == []
     return rejected[0].reason, rejected[0].notes
 
@@ -53,7 +54,7 @@ class TestBase:
             candidate(passage(name, source_id="bad" if name in ("c1", "c4") else "wiki"))
             for name in names
         ]
-        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW)
+        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW, TO_READ)
         assert [one.candidate.passage.chunk_id for one in kept] == ["c3", "c2"]
         assert [one.passage.chunk_id for one in rejected] == ["c1", "c4"]
         assert all(isinstance(one, Rejected) for one in rejected)
@@ -168,9 +169,9 @@ class TestAge:
     def test_the_time_is_the_argument_not_the_clock(self) -> None:
         of = candidate(passage(updated_at=days_ago(0)))
         role = self.role(stale_penalty=1.0)
-        assert filter_candidates([of], role, NOW)[1] == []
+        assert filter_candidates([of], role, NOW, TO_READ)[1] == []
         later = NOW + timedelta(days=101)
-        assert filter_candidates([of], role, later)[1][0].reason == "stale"
+        assert filter_candidates([of], role, later, TO_READ)[1][0].reason == "stale"
 
 
 class TestFreshness:
@@ -283,6 +284,42 @@ class TestCombination:
         )
         assert rejection(passage(source_id="x", **everything_wrong), role)[0] == "role_mismatch"
         assert rejection(passage(source_id="x", updated_at=days_ago(99)), role)[0] == "stale"
+
+    @pytest.mark.parametrize("role", [None, overlay()])
+    def test_what_the_purpose_forbids_is_rejected_with_a_role_and_without(
+        self, role: Overlay | None
+    ) -> None:
+        assert rejection(passage(origin="untrusted"), role, Purpose("suggest")) == (
+            "taint_blocked",
+            "origin untrusted has trust 1, suggest has risk 2",
+        )
+        assert rejection(passage(origin="external"), role, Purpose("execute")) == (
+            "requires_approval",
+            "origin external has trust 2, execute has risk 3",
+        )
+        for purpose in (TO_READ, Purpose("execute", "Ana")):
+            kept, _ = filter_candidates([candidate(passage(origin="external"))], role, NOW, purpose)
+            assert len(kept) == 1
+
+    def test_a_role_is_told_before_a_taint_and_a_taint_before_age_and_a_person_is_asked_last(
+        self,
+    ) -> None:
+        role = overlay(
+            source_policy={"forbidden_sources": [{"pattern": "wiki"}]},
+            retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
+        )
+        old: dict[str, Any] = {"updated_at": days_ago(99), "source_id": "x"}
+        taints = (("untrusted", "taint_blocked"), ("external", "stale"))
+        for origin, code in taints:
+            found = passage(origin=origin, **old)
+            assert rejection(found, role, Purpose("execute"))[0] == code
+            excluded = passage(origin=origin, excluded_roles=("reviewer",), **old)
+            assert rejection(excluded, role, Purpose("execute"))[0] == "role_mismatch"
+            forbidden = passage(origin=origin, **old | {"source_id": "wiki"})
+            assert rejection(forbidden, role, Purpose("execute"))[0] == "forbidden_source"
+        # Nothing else stands against it.
+        found = passage(origin="external", source_id="x", updated_at=days_ago(0))
+        assert rejection(found, role, Purpose("execute"))[0] == "requires_approval"
 
     def test_policy_is_told_before_supersession(self) -> None:
         old = passage(source_id="wiki", superseded_by=(Superseder("new", "general"),))

@@ -131,6 +131,19 @@ class TestWarnings:
     def test_one_hit_of_the_roles_own_is_enough(self, hit: str) -> None:
         assert codes([chosen(), chosen(hits=(hit,))], role=ROLE) == {}
 
+    @pytest.mark.parametrize(
+        ("rejected", "message"),
+        [
+            ({"taint_blocked": 2}, "2 candidates are of origins not trusted enough for the action"),
+            (
+                {"requires_approval": 3},
+                "3 candidates may be used for the action only with an approval",
+            ),
+        ],
+    )
+    def test_action_restricted(self, rejected: dict[Any, int], message: str) -> None:
+        assert codes(SOUND, rejected, role=ROLE) == {"ACTION_RESTRICTED": message}
+
     def test_stale_dominant_over_a_half(self) -> None:
         stale = chosen(status="stale", hits=(OWN,))
         assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE)

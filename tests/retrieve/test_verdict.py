@@ -171,6 +171,39 @@ class TestEachVerdict:
         assert "1 stale, 1 low_score; for one: 2861 days old, the limit is 365" in message
         assert "freshness_max_age_days" in message
 
+    def test_all_taint_blocked(self) -> None:
+        verdict, message = empty(
+            [document("web", ["token rotation"], origin="untrusted"), document("d", ["flour"])],
+            overlay(retrieval_policy=FLOOR),
+            action="suggest",
+            approval="Ana",
+        )
+        assert verdict == "all_taint_blocked"
+        assert message.startswith("everything relevant is of an origin that is not trusted enough")
+        assert "1 taint_blocked, 1 low_score; for one: origin untrusted has trust 1" in message
+
+    @pytest.mark.parametrize("role", [None, overlay()])
+    def test_approval_needed(self, role: Overlay | None) -> None:
+        documents = [
+            document("theirs", ["token rotation"], origin="external"),
+            document("web", ["a token"], origin="untrusted"),
+        ]
+        verdict, message = empty(documents, role, action="execute")
+        assert verdict == "approval_needed"
+        assert "1 taint_blocked, 1 requires_approval; for one: origin external" in message
+        assert message.endswith("as approval; do not act before")
+        verdict, _ = empty(documents[1:], role, action="execute")
+        assert verdict == "all_taint_blocked"
+
+    def test_without_a_role_it_is_no_roles_policy(self) -> None:
+        documents = [
+            document("v1", ["token rotation"]),
+            document("v2", ["a token"], supersedes=("v1",), origin="untrusted"),
+        ]
+        verdict, message = empty(documents, action="execute")
+        assert verdict == "rejected_by_policy"
+        assert message.startswith("policy rejected everything relevant")
+
     def test_all_superseded(self) -> None:
         documents = [
             document("v1", ["token rotation"]),
@@ -252,6 +285,11 @@ class TestRule:
             ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
             ([("role_mismatch", WORDS)], "rejected_by_policy"),
             ([("conflict_downrank", WORDS)], "all_superseded"),
+            ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
+            ([("taint_blocked", MEANING)], "all_taint_blocked"),
+            ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
+            ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
+            ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
             ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
         ],
     )

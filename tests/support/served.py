@@ -136,6 +136,6 @@ def _runaway(self, *_, **__):
     with self.corpus.interruptible():
         self.corpus.value("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                           "SELECT max(i) FROM n")
-Engine.status = _runaway
+Engine.status = Engine.status_for = _runaway
 """
 """``before`` for a `status` that is a query without an end."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.corpus.vector_index import all_indexes
+from support.compartments import assert_each_in_its_place
 
 
 def copied(path: Path, folder: Path) -> Path:
@@ -25,13 +25,7 @@ def assert_sound(path: Path) -> None:
         return
     with open_writer(path) as corpus:
         assert problems(corpus) == []
-        chunks = corpus.value("SELECT count(*) FROM chunk")
-        assert corpus.value("SELECT count(*) FROM lexical_docsize") == chunks
-        for index in all_indexes(corpus):
-            corpus.load_vectors()
-            stored = {row for (row,) in corpus.rows(f"SELECT rowid FROM {index.table}")}
-            known = {row for (row,) in corpus.rows("SELECT id FROM chunk")}
-            assert stored <= known
+        assert_each_in_its_place(corpus)
 
 
 def contents(path: Path) -> dict[str, Any]:
@@ -50,6 +44,10 @@ def contents(path: Path) -> dict[str, Any]:
             "vectors": corpus.rows(
                 "SELECT c.chunk_id, e.vector_hash FROM embedded e JOIN chunk c ON c.id = e.chunk "
                 "ORDER BY c.chunk_id"
+            ),
+            "compartments": corpus.rows(
+                "SELECT scope, sensitivity, denied, quarantined, documents, chunks FROM compartment "
+                "ORDER BY scope, sensitivity, denied, quarantined"
             ),
         }
 

@@ -29,6 +29,7 @@ DOMAINS = ("security", "platform")
 TIERS = ("authoritative", "preferred", "general", "untrusted")
 ROLE_LISTS = ((), ("reviewer",), ("writer",), ("reviewer", "writer"))
 DATES = (None, "2019-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-30T00:00:00Z")
+ORIGINS = ("internal", "internal", "external", "untrusted")
 NAMES = tuple(f"d{number}" for number in range(8))
 
 
@@ -76,6 +77,7 @@ _metadata = choices(
     ((), (), (), ("writer",), ("reviewer",)),
     ((), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")),
     (False, False, False, False, True),
+    ORIGINS,
 )
 
 
@@ -83,7 +85,18 @@ _metadata = choices(
 def documents(draw: st.DrawFn, name: str) -> StoredDocument:
     """A document of one to three passages."""
     texts = draw(st.lists(passage_text, min_size=1, max_size=3))
-    (source, kind, domain, tier, date, applicable, excluded, supersedes, own_rule) = draw(_metadata)
+    (
+        source,
+        kind,
+        domain,
+        tier,
+        date,
+        applicable,
+        excluded,
+        supersedes,
+        own_rule,
+        origin,
+    ) = draw(_metadata)
     tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
     made = plain_document(
         name,
@@ -99,6 +112,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         excluded_roles=excluded,
         retrieval_hints=tuple(hints),
         supersedes=supersedes,
+        origin=origin,
     )
     if own_rule:
         # One chunk says more than its document.
@@ -205,19 +219,26 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
 
 task_text = st.one_of(few_words, more_words, any_text.filter(lambda text: bool(text.strip())))
 _limits = choices(
-    (None, 1, 2, 3, 5, 8, 12), (None, 1, 5, 20, 50, 200), (None, "weighted", "rrf"), (False, True)
+    (None, 1, 2, 3, 5, 8, 12),
+    (None, 1, 5, 20, 50, 200),
+    (None, "weighted", "rrf"),
+    (False, True),
+    (None, None, "suggest", "execute", "external_send"),
+    (None, "Ana"),
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Fields of a request; fields given here are not drawn, and ``None`` leaves one out."""
-    limit, budget, fusion, lexical_only = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
         "token_budget": budget,
         "fusion": fusion,
         "lexical_only": lexical_only,
+        "action": action,
+        "approval": approval,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

@@ -34,7 +34,13 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             beside = dict(
                 corpus.rows("SELECT chunk, vector FROM embedded WHERE index_id = ?", (index.id,))
             )
-            assert dict(corpus.rows(f"SELECT rowid, embedding FROM {index.table}")) == beside
+            scanned = [
+                row
+                for share in index.shares
+                for row in corpus.rows(f"SELECT rowid, embedding FROM {share.table}")
+            ]
+            assert len(scanned) == len(beside)
+            assert dict(scanned) == beside
             passages = documents.passages(corpus, list(beside))
             texts = [
                 model.passage_prefix

@@ -15,6 +15,7 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     json_option,
     overlay_dir_option,
+    purpose_options,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import snippet
@@ -28,6 +29,7 @@ _NOTE = 120
     "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two roles or more, by commas."
 )
 @db_option
+@purpose_options
 @click.option("--limit", type=int, help="Passages a role, 1 to 1000.  [default: its overlay's]")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
 @click.option("--now", metavar="TIME", help="Measure ages against this ISO 8601 time.")
@@ -38,6 +40,9 @@ def compare(
     task: str,
     roles: str,
     db: str | None,
+    action: str | None,
+    approval: str | None,
+    agent: str | None,
     limit: int | None,
     lexical_only: bool,
     now: str | None,
@@ -55,7 +60,15 @@ def compare(
     wanted = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
     if len(wanted) < 2:
         raise click.UsageError("--roles: name two different roles or more, with commas between")
-    given = {"task": task, "limit": limit, "lexical_only": lexical_only, "now": now}
+    given = {
+        "task": task,
+        "agent": agent,
+        "action": action,
+        "approval": approval,
+        "limit": limit,
+        "lexical_only": lexical_only,
+        "now": now,
+    }
     request = request_from({name: value for name, value in given.items() if value is not None})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         comparison = engine.compare(request, wanted)

@@ -6,15 +6,16 @@ import json
 
 import click
 
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import agent_option, db_option, engine_for, json_option
 from rolebundle.interfaces.shape import shaped_lookup
 
 
 @click.command()
 @click.argument("reference", metavar="ID")
 @db_option
+@agent_option
 @json_option
-def get(reference: str, db: str | None, as_json: bool) -> None:
+def get(reference: str, db: str | None, agent: str | None, as_json: bool) -> None:
     """Show a chunk, a document, or a part of one.
 
     ID is a chunk id, a document id, path:start-end (lines), or #document:from:count (passages,
@@ -26,7 +27,7 @@ def get(reference: str, db: str | None, as_json: bool) -> None:
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     """
     with engine_for(db) as engine:
-        found = engine.get(reference)
+        found = engine.get(reference, agent)
     if as_json:
         click.echo(json.dumps(shaped_lookup(found), ensure_ascii=False, indent=2))
         return

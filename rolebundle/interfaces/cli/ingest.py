@@ -7,19 +7,17 @@ import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import click
 
 from rolebundle.errors import DocumentError, EmbedderError
+from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
-
-if TYPE_CHECKING:
-    pass
 
 _LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
 _LISTED = 20
@@ -44,6 +42,20 @@ _LISTED = 20
     "--max-size", type=int, default=DEFAULT_SIZE_CAP, show_default=True, help="Bytes of a file."
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@click.option(
+    "--secrets",
+    type=click.Choice(["quarantine", "mask", "off"]),
+    default="quarantine",
+    show_default=True,
+    help="What becomes of a document with keys or tokens in it.",
+)
+@click.option(
+    "--patterns",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="More patterns of instructions to a model (TOML); see docs/security.md.",
+)
+@click.option("--no-scan", is_flag=True, help="Take documents as they are: no scan at the door.")
 @embed_options
 @json_option
 def ingest(
@@ -58,6 +70,9 @@ def ingest(
     chunk_maximum: int | None,
     max_size: int,
     workers: int | None,
+    secrets: Literal["quarantine", "mask", "off"],
+    patterns: Path | None,
+    no_scan: bool,
     embed_url: str,
     allow_host: str,
     as_json: bool,
@@ -66,6 +81,8 @@ def ingest(
 
     Unchanged files are skipped by their content, changed ones are read again, deleted ones
     removed. Metadata comes from front matter, over the folder's rolebundle.toml, over --meta.
+    Each document is scanned for hidden text, instructions to a model and secrets; what weighs too
+    much is kept back, and listed by `rolebundle quarantine list`.
 
     \b
     rolebundle ingest docs/ notes/todo.txt
@@ -81,6 +98,7 @@ def ingest(
         chunking={name: value for name, value in chunking.items() if value is not None},
         size_cap=max_size,
         workers=workers or os.cpu_count() or 1,
+        scan=None if no_scan else ScanSettings(secrets=secrets, patterns=patterns),
     )
     engine = engine_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
@@ -128,6 +146,11 @@ def _summary(report: IngestReport) -> str:
         f"corpus: {report.documents} documents, {report.chunks} chunks; "
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
+    if report.flagged:
+        lines.append(
+            f"scan: something found in {report.flagged} documents, {report.quarantined} of them "
+            "kept back; see `rolebundle quarantine list`"
+        )
     return "\n".join(lines)
 
 

@@ -22,12 +22,14 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @db_option
 @overlay_dir_option
 @embed_options
+@click.option("--agent", metavar="ID", help="The one agent that is served; nobody else is.")
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
 def mcp(
     db: str | None,
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
+    agent: str | None,
     preload: bool,
 ) -> None:
     """Serve MCP on standard input and output, for an agent's host to start.
@@ -48,5 +50,5 @@ def mcp(
             "the MCP server needs the MCP SDK, version 2",
             _INSTALL,
         ) from None
-    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host)
+    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
     serve(Operations(engine), preload=preload)

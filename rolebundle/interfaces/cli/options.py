@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.terms import ACTIONS
 from rolebundle.corpus.location import corpus_path
 from rolebundle.engine import Engine
 from rolebundle.govern.overlays import overlay_folders
@@ -41,6 +42,26 @@ def overlay_dir_option(command: Command) -> Command:
     )(command)
 
 
+def purpose_options(command: Command) -> Command:
+    """``--action ACTION``, ``--approved-by NAME`` and ``--agent ID``."""
+    action = click.option(
+        "--action",
+        type=click.Choice(ACTIONS),
+        help="What the passages are wanted for.  [default: read]",
+    )
+    approval = click.option(
+        "--approved-by", "approval", metavar="NAME", help="The person who approved the action."
+    )
+    return action(approval(agent_option(command)))
+
+
+def agent_option(command: Command) -> Command:
+    """``--agent ID``."""
+    return click.option(
+        "--agent", metavar="ID", help="Who asks. Needed once `rolebundle scopes set` was run."
+    )(command)
+
+
 def embed_options(command: Command) -> Command:
     """``--embed-url URL`` and ``--allow-host HOST``."""
     url = click.option(
@@ -66,6 +87,7 @@ def engine_for(
     *,
     embed_url: str = "",
     allow_host: str = "",
+    agent: str | None = None,
 ) -> Engine:
     """The engine that a command's options name."""
     return Engine(
@@ -73,4 +95,5 @@ def engine_for(
         overlay_folders(overlay_dirs),
         embed_url=embed_url,
         allow_host=allow_host,
+        agent=agent,
     )

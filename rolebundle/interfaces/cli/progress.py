@@ -33,7 +33,8 @@ def progress_bar() -> Iterator[Progress | None]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks = {name: bar.add_task(name, visible=False) for name in ("reading", "embedding")}
+        names = ("reading", "embedding", "comparing")
+        tasks = {name: bar.add_task(name, visible=False) for name in names}
 
         def show(what: str, done: int, total: int) -> None:
             bar.update(tasks[what], completed=done, total=total, visible=True)

@@ -16,6 +16,7 @@ from rolebundle.interfaces.cli.options import (
     embed_options,
     engine_for,
     overlay_dir_option,
+    purpose_options,
 )
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
@@ -43,6 +44,7 @@ _NARROWEST = 40
     show_default=True,
     help="For a person, a program, or a model's context.",
 )
+@purpose_options
 @click.option("--limit", type=int, help="Passages wanted, 1 to 1000.  [default: the overlay's]")
 @click.option("--token-budget", type=int, help="Bound on the passages' estimated tokens.")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
@@ -68,6 +70,9 @@ def retrieve(
     role: str | None,
     db: str | None,
     form: str,
+    action: str | None,
+    approval: str | None,
+    agent: str | None,
     limit: int | None,
     token_budget: int | None,
     lexical_only: bool,
@@ -96,6 +101,9 @@ def retrieve(
     fields = {
         "task": task,
         "role": role,
+        "agent": agent,
+        "action": action,
+        "approval": approval,
         "limit": limit,
         "token_budget": token_budget,
         "lexical_only": lexical_only,

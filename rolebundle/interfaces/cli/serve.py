@@ -20,6 +20,7 @@ from rolebundle.interfaces.stdio import take_over
 @overlay_dir_option
 @embed_options
 @click.option("--allow-write", is_flag=True, help="Take `ingest`, too.")
+@click.option("--agent", metavar="ID", help="The one agent that is served; nobody else is.")
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.pass_context
 def serve(
@@ -29,6 +30,7 @@ def serve(
     embed_url: str,
     allow_host: str,
     allow_write: bool,
+    agent: str | None,
     preload: bool,
 ) -> None:
     """Answer JSON-RPC 2.0 requests, one a line, on standard input and output.
@@ -44,5 +46,5 @@ def serve(
     from rolebundle.interfaces.operations import Operations
     from rolebundle.interfaces.serve import serve as run
 
-    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host)
+    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
     ctx.exit(run(Operations(engine, allow_write=allow_write), channel, preload=preload))

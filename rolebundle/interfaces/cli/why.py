@@ -16,6 +16,7 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     json_option,
     overlay_dir_option,
+    purpose_options,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import snippet
@@ -33,6 +34,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @click.option("--role", metavar="ROLE", help="Whose overlay governs. None: shared corpus only.")
 @db_option
 @json_option
+@purpose_options
 @click.option("--limit", type=int, help="Passages wanted, 1 to 1000.  [default: the overlay's]")
 @click.option("--token-budget", type=int, help="Bound on the passages' estimated tokens.")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
@@ -54,6 +56,9 @@ def why(
     role: str | None,
     db: str | None,
     as_json: bool,
+    action: str | None,
+    approval: str | None,
+    agent: str | None,
     limit: int | None,
     token_budget: int | None,
     lexical_only: bool,
@@ -81,6 +86,9 @@ def why(
     fields = {
         "task": task,
         "role": role,
+        "agent": agent,
+        "action": action,
+        "approval": approval,
         "limit": limit,
         "token_budget": token_budget,
         "lexical_only": lexical_only,

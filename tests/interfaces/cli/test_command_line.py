@@ -11,7 +11,8 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
-from rolebundle.corpus.connection import BUSY_TIMEOUT_ENVIRONMENT, open_writer
+from rolebundle.corpus.connection import open_writer
+from rolebundle.corpus.opening import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, SAMPLE, invoke, is_coded, run
 
 COMMANDS = ("ingest", "retrieve", "compare", "replay", "get", "status", "overlay", "demo")

@@ -195,7 +195,8 @@ class TestList:
     def test_the_fast_companion_and_the_doubt(self, db: Path) -> None:
         state = fast_index.FastState(4, 4, 0.97, 6, 5)
         with open_writer(db) as corpus:
-            fast_index.record(corpus, 1, state)
+            [share] = vector_index.all_indexes(corpus)[0].shares
+            fast_index.record(corpus, share, state)
         out = invoke("embed", "list", "--db", db).out
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 

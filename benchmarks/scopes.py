@@ -1,0 +1,164 @@
+"""What isolation costs: an agent that sees three of ten scopes against one that sees them all.
+
+The documentation corpus is spread over ten scopes. The same questions are asked by three agents,
+one after the other: one whose policy names three scopes, one whose policy names none and so sees
+every scope, and nobody, on the same corpus without scopes and without a policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+from documentation import Missing, add_arguments, gather, print_table, questions
+
+from retrieve import build
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.corpus.connection import open_writer
+from rolebundle.engine import Engine
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.govern.scopes import set_policy
+
+_SCOPES = 10
+_NOW = datetime(2026, 11, 1, tzinfo=UTC)
+_ROLES = ("code-reviewer", "docs-writer", "incident-responder")
+_POLICY = {
+    "three": {"scopes": ["scope-1", "scope-4", "scope-7"], "access_level": "internal"},
+    "all": {"scopes": [], "access_level": "internal"},
+}
+_SPREAD = f"UPDATE document SET scope = 'scope-' || (file % {_SCOPES})"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Medians and 95th percentiles, in milliseconds, and what the agent sees."""
+
+    chunks: int
+    visible: int
+    questions: int
+    three: float
+    three_p95: float
+    all: float
+    all_p95: float
+    nobody: float
+
+    @property
+    def cost(self) -> float:
+        """Three of ten scopes against all."""
+        return self.three / self.all
+
+
+def scoped(base: Path, path: Path) -> Path:
+    """A copy of the corpus in ten scopes, under the policy."""
+    if not path.exists():
+        making = path.with_suffix(".making")
+        shutil.copyfile(base, making)
+        with open_writer(making) as corpus:
+            with corpus.writing():
+                corpus.run(_SPREAD)
+            set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
+        with Engine(making) as engine:
+            engine.optimize()
+        making.rename(path)
+        with Engine(path) as engine:
+            # As `rolebundle scopes set` leaves it: what agents are shown goes on record.
+            engine.recorder.begin()
+    return path
+
+
+def measure(base: Path, path: Path, asked: Sequence[str], rounds: int) -> Found:
+    """Ask all questions of all agents, those for one question side by side."""
+    with Engine(base, overlay_folders(())) as plain, Engine(path, overlay_folders(())) as engine:
+        roles = dict(zip(asked, cycle(_ROLES), strict=False))
+
+        def ask(one: Engine, agent: str | None) -> Callable[[str], object]:
+            return lambda task: one.retrieve(
+                RetrievalRequest(task=task, role=roles[task], agent=agent, now=_NOW)
+            )
+
+        ways = {
+            "three": ask(engine, "three"),
+            "all": ask(engine, "all"),
+            "nobody": ask(plain, None),
+        }
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        for task in asked:
+            for answer in ways.values():
+                answer(task)
+        for _ in range(rounds):
+            for task in asked:
+                for name, answer in ways.items():
+                    started = perf_counter()
+                    answer(task)
+                    times[name].append(1000 * (perf_counter() - started))
+        visible = engine.status_for("three").corpus.chunks
+        chunks = engine.status_for("all").corpus.chunks
+    return Found(
+        chunks,
+        visible,
+        len(asked),
+        median(times["three"]),
+        _p95(times["three"]),
+        median(times["all"]),
+        _p95(times["all"]),
+        median(times["nobody"]),
+    )
+
+
+def _p95(times: Sequence[float]) -> float:
+    return sorted(times)[int(0.95 * (len(times) - 1))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_arguments(parser)
+    parser.add_argument("--questions", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=2)
+    arguments = parser.parse_args()
+    try:
+        place = gather(arguments.folder, arguments.sample)
+        base = build(place)
+        path = scoped(base, place.corpus("scoped"))
+        asked = questions(arguments.questions)
+        found = measure(base, path, asked, arguments.rounds)
+    except Missing as missing:
+        sys.exit(str(missing))
+    if arguments.json:
+        print(json.dumps({**asdict(found), "cost": found.cost, "load": os.getloadavg()[0]}))
+        return
+    print_table(
+        [
+            (
+                "chunks, of which an agent with 3 of 10 scopes sees",
+                f"{found.visible:,} of {found.chunks:,}",
+                "",
+            ),
+            (
+                "governed retrieve, agent with 3 of 10 scopes",
+                f"{found.three:.1f} ms (p95 {found.three_p95:.1f})",
+                "",
+            ),
+            (
+                "governed retrieve, agent with all scopes",
+                f"{found.all:.1f} ms (p95 {found.all_p95:.1f})",
+                "",
+            ),
+            ("the same corpus without scopes and policy", f"{found.nobody:.1f} ms", ""),
+            ("**3 of 10 scopes ÷ all**", f"**{found.cost:.2f}**", "≤ 1.2"),
+        ]
+    )
+    print(f"\n{found.questions} questions, load {os.getloadavg()[0]:.1f}.")
+
+
+if __name__ == "__main__":
+    main()

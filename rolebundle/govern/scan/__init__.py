@@ -1,0 +1,12 @@
+"""The scan at the door: hidden text, hidden markup, instructions to a model, secrets.
+
+Pure functions over a document's text; what becomes of a finding is the caller's to decide. The
+parts import what they need when they are first used, so that nothing else pays for them.
+"""
+
+from __future__ import annotations
+
+from rolebundle.govern.scan.scan import ScanResult, Verdict, scan_text
+from rolebundle.govern.scan.settings import ScanSettings
+
+__all__ = ["ScanResult", "ScanSettings", "Verdict", "scan_text"]

@@ -1,0 +1,121 @@
+"""The scan at the door: what is found in a document, what it weighs, what shall become of it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from rolebundle.contracts.finding import Finding
+from rolebundle.govern.scan.settings import ScanSettings
+
+if TYPE_CHECKING:
+    from rolebundle.govern.scan.instructions import Patterns
+    from rolebundle.govern.scan.normalize import Removal
+
+Verdict = Literal["clean", "label", "quarantine"]
+
+
+class ScanResult(NamedTuple):
+    """The findings of one document, by place; ``score`` is what they weigh together.
+
+    ``text`` is what to index and show: the text itself where nothing had to be changed.
+    Offsets of findings of ``find_hidden_markup`` are in the source, all others in the text.
+    """
+
+    findings: tuple[Finding, ...]
+    score: float
+    verdict: Verdict
+    text: str
+    markup: tuple[Finding, ...] = ()
+
+
+def scan_text(text: str, *, source: str | None, settings: ScanSettings) -> ScanResult:
+    """Scans a document's text, and the markup that it was read from, where there is one.
+
+    Raises:
+        ConfigurationError: the settings name a file of patterns that is wrong.
+    """
+    from rolebundle.govern.scan.hidden_text import find_hidden
+    from rolebundle.govern.scan.normalize import normalized_with_offsets
+
+    patterns = _patterns(settings.patterns)
+    hidden = find_hidden(text)
+    # Look-alikes and joiners inside words would hide the rest from the patterns.
+    shown, removals = normalized_with_offsets(text, hidden) if hidden else (text, ())
+    seen = patterns.find(shown)
+    secrets: tuple[Finding, ...] = ()
+    if settings.secrets != "off":
+        from rolebundle.govern.scan.secrets import find_secrets, masked
+
+        secrets = find_secrets(shown)
+        if secrets and settings.secrets == "mask":
+            shown = masked(shown, secrets)
+    if removals:
+        seen = tuple(_in_original(finding, removals) for finding in seen)
+        secrets = tuple(_in_original(finding, removals) for finding in secrets)
+    markup: tuple[Finding, ...] = ()
+    if source is not None:
+        from rolebundle.govern.scan.hidden_markup import find_hidden_markup
+
+        markup = find_hidden_markup(source, patterns)
+    if not (hidden or seen or secrets or markup):
+        return ScanResult((), 0.0, "clean", text)
+    spelled = _spelled(text, hidden)
+    score = _score(hidden, seen, markup, _is_wordy(spelled, patterns), settings.weights)
+    findings = tuple(sorted((*hidden, *seen, *secrets), key=lambda finding: finding[1:3]))
+    verdict = _verdict(score, bool(secrets), settings)
+    return ScanResult(findings, score, verdict, shown, markup)
+
+
+@lru_cache(maxsize=4)
+def _patterns(extra: Path | None) -> Patterns:
+    from rolebundle.govern.scan.instructions import load_patterns
+
+    return load_patterns(extra)
+
+
+def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
+    # From the last character and not from the end: what was hidden after it is not part of it.
+    from rolebundle.govern.scan.normalize import original_offset
+
+    start = original_offset(removals, finding.start)
+    return finding._replace(start=start, end=original_offset(removals, finding.end - 1) + 1)
+
+
+def _spelled(text: str, hidden: tuple[Finding, ...]) -> str:
+    """What the hidden characters of a text spell together, over all their runs."""
+    from rolebundle.govern.scan.hidden_text import decoded_text
+
+    kinds = ("tag_characters", "variation_selectors")
+    runs = {
+        kind: "".join(text[f.start : f.end] for f in hidden if f.kind == kind) for kind in kinds
+    }
+    return "\n".join(decoded_text(kind, run) for kind, run in runs.items())
+
+
+def _is_wordy(spelled: str, patterns: Patterns) -> bool:
+    letters = sum(character.isalpha() for character in spelled)
+    return letters >= 4 or bool(patterns.find(spelled))
+
+
+def _score(
+    hidden: tuple[Finding, ...],
+    seen: tuple[Finding, ...],
+    markup: tuple[Finding, ...],
+    wordy: bool,
+    weights: dict[str, float],
+) -> float:
+    kinds = {finding.kind for finding in (*hidden, *seen)}
+    kinds |= {finding.kind for finding in markup if finding.severity == "high"}
+    if wordy:
+        kinds.add("hidden_words")
+    if hidden and seen:
+        kinds.add("hidden_instructions")
+    return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
+
+
+def _verdict(score: float, has_secrets: bool, settings: ScanSettings) -> Verdict:
+    if score >= settings.quarantine_at or (has_secrets and settings.secrets == "quarantine"):
+        return "quarantine"
+    return "label" if score >= settings.label_at or has_secrets else "clean"

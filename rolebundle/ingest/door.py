@@ -1,0 +1,121 @@
+"""The scan at the door: a document as it was read, and as it is taken in.
+
+What is hidden in a text is taken out before it is chunked, so that nothing of it is indexed, shown
+or cited; line breaks stay, so that locators stay true. The original is kept beside what was found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.finding import Finding
+from rolebundle.corpus.quarantine import Scanned
+from rolebundle.govern.scan.scan import ScanResult, scan_text
+from rolebundle.govern.scan.settings import ScanSettings
+from rolebundle.ingest.parsed import Block, ParsedDocument
+
+MARKUP_READERS = frozenset({"html", "markdown"})
+"""Readers of formats in which markup can hide text."""
+_BETWEEN = "\n\n"
+_MOST_FINDINGS = 200
+
+
+def examine(
+    parsed: ParsedDocument, metadata: DocumentMetadata, source: str | None, settings: ScanSettings
+) -> tuple[ParsedDocument, DocumentMetadata, Scanned | None]:
+    """A document without what was hidden in it, and what was found.
+
+    Args:
+        parsed: the document as its reader found it.
+        metadata: what it carries; its title is shown to models, too.
+        source: the markup that it was read from, where there is one.
+        settings: what weighs how much, and what becomes of secrets.
+
+    Raises:
+        ConfigurationError: the settings name a file of patterns that is wrong.
+    """
+    text = _BETWEEN.join((metadata.title, *_texts(parsed)))
+    result = scan_text(text, source=source, settings=settings)
+    if result.verdict == "clean" and result.text == text:
+        return parsed, metadata, None
+    scanned = _scanned(result, text, masks=settings.secrets == "mask")
+    if result.text == text:
+        return parsed, metadata, scanned
+    lines = iter(result.text.split("\n"))
+    title = _take(lines, metadata.title)
+    masks = settings.secrets == "mask"
+    return _with_texts(parsed, lines, masks), replace(metadata, title=title), scanned
+
+
+def _texts(parsed: ParsedDocument) -> list[str]:
+    if parsed.ready:
+        return [chunk.content for chunk in parsed.ready]
+    if parsed.line_exact and parsed.lines:
+        return ["\n".join(parsed.lines)]
+    return [block.text for block in parsed.blocks]
+
+
+def _with_texts(parsed: ParsedDocument, lines: Iterator[str], masks: bool) -> ParsedDocument:
+    """The document with the texts of :func:`_texts`, as they are now; each has as many lines."""
+    if parsed.ready:
+        chunks = (replace(chunk, content=_take(lines, chunk.content)) for chunk in parsed.ready)
+        return replace(parsed, ready=tuple(chunks))
+    if parsed.line_exact and parsed.lines:
+        now = _take(lines, "\n".join(parsed.lines)).split("\n")
+        return replace(parsed, lines=now, blocks=tuple(_cut(parsed.blocks, now, masks)))
+    blocks = (_renamed(block, _take(lines, block.text), masks) for block in parsed.blocks)
+    return replace(parsed, blocks=tuple(blocks))
+
+
+def _take(lines: Iterator[str], before: str) -> str:
+    """As many lines as the text had, and past the blank one after them."""
+    taken = [next(lines) for _ in range(before.count("\n") + 1)]
+    next(lines, None)
+    return "\n".join(taken)
+
+
+def _cut(blocks: Sequence[Block], lines: Sequence[str], masks: bool) -> Iterator[Block]:
+    for block in blocks:
+        yield _renamed(block, "\n".join(lines[block.start_line - 1 : block.end_line]), masks)
+
+
+def _renamed(block: Block, text: str, masks: bool) -> Block:
+    heading = block.heading
+    if heading and block.text != text:
+        # What was hidden in a heading was hidden in its words as well.
+        from rolebundle.govern.scan.hidden_text import find_hidden
+        from rolebundle.govern.scan.normalize import normalized
+
+        heading = normalized(heading, find_hidden(heading))
+        if masks:
+            from rolebundle.govern.scan.secrets import find_secrets, masked
+
+            heading = masked(heading, find_secrets(heading))
+    return block._replace(text=text, heading=heading)
+
+
+def _scanned(result: ScanResult, text: str, *, masks: bool) -> Scanned:
+    found = (*result.findings, *result.markup)
+    original = "" if result.text == text else text
+    if original and masks:
+        # A secret that is masked is kept nowhere.
+        from rolebundle.govern.scan.secrets import masked
+
+        original = masked(text, result.findings)
+    return Scanned(
+        verdict=result.verdict if result.verdict == "quarantine" else "label",
+        content_hash=blake2b(
+            repr((text, result.markup)).encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest(),
+        kinds=json.dumps(sorted({finding.kind for finding in found})),
+        findings=json.dumps([_plain(finding) for finding in found[:_MOST_FINDINGS]]),
+        original=original,
+    )
+
+
+def _plain(finding: Finding) -> dict[str, object]:
+    return finding._asdict()

@@ -1,0 +1,288 @@
+"""Rows 1, 4, 5, 7, 9 and 18 for the audit: what was acknowledged is on record, and the chain holds."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import stat
+import sys
+from itertools import count
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.errors import StorageError
+from rolebundle.govern.audit import AuditLog
+from support.commands import invoke, invoke_as_a_common_user
+from support.corpora import scratch_folder
+from support.killing import Say, run_child
+from support.shim import replay, shimmed_disk
+
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
+KILLS = max(15, EXAMPLES // 4)
+REQUIRED = AuditSettings(mode="required", query="text")
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+
+def entry(number: int, agent: str = "bot") -> AuditEntry:
+    return AuditEntry(kind="retrieve", agent=agent, query=f"task {number}", allowed=number)
+
+
+def write(corpus: Path, say: Say, agent: str, rows: int) -> None:
+    """Make the audit where there is none, then one row after the other, each acknowledged."""
+    with AuditLog(corpus) as log:
+        log.begin(REQUIRED)
+        say("begun 0")
+        for number in range(rows):
+            row = log.record(entry(number, agent)).row
+            assert row is not None
+            say(f"row {row.seq} {row.hash}")
+
+
+def assert_kept(corpus: Path, said: list[str]) -> int:
+    """The chain verifies, and every row that was acknowledged is in it as it was acknowledged."""
+    with AuditLog(corpus) as log:
+        if not log.exists:
+            assert said == []
+            return 0
+        found = log.verify()
+        assert found.ok, found
+        hashes = {str(row.seq): row.hash for row in log.rows()}
+        for line in said:
+            what, *rest = line.split()
+            assert what == "begun" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
+        return found.rows
+
+
+def test_kill_at_any_moment_of_the_writing() -> None:
+    """A log that goes on after every kill, beside logs that are killed while they are made."""
+    chance = random.Random(9)
+    rows = 150
+    with scratch_folder() as folder:
+        seconds = run_child(lambda say: write(folder / "timed.db", say, "bot", rows)).seconds
+        going_on = folder / "going-on.db"
+        said: list[str] = []
+        killed = before = 0
+        for number in range(KILLS):
+            fresh = number % 3 == 0
+            corpus = folder / f"fresh-{number}.db" if fresh else going_on
+            # The making takes a moment, and a third of the kills is meant for it.
+            moment = chance.uniform(0, seconds / (10 if fresh else 1))
+            ended = run_child(lambda say, at=corpus: write(at, say, "bot", rows), moment)
+            assert ended.killed or ended.code == 0
+            killed += ended.killed
+            if fresh:
+                assert_kept(corpus, ended.said)
+                write(corpus, lambda line: None, "bot", 1)
+                assert_kept(corpus, ended.said)
+            else:
+                said += ended.said
+                after = assert_kept(going_on, said)
+                assert after >= before, "rows of an earlier run are gone"
+                before = after
+        assert killed >= KILLS // 2
+        # What was killed while it was made leaves nothing that has the name of an audit.
+        left = [path for path in folder.iterdir() if path.suffix == ".audit"]
+        assert all(path.stat().st_size for path in left)
+
+
+def test_kill_of_one_of_several_writers() -> None:
+    """A writer that dies with the lock held leaves it; the others go on in the same chain."""
+    chance = random.Random(10)
+    with scratch_folder() as folder:
+        corpus = folder / "c.db"
+        write(corpus, lambda line: None, "first", 1)
+        said: list[str] = []
+        for number in range(max(4, KILLS // 4)):
+            moment = chance.uniform(0.005, 0.1)
+
+            def work(say: Say, moment: float = moment) -> None:
+                inner = run_child(lambda tell: write(corpus, tell, "killed", 200), moment)
+                for line in inner.said:
+                    say(line)
+
+            other = os.fork()
+            if other == 0:
+                code = 1
+                try:
+                    write(corpus, lambda line: None, f"other-{number}", 40)
+                    code = 0
+                finally:
+                    os._exit(code)
+            said += run_child(work).said
+            assert os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) == 0
+            assert_kept(corpus, said)
+        with AuditLog(corpus) as log:
+            others = [row for row in log.rows() if row.agent.startswith("other-")]
+            assert len(others) == 40 * max(4, KILLS // 4), "a living writer lost a row"
+
+
+def test_what_was_acknowledged_survives_a_power_loss() -> None:
+    chance = random.Random(4)
+    with scratch_folder() as folder:
+        acknowledged: list[tuple[int, str]] = []
+        corpus = folder / "c.db"
+        with AuditLog(corpus) as log:
+            log.set(REQUIRED)
+        made = Path(f"{corpus}.audit").read_bytes()
+        with shimmed_disk() as disk, AuditLog(corpus) as log:
+            for number in range(60):
+                row = log.record(entry(number)).row
+                assert row is not None
+                acknowledged.append((len(disk.log), f"row {row.seq} {row.hash}"))
+                if number == 30:
+                    assert log._writer is not None
+                    log._writer.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        operations = disk.log
+        for number in range(EXAMPLES):
+            moment = chance.randrange(len(operations) + 1)
+            torn = (lambda: False, lambda: chance.random() < 0.5, lambda: True)[number % 3]
+            place = folder / f"{number}"
+            place.mkdir()
+            replay_onto(made, operations, moment, place, torn)
+            promised = [line for at, line in acknowledged if at <= moment]
+            assert assert_kept(place / "c.db", promised) >= len(promised) + 1
+
+
+def replay_onto(made: bytes, log: list, moment: int, place: Path, torn: object) -> None:
+    """The files after a power loss, from the one that was there before the log begins."""
+    from support.shim import Operation
+
+    name = "c.db.audit"
+    base = [Operation("write", name, 0, made), Operation("sync", name)]
+    replay(base + log, moment + len(base), place, torn)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("write", apsw.FullError), ("write", apsw.IOError), ("sync", apsw.IOError)],
+    ids=["full", "write", "sync"],
+)
+def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
+    """Never acknowledged, said in both modes, and the log goes on when there is room again."""
+    failures = 0
+    for nth in count(1):
+        with scratch_folder() as folder:
+            corpus = folder / "c.db"
+            with AuditLog(corpus) as log:
+                log.set(REQUIRED)
+                kept = [f"row {row.seq} {row.hash}" for row in (log.record(entry(0)).row,) if row]
+            with shimmed_disk() as disk:
+                log = AuditLog(corpus)
+                disk.fail_at(kind, nth, error)
+                failed = False
+                try:
+                    for number in range(3):
+                        row = log.record(entry(number)).row
+                        assert row is not None
+                        kept.append(f"row {row.seq} {row.hash}")
+                except StorageError as raised:
+                    failed = True
+                    assert (raised.code, raised.exit_code) == ("audit_unwritable", 6)
+                disk.fail = None
+                log.close()  # The shim's files are held by one connection alone.
+                log.set(AuditSettings(mode="on"))
+                disk.fail_at(kind, 1, error)
+                told = log.record(entry(9))
+                assert (told.row, bool(told.warning)) == (None, True)
+                disk.fail = None
+                row = log.record(entry(10)).row
+                assert row is not None
+                kept.append(f"row {row.seq} {row.hash}")
+                log.close()
+            assert_kept(corpus, kept)
+            failures += failed
+            if not failed:
+                break
+    assert failures >= 3
+
+
+def test_a_disk_that_is_full_when_the_audit_is_to_begin() -> None:
+    for nth in (1, 3, 6):
+        with scratch_folder() as folder, shimmed_disk() as disk:
+            disk.fail_at("write", nth, apsw.FullError)
+            with AuditLog(folder / "c.db") as log, pytest.raises(StorageError) as full:
+                log.set(REQUIRED)
+            assert full.value.code == "storage_full"
+            assert "audit" in full.value.message
+            disk.fail = None
+            assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
+def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    store.mkdir()
+    (tmp_path / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
+    db = store / "c.db"
+    assert invoke("ingest", tmp_path / "a.md", "--lexical-only", "--db", db).code == 0
+    with AuditLog(db) as log:
+        log.set(REQUIRED)
+    store.chmod(0o555)
+    try:
+        refused = run_child(lambda say: record_as_a_common_user(db, say))
+        assert refused.said == ["audit_unwritable"]
+        assert invoke_as_a_common_user("audit", "verify", "--db", db).code == 0
+        assert {path.name for path in store.iterdir()} == {"c.db", "c.db.audit"}
+    finally:
+        store.chmod(stat.S_IRWXU)
+    # Without an audit there is nothing to write, and nothing to refuse (law 8).
+    Path(f"{db}.audit").unlink()
+    store.chmod(0o555)
+    try:
+        assert run_child(lambda say: record_as_a_common_user(db, say)).said == ["no row"]
+        assert [path.name for path in store.iterdir()] == ["c.db"]
+    finally:
+        store.chmod(stat.S_IRWXU)
+
+
+def record_as_a_common_user(db: Path, say: Say) -> None:
+    from support import commands
+
+    commands._drop_the_right_to_pass_by_permissions()
+    with AuditLog(db) as log:
+        try:
+            say("no row" if log.record(entry(0)).row is None else "row")
+        except StorageError as error:
+            say(error.code)
+
+
+def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
+    """Row 9: a consistent snapshot and no error; and the writer does not wait."""
+    with scratch_folder() as folder:
+        corpus = folder / "c.db"
+        write(corpus, lambda line: None, "first", 1)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                write(corpus, lambda line: None, "bot", 600)
+                code = 0
+            finally:
+                os._exit(code)
+        checks = 0
+        with AuditLog(corpus) as log:
+            while os.waitpid(child, os.WNOHANG) == (0, 0):
+                found = log.verify()
+                assert found.ok, found
+                checks += 1
+            assert log.verify().rows == 602
+        assert checks > 1
+
+
+def test_the_kill_is_seen_by_the_test_itself() -> None:
+    """A log whose acknowledged row is gone does not pass for one that was kept."""
+    with scratch_folder() as folder:
+        said: list[str] = []
+        write(folder / "c.db", said.append, "bot", 5)
+        db = sqlite3.connect(folder / "c.db.audit")
+        with db:
+            db.execute("DELETE FROM entry WHERE seq = 6")
+            db.execute("UPDATE head SET rows = 5, hash = (SELECT hash FROM entry WHERE seq = 5)")
+        db.close()
+        with pytest.raises(KeyError):
+            assert_kept(folder / "c.db", said)

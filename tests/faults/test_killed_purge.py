@@ -1,0 +1,125 @@
+"""Row 3: kill -9 at any moment of a purge. All of it is gone or none, and a re-run ends it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from rolebundle.corpus.connection import open_reader, open_writer
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
+from rolebundle.govern.purge import Wanted, finish, purge
+from rolebundle.ingest import sync
+from support.canaries import files_of, found_in, hatch, vector_traces
+from support.corpora import build, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.killing import run_child
+from support.sound import assert_sound, contents
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+# 200 with ROLEBUNDLE_EXAMPLES=800.
+KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
+COMMON = tuple(f"common{number}" for number in range(200))
+
+
+class Base(NamedTuple):
+    """A filled corpus, what is to go, its traces, and what has to be there afterwards."""
+
+    image: bytes
+    wanted: Wanted
+    traces: set[bytes]
+    before: dict[str, object]
+    after: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[Base]:
+    with scratch_folder() as folder:
+        chance = random.Random(7)
+        canaries = [hatch(chance, COMMON, number) for number in range(150)]
+        db = build(folder, (one.document for one in canaries), HashingProvider(), name="c.db")
+        ids = {one.document.metadata.document_id for one in canaries[::3]}
+        with open_reader(db) as corpus:
+            kept = vector_traces(
+                corpus, {one.document.metadata.document_id for one in canaries} - ids
+            )
+            traces = vector_traces(corpus, ids) - kept
+        traces |= {trace for one in canaries[::3] for trace in one.traces}
+        image, before = db.read_bytes(), contents(db)
+        wanted = Wanted(sorted(ids))
+        purge_it(db, wanted)
+        yield Base(image, wanted, traces, before, contents(db))
+
+
+def purge_it(db: Path, wanted: Wanted) -> None:
+    with open_writer(db) as corpus:
+        assert purge(corpus, wanted).state == "done"
+
+
+def by_the_same_command(db: Path, base: Base) -> None:
+    """Where the names are gone already, what was left to do is done."""
+    with Engine(db) as engine:
+        try:
+            engine.purge(base.wanted)
+        except UsageError as error:
+            assert error.code == "nothing_to_purge"
+            engine.finish_purges()
+
+
+def by_finishing(db: Path, base: Base) -> None:
+    with open_writer(db) as corpus:
+        finish(corpus)
+        if corpus.value("SELECT count(*) FROM purge") == 0:
+            purge(corpus, base.wanted)
+
+
+def by_an_ingest(db: Path, base: Base) -> None:
+    with Engine(db, provider=HashingProvider()) as engine:
+        (db.parent / "nothing").mkdir(exist_ok=True)
+        engine.ingest([db.parent / "nothing"], sync.IngestOptions())
+    by_finishing(db, base)
+
+
+def test_kill_during_a_purge(base: Base) -> None:
+    with scratch_folder() as folder:
+        timed = folder / "timed.db"
+        timed.write_bytes(base.image)
+        seconds = run_child(lambda _: purge_it(timed, base.wanted)).seconds
+        chance = random.Random(3)
+        interrupted = undone = pending = 0
+        for number in range(KILLS):
+            (folder / str(number)).mkdir()
+            db = folder / str(number) / "c.db"
+            db.write_bytes(base.image)
+            ended = run_child(
+                lambda _, db=db: purge_it(db, base.wanted), chance.uniform(0, seconds)
+            )
+            assert ended.killed or ended.code == 0
+            interrupted += ended.killed
+            assert_sound(db)
+            found = contents(db)
+            assert found in (base.before, base.after), "a part of it is gone"
+            undone += found == base.before
+            pending += found == base.after and bool(found_in(files_of(db), base.traces))
+            again = (by_the_same_command, by_finishing, by_an_ingest)[number % 3]
+            again(db, base)
+            assert found_in(files_of(db), base.traces) == set()
+            assert contents(db) == base.after
+            assert_sound(db)
+            with open_reader(db) as corpus:
+                assert corpus.rows("SELECT state, documents FROM purge") == [
+                    ("done", len(base.wanted.names))
+                ]
+            assert {path.name for path in db.parent.iterdir()} <= {
+                "c.db", "c.db-wal", "c.db-shm", "nothing",
+            }  # fmt: skip
+        print(f"{KILLS} runs, {interrupted} killed: {undone} undone, {pending} left bytes behind")
+        assert interrupted >= KILLS // 3
+        assert undone

@@ -1,0 +1,208 @@
+"""`rolebundle audit`: data to standard output, messages to standard error, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.audit import AuditEntry
+from rolebundle.govern.audit import AuditLog
+from support.commands import Outcome, invoke, invoke_as_a_common_user
+
+
+@pytest.fixture
+def db(sample_db: Path) -> Path:
+    """A corpus with an audit: the settings, then two rows of two agents, then one of nobody's."""
+    assert invoke("audit", "set", "--mode", "on", "--query", "text", "--db", sample_db).code == 0
+    with AuditLog(sample_db) as log:
+        for agent in ("bot", "other"):
+            log.record(
+                AuditEntry(
+                    kind="retrieve",
+                    agent=agent,
+                    role="security-reviewer",
+                    action="read",
+                    query=f"what {agent} asked \x1b[31m\ud800",
+                    bundle_digest="blake2b:0",
+                    allowed=3,
+                    blocked={"stale": 2, "forbidden_source": 5},
+                    details={"approved_by": "ada"},
+                )
+            )
+        log.record(AuditEntry(kind="ingest", details={"added": 4}))
+    return sample_db
+
+
+def tamper(db: Path, statement: str) -> None:
+    connection = sqlite3.connect(f"{db}.audit")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def audit(db: Path, *arguments: str) -> Outcome:
+    outcome = invoke("audit", *arguments, "--db", db)
+    assert "Traceback" not in outcome.err
+    assert "[internal]" not in outcome.err
+    assert ("next:" in outcome.err) == bool(outcome.code)
+    return outcome
+
+
+def test_list(db: Path) -> None:
+    listed = audit(db, "list")
+    lines = listed.out.splitlines()
+    assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
+    assert "bot · security-reviewer · read" in lines[1]
+    assert "3 allowed; blocked: forbidden_source 5, stale 2" in lines[1]
+    assert '{"added": 4}' in lines[3]
+    assert "\x1b" not in listed.out
+    assert listed.err == ""
+    assert len(audit(db, "list", "--limit", "2").out.splitlines()) == 2
+    assert "3  2" in audit(db, "list", "--by", "other").out
+    found = audit(db, "list", "--kind", "ingest", "--since", "2026-01-01", "--json").json()["rows"]
+    assert [(row["seq"], row["kind"], row["agent"]) for row in found] == [(4, "ingest", "")]
+    nothing = audit(db, "list", "--since", "2999-01-01")
+    assert (nothing.code, nothing.out, bool(nothing.err)) == (0, "", True)
+
+
+def test_an_agent_lists_its_own_rows(db: Path) -> None:
+    for name in ("bot", "other"):
+        (row,) = audit(db, "list", "--agent", name, "--json").json()["rows"]
+        assert (row["seq"], row["agent"], row["hash"], row["previous"]) == (1, name, "", "")
+        assert audit(db, "show", "1", "--agent", name, "--json").json() == row
+        assert len(audit(db, "export", "--jsonl", "--agent", name).out.splitlines()) == 1
+    assert audit(db, "list", "--agent", "nobody", "--json").json() == {"rows": []}
+    assert audit(db, "list", "--agent", "", "--json").json() == {"rows": []}
+    # Another's row and no row at all are the same bytes.
+    refused = {audit(db, "show", "2", "--agent", name).err for name in ("bot", "nobody", "")}
+    assert len(refused) == 1
+
+
+def test_show(db: Path) -> None:
+    shown = audit(db, "show", "2")
+    assert "role           security-reviewer" in shown.out
+    assert '"stale": 2' in shown.out
+    assert "\x1b" not in shown.out
+    row = audit(db, "show", "2", "--json").json()
+    assert row["hash"] in shown.out
+    assert row["query"] == "what bot asked \x1b[31m\\ud800"
+    assert audit(db, "show", "9").code == 2
+
+
+def test_verify(db: Path) -> None:
+    sound = audit(db, "verify")
+    head = sound.out.strip()
+    assert head.startswith("4:")
+    assert "4 rows" in sound.err
+    assert "as expected" in audit(db, "verify", "--expect", head).err
+    assert audit(db, "verify", "--json").json() == {
+        "ok": True,
+        "rows": 4,
+        "head": head,
+        "expected": "",
+    }
+    assert audit(db, "verify", "--expect", "nonsense").code == 2
+    assert audit(db, "verify", "--expect", "3:" + "0" * 64).code == 7
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE entry SET allowed = 4 WHERE seq = 2", "row 2 was altered"),
+        ("DELETE FROM entry WHERE seq = 3", "row 3 is missing"),
+        ("DELETE FROM entry WHERE seq = 4", "cut off"),
+        ("UPDATE head SET mode = 'off'", "settings"),
+    ],
+)
+def test_verify_finds_what_was_done(db: Path, statement: str, said: str) -> None:
+    tamper(db, statement)
+    found = audit(db, "verify")
+    assert (found.code, found.out) == (7, "")
+    assert said in found.err
+    assert "[audit_tampered]" in found.err
+    as_json = audit(db, "verify", "--json")
+    assert (as_json.code, as_json.json()["ok"]) == (7, False)
+    assert as_json.json()["problem"]["message"] in as_json.err
+
+
+def test_export(db: Path) -> None:
+    exported = audit(db, "export", "--jsonl")
+    rows = [json.loads(line) for line in exported.out.splitlines()]
+    assert [row["seq"] for row in rows] == [1, 2, 3, 4]
+    assert audit(db, "export").out == exported.out
+    assert exported.err == ""
+
+
+def test_set(sample_db: Path) -> None:
+    assert audit(sample_db, "set").out == "mode off, query digest\n"
+    assert not Path(f"{sample_db}.audit").exists()
+    made = audit(sample_db, "set", "--mode", "required", "--json")
+    assert made.json() == {"mode": "required", "query": "digest"}
+    assert audit(sample_db, "set", "--query", "off").out == "mode required, query off\n"
+    assert audit(sample_db, "set").out == "mode required, query off\n"
+    assert [row["kind"] for row in audit(sample_db, "list", "--json").json()["rows"]] == [
+        "settings"
+    ] * 2
+
+
+def test_set_without_a_corpus(tmp_path: Path) -> None:
+    refused = audit(tmp_path / "none.db", "set", "--mode", "on")
+    assert (refused.code, list(tmp_path.iterdir())) == (2, [])
+
+
+def test_without_an_audit(sample_db: Path) -> None:
+    for command in (["list"], ["show", "1"], ["verify"], ["export"], ["list", "--agent", "bot"]):
+        refused = audit(sample_db, *command)
+        assert (refused.code, refused.out) == (2, "")
+        assert "[audit_missing]" in refused.err
+
+
+def test_another_applications_file(sample_db: Path) -> None:
+    path = Path(f"{sample_db}.audit")
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE entry (x)")
+    connection.close()
+    before = path.read_bytes()
+    for command in (["list"], ["verify"], ["set", "--mode", "on"], ["set"]):
+        assert audit(sample_db, *command).code == 8
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_may_only_be_read(db: Path) -> None:
+    """Row 18: what was recorded can be read and checked; what cannot be written says so."""
+    for left in ("-wal", "-shm"):
+        Path(f"{db}.audit{left}").unlink(missing_ok=True)
+    db.parent.chmod(0o555)
+    try:
+        for command in (["list"], ["verify"], ["export"], ["show", "1"], ["set"]):
+            outcome = invoke_as_a_common_user("audit", *command, "--db", db)
+            assert outcome.code == 0, outcome
+        refused = invoke_as_a_common_user("audit", "set", "--mode", "off", "--db", db)
+        assert refused.code == 6, refused
+        assert "next:" in refused.err
+    finally:
+        db.parent.chmod(0o755)
+    assert audit(db, "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["set", "--mode", "maybe"],
+        ["show", "0"],
+        ["list", "--limit", "0"],
+        ["list", "--since", "x"],
+        ["list", "--agent", "bot", "--by", "other"],
+    ],
+)
+def test_usage(db: Path, arguments: list[str]) -> None:
+    assert invoke("audit", *arguments, "--db", db).code == 2
+
+
+@pytest.mark.parametrize("command", ["list", "show", "verify", "export", "set"])
+def test_help_has_examples(command: str) -> None:
+    assert f"rolebundle audit {command}" in invoke("audit", command, "--help").out
+    assert command in invoke("audit", "--help").out

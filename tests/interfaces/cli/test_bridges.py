@@ -1,0 +1,69 @@
+"""`rolebundle bridges`: for whoever runs the corpus."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.operations import METHODS
+from rolebundle.interfaces.serve import OWN_METHODS
+from rolebundle.interfaces.tools import TOOLS
+from support.commands import invoke
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(
+        tmp_path,
+        [
+            document("plan", ["the budget of next year", "other things"], title="The plan"),
+            document("board", ["the budget of next year"], scope="board", title="For the board"),
+            document("menu", ["soup"], scope="kitchen"),
+        ],
+        HashingProvider(),
+    )
+
+
+def test_a_pair_is_shown_with_both_of_its_sides(db: Path) -> None:
+    outcome = invoke("bridges", "--threshold", "0.9", "--db", db)
+    assert outcome.code == 0
+    first, second = outcome.out.splitlines()
+    assert re.fullmatch(r"0\.9\d\d  board   board.md:1-1  For the board", first)
+    assert second.strip() == "shared  plan.md:1-1  The plan"
+    assert "1 pairs of documents over 0.9, of 4 vectors in 3 scopes" in outcome.err
+
+
+def test_json(db: Path) -> None:
+    outcome = invoke("bridges", "--threshold", "0.9", "--json", "--db", db)
+    found = outcome.json()
+    [bridge] = found["bridges"]
+    assert bridge["left"] == {
+        "scope": "board",
+        "document_id": "board",
+        "title": "For the board",
+        "chunk_id": "board#0",
+        "locator": "board.md:1-1",
+    }
+    assert bridge["right"]["scope"] == "shared"
+    assert 0.9 < bridge["cosine"] <= 1
+    assert (found["scopes"], found["vectors"], found["more"]) == (3, 4, False)
+
+
+def test_what_cannot_be_asked(db: Path, tmp_path: Path) -> None:
+    assert invoke("bridges", "--threshold", "1.5", "--db", db).code == 2
+    assert invoke("bridges", "--limit", "0", "--db", db).code == 2
+    assert invoke("bridges", "--agent", "bot", "--db", db).code == 2
+    bare = build(tmp_path, [document("a", ["one"])])
+    outcome = invoke("bridges", "--db", bare)
+    assert outcome.code == 2
+    assert "rolebundle embed" in outcome.err
+
+
+def test_no_agent_is_offered_bridges_or_purges() -> None:
+    offered = {*METHODS, *OWN_METHODS, *(tool.name for tool in TOOLS)}
+    assert "retrieve" in offered
+    assert not any("bridge" in name or "purge" in name for name in offered)

@@ -1,0 +1,210 @@
+"""`rolebundle purge`: what it asks, says, and leaves with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from rolebundle.contracts.receipt import Receipt
+from rolebundle.corpus.connection import open_reader
+from rolebundle.interfaces.cli import purge as command
+from support.commands import invoke, is_coded
+from support.sound import assert_sound
+
+WORD = "xqvzkjwolvex"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    (folder / "hr").mkdir(parents=True)
+    for name in ("hr/review.md", "hr/pay.md", "plan.md"):
+        said = WORD if name.startswith("hr") else "ordinary"
+        (folder / name).write_text(f"# {name}\n\nSome {said} text.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def db(tree: Path, tmp_path: Path) -> Path:
+    (tmp_path / "corpus").mkdir()
+    path = tmp_path / "corpus" / "c.db"
+    assert invoke("ingest", tree, "--lexical-only", "--db", path).code == 0
+    return path
+
+
+def documents(db: Path) -> set[str]:
+    with open_reader(db) as corpus:
+        return {name for (name,) in corpus.rows("SELECT document_id FROM document")}
+
+
+def bytes_of(db: Path) -> bytes:
+    return b"".join(entry.read_bytes() for entry in db.parent.iterdir())
+
+
+def test_a_document_a_source_a_path_and_a_glob(db: Path) -> None:
+    assert documents(db) == {"docs/hr/review.md", "docs/hr/pay.md", "docs/plan.md"}
+    assert invoke("purge", "docs/hr/review.md", "--yes", "--db", db).code == 0
+    assert documents(db) == {"docs/hr/pay.md", "docs/plan.md"}
+    assert WORD.encode() in bytes_of(db)
+    assert invoke("purge", "hr/pay.md", "--yes", "--db", db).code == 0
+    assert documents(db) == {"docs/plan.md"}
+    assert WORD.encode() not in bytes_of(db)
+    assert b"pay.md" not in bytes_of(db)
+    assert invoke("purge", "docs", "--source", "--yes", "--db", db).code == 0
+    assert documents(db) == set()
+    assert_sound(db)
+
+
+def test_matching(db: Path) -> None:
+    outcome = invoke("purge", "--matching", "hr/*", "--yes", "--json", "--db", db)
+    assert outcome.code == 0
+    assert documents(db) == {"docs/plan.md"}
+    [receipt] = outcome.json()["receipts"]
+    assert Receipt.model_validate(receipt).documents == 2
+    assert "review" not in str(receipt)
+
+
+def test_files_that_would_come_back_are_named(db: Path, tree: Path) -> None:
+    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    assert outcome.json()["returning"] == [str(tree / "hr" / "pay.md")]
+    assert "brings it back" in outcome.err
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+    assert "docs/hr/pay.md" in documents(db)
+    (tree / "hr" / "pay.md").unlink()
+    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    assert outcome.json()["returning"] == []
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+    assert "docs/hr/pay.md" not in documents(db)
+
+
+def test_dry_run_erases_nothing(db: Path) -> None:
+    before = db.read_bytes()
+    outcome = invoke("purge", "--matching", "hr/*", "--dry-run", "--json", "--db", db)
+    found = outcome.json()
+    assert (outcome.code, found["documents"], found["chunks"], found["vectors"]) == (0, 2, 2, 0)
+    assert found["document_ids"] == ["docs/hr/pay.md", "docs/hr/review.md"]
+    said = invoke("purge", "--matching", "hr/*", "--dry-run", "--db", db)
+    assert said.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
+    assert "would go: docs/hr/pay.md" in said.err
+    assert db.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "named", [("nothing",), ("--matching", "*.pdf"), ("docs/plan.md", "--source"), ("a\udcff",)]
+)
+def test_a_name_of_nothing_erases_nothing(db: Path, named: tuple[str, ...]) -> None:
+    outcome = invoke("purge", "docs/hr/pay.md", *named, "--yes", "--db", db)
+    assert outcome.code == 2
+    is_coded(outcome)
+    assert "[nothing_to_purge]" in outcome.err
+    assert len(documents(db)) == 3
+
+
+def test_a_name_of_two_things(tree: Path, db: Path) -> None:
+    declared = "---\ndocument_id: docs\n---\nText.\n"
+    (tree / "odd.md").write_text(declared, encoding="utf-8")
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+    outcome = invoke("purge", "docs", "--yes", "--db", db)
+    assert outcome.code == 2
+    assert "[ambiguous_name]" in outcome.err
+    assert len(documents(db)) == 4
+    assert invoke("purge", "odd.md", "--yes", "--db", db).code == 0
+    assert len(documents(db)) == 3
+
+
+def test_no_name_and_all_at_once_are_usage(db: Path) -> None:
+    assert invoke("purge", "--yes", "--db", db).code == 2
+    assert invoke("purge", "docs", "--finish", "--yes", "--db", db).code == 2
+    assert len(documents(db)) == 3
+
+
+class TestAsking:
+    def test_without_a_terminal_it_is_refused(self, db: Path) -> None:
+        outcome = invoke("purge", "docs", "--db", db)
+        assert outcome.code == 2
+        assert "[not_confirmed]" in outcome.err
+        assert len(documents(db)) == 3
+
+    @pytest.mark.parametrize("answer", [True, False])
+    def test_on_a_terminal_it_asks(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch, answer: bool
+    ) -> None:
+        asked = []
+
+        def confirm(question: str, **_: object) -> bool:
+            asked.append(question)
+            if not answer:
+                raise click.Abort
+            return True
+
+        monkeypatch.setattr(command.click, "confirm", confirm)
+        monkeypatch.setattr(command.sys, "stdin", _Terminal())
+        outcome = invoke("purge", "docs/plan.md", "--db", db)
+        assert asked == [f"Erase 1 document, 1 chunk and 0 vectors from {db}?"]
+        assert outcome.code == (0 if answer else 130)
+        assert len(documents(db)) == (2 if answer else 3)
+
+
+class _Terminal:
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_reader_makes_it_pending(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+    with open_reader(db) as reader, reader.reading():
+        reader.value("SELECT count(*) FROM document")
+        outcome = invoke("purge", "--matching", "hr/*", "--yes", "--json", "--db", db)
+        assert outcome.code == 5
+        is_coded(outcome)
+        assert "rolebundle purge --finish" in outcome.err
+        [receipt] = outcome.json()["receipts"]
+        assert (receipt["state"], receipt["waiting_for"]) == ("pending", "reader")
+        assert invoke("purge", "--finish", "--db", db).code == 5
+        # The same command again names what is gone already.
+        assert invoke("purge", "--matching", "hr/*", "--yes", "--db", db).code == 5
+    assert WORD.encode() in bytes_of(db)
+    outcome = invoke("purge", "--finish", "--json", "--db", db)
+    assert outcome.code == 0
+    [done] = outcome.json()["receipts"]
+    assert (done["id"], done["state"]) == (receipt["id"], "done")
+    assert WORD.encode() not in bytes_of(db)
+    assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
+    assert_sound(db)
+
+
+def test_the_next_ingest_completes_it(
+    db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+    with open_reader(db) as reader, reader.reading():
+        reader.value("SELECT count(*) FROM document")
+        assert invoke("purge", "--matching", "hr/*", "--yes", "--db", db).code == 5
+    for path in (tree / "hr").iterdir():
+        path.unlink()
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+    assert WORD.encode() not in bytes_of(db)
+    assert invoke("purge", "--finish", "--db", db).out == "no purge was pending\n"
+
+
+def test_backups_are_said_and_deleted_where_asked(db: Path) -> None:
+    backup = db.with_name("c.db.schema-1.bak")
+    backup.write_bytes(db.read_bytes())
+    outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
+    assert outcome.code == 0
+    assert outcome.json()["backups"] == [str(backup)]
+    assert "--backups deletes it" in outcome.err
+    assert invoke("purge", "--backups", "--db", db).code == 2
+    assert backup.exists()
+    outcome = invoke("purge", "--backups", "--yes", "--db", db)
+    assert (outcome.code, outcome.out) == (0, "1 backup deleted\n")
+    assert not backup.exists()
+
+
+def test_where_there_is_no_corpus(tmp_path: Path) -> None:
+    outcome = invoke("purge", "a", "--yes", "--db", tmp_path / "none.db")
+    assert outcome.code == 2
+    assert "[corpus_missing]" in outcome.err
+    assert list(tmp_path.iterdir()) == []

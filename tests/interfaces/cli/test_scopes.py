@@ -1,0 +1,212 @@
+"""`rolebundle scopes`: setting, showing and linting who may see what."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import Outcome, invoke, is_coded
+from support.corpora import build, document
+
+POLICY = """
+[ada]
+scopes = ["engineering"]
+access_level = "internal"
+deny_patterns = ["attic/**"]
+
+[boss]
+scopes = []
+access_level = "confidential"
+"""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(
+        tmp_path,
+        [
+            document("plan", ["the token plan"], scope="engineering"),
+            document("attic/old", ["the token of old"], scope="engineering"),
+            document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
+        ],
+        name="team.db",
+    )
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    file = tmp_path / "policy.toml"
+    file.write_text(POLICY, encoding="utf-8")
+    return file
+
+
+def scopes(db: Path, *arguments: str | Path) -> Outcome:
+    outcome = invoke("scopes", *arguments, "--db", db)
+    is_coded(outcome)
+    return outcome
+
+
+def selected(db: Path, *options: str) -> list[str] | int:
+    asked = invoke(
+        "retrieve", "token", "--lexical-only", "--format", "json", "--db", db, *options
+    )
+    if asked.code:
+        assert asked.out == ""
+        return asked.code
+    return sorted(one["document_id"] for one in asked.json()["selected"])
+
+
+def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_set_shows_what_came_of_it_and_warns_of_every_scope(db: Path, policy: Path) -> None:
+    done = scopes(db, "set", policy)
+    assert done.code == 0
+    assert "2 agents named; whoever is not named sees nothing" in done.out
+    assert "1 document moved to another compartment" in done.out
+    assert "EVERY scope" in done.err and "boss.scopes" in done.err
+    assert selected(db, "--agent", "ada") == ["plan"]
+    assert selected(db, "--agent", "boss") == ["attic/old", "pay", "plan"]
+    assert selected(db) == selected(db, "--agent", "eve") == selected(db, "--agent", "ADA") == 4
+    again = scopes(db, "set", policy, "--json")
+    assert again.json() == {"agents": ["ada", "boss"], "moved": 0, "location": str(policy)}
+
+
+def test_set_remembers_where_the_file_lies_and_not_how_it_was_called(
+    db: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(policy.parent)
+    assert scopes(db, "set", policy.name, "--json").json()["location"] == str(policy)
+    monkeypatch.chdir("/")
+    assert selected(db, "--agent", "ada") == ["plan"]
+
+
+def test_json_works_as_it_stands(db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "policy.json"
+    rules = {"bot": {"scopes": ["hr"], "access_level": "confidential", "deny_patterns": []}}
+    file.write_text("\ufeff" + json.dumps(rules), encoding="utf-8")
+    assert scopes(db, "set", file).code == 0
+    assert selected(db, "--agent", "bot") == ["pay"]
+
+
+def test_a_policy_from_standard_input_has_no_file(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_stdin(monkeypatch, POLICY.encode())
+    assert scopes(db, "set", "-").code == 2
+    from_stdin(monkeypatch, POLICY.encode())
+    done = scopes(db, "set", "-", "--format", "toml", "--json")
+    assert done.json()["location"] == ""
+    assert "standard input" in scopes(db, "show").out
+    assert selected(db, "--agent", "ada") == ["plan"]
+    from_stdin(monkeypatch, b"\xff\xfe")
+    assert scopes(db, "set", "-", "--format", "toml").code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("policy.toml", b"[ada", 3),
+        ("policy.toml", b"[ada]\nscopes = []\naccess_level = 'secret'", 3),
+        ("policy.json", b"[]", 3),
+        ("policy.json", b"\xff", 3),
+        ("policy.json", b" " * 1_000_001, 3),
+        ("policy.yaml", b"ada: {}", 2),
+        ("policy", b"{}", 2),
+    ],
+)
+def test_a_wrong_policy_is_refused_and_changes_nothing(
+    db: Path, tmp_path: Path, name: str, content: bytes, code: int
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    for command in ("set", "lint"):
+        refused = scopes(db, command, file)
+        assert (refused.code, refused.out) == (code, "")
+        assert name in refused.err
+    assert selected(db) == ["attic/old", "pay", "plan"]
+    assert not Path(f"{db}.audit").exists()
+
+
+def test_a_missing_file_and_a_missing_corpus(db: Path, policy: Path, tmp_path: Path) -> None:
+    missing = scopes(db, "set", tmp_path / "none.toml")
+    assert (missing.code, missing.out) == (3, "")
+    assert "[policy_missing]" in missing.err
+    none = tmp_path / "none.db"
+    for command in (["set", policy], ["show"], ["lint"], ["lint", policy]):
+        assert scopes(none, *command).code == 2
+    assert not none.exists()
+
+
+def test_show(db: Path, policy: Path) -> None:
+    assert "every agent, named or not, sees every document" in scopes(db, "show").out
+    scopes(db, "set", policy)
+    shown = scopes(db, "show").out
+    assert "ada  internal  engineering  sees 1 of 3 documents" in shown
+    assert "never attic/**" in shown
+    assert "boss  confidential  EVERY scope  sees 3 of 3 documents" in shown
+    found = scopes(db, "show", "--agent", "ada", "--json").json()
+    assert [one["agent"] for one in found["agents"]] == ["ada"]
+    assert (found["policy"], found["location"], found["doubt"]) == (True, str(policy), "")
+    unknown = scopes(db, "show", "--agent", "adda")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "ada, boss" in unknown.err
+
+
+def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:
+    scopes(db, "set", policy)
+    policy.write_text(POLICY + "\n# a comment\n", encoding="utf-8")
+    assert selected(db, "--agent", "boss") == 4
+    shown = scopes(db, "show").out
+    assert "everybody is denied" in shown and "was changed since it was set" in shown
+    assert "sees 0 of 3 documents" in shown
+    linted = scopes(db, "lint")
+    assert linted.code == 3
+    assert "[policy_doubtful]" in linted.out
+
+
+def codes(outcome: Outcome) -> list[Any]:
+    return [one["code"] for one in outcome.json()["findings"]]
+
+
+def test_lint_before_and_after(db: Path, policy: Path) -> None:
+    assert codes(scopes(db, "lint", "--json")) == ["no_policy"]
+    before = scopes(db, "lint", policy, "--json")
+    assert (before.code, codes(before)) == (0, ["all_scopes"])
+    assert "0 errors, 1 warning" in before.err
+    scopes(db, "set", policy)
+    assert codes(scopes(db, "lint", "--json")) == ["all_scopes"]
+    text = scopes(db, "lint", policy)
+    assert text.out.startswith(f"{policy}: warning: boss.scopes: is empty")
+
+
+def test_lint_needs_no_corpus(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    linted = invoke("scopes", "lint", policy)
+    assert linted.code == 0
+    assert "[all_scopes]" in linted.out
+    from_stdin(monkeypatch, POLICY.replace('"internal"', '"secret"').encode())
+    refused = invoke("scopes", "lint", "-", "--format", "toml")
+    assert refused.code == 3
+    assert "access_level 'secret'" in refused.err
+
+
+def test_lint_finds_slips(db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "p.json"
+    rule = {"scopes": ["enginering"], "access_level": "public", "deny_patterns": ["htr/**"]}
+    file.write_text(json.dumps({"ada": rule}), encoding="utf-8")
+    assert codes(scopes(db, "lint", file, "--json")) == [
+        "unknown_scope",
+        "pattern_matches_nothing",
+    ]
+
+
+@pytest.mark.parametrize("command", ["set", "show", "lint"])
+def test_help_has_examples(command: str) -> None:
+    assert f"rolebundle scopes {command}" in invoke("scopes", command, "--help").out
+    assert command in invoke("scopes", "--help").out

@@ -1,0 +1,148 @@
+"""Who asks, what for and who approved it: through every door, and what each refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.client import Sidecar, SidecarError
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.contracts.terms import ACTIONS
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.tools import TOOLS
+from support.commands import invoke, run
+
+TASK = "Rotate the token"
+APPROVED = {"agent": "bot-7", "action": "execute", "approval": "Ana Silva"}
+OPTIONS = ("--agent", "bot-7", "--action", "execute", "--approved-by", "Ana Silva")
+APPROVALS = [("Ana Silva", "execute")]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("purpose")
+    for origin in ("internal", "external", "untrusted"):
+        (folder / f"{origin}.md").write_text(
+            f"---\norigin: {origin}\n---\n# {origin}\n\nHow {origin} people rotate the token.\n",
+            encoding="utf-8",
+        )
+    path = folder / "c.db"
+    done = invoke("ingest", folder, "--lexical-only", "--workers", "1", "--db", path)
+    assert done.code == 0, done.err
+    yield path
+
+
+def told(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[str, str]]]:
+    return (
+        {one["title"] for one in answer["selected"]},
+        answer["rejected_summary"],
+        [(one["approved_by"], one["action"]) for one in answer.get("approvals", ())],
+    )
+
+
+KEPT_BACK = ({"internal"}, {"taint_blocked": 1, "requires_approval": 1}, [])
+RELEASED = ({"internal", "external"}, {"taint_blocked": 1}, APPROVALS)
+
+
+def test_options_of_the_command_line(db: Path) -> None:
+    asked = ("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json")
+    assert told(invoke(*asked, "--action", "execute").json()) == KEPT_BACK
+    answer = invoke(*asked, *OPTIONS).json()
+    assert told(answer) == RELEASED
+    assert answer["request"] == {**APPROVED, "lexical_only": True}
+
+
+def test_a_request_of_one_shot(db: Path) -> None:
+    fields = {"task": TASK, "lexical_only": True, "detail": "compact"}
+    for more, expected in (({"action": "execute"}, KEPT_BACK), (APPROVED, RELEASED)):
+        asked = json.dumps(fields | more).encode()
+        assert told(json.loads(run("retrieve", "--request", "-", "--db", db, stdin=asked).out)) == (
+            expected
+        )
+
+
+def test_a_request_to_the_sidecar(db: Path) -> None:
+    with Sidecar(db=db) as sidecar:
+        for fields in (
+            APPROVED,
+            {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},
+        ):
+            assert told(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
+        whole = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
+        again = sidecar.call("retrieve", **whole["more"]["params"])
+        assert told(again) == RELEASED
+        with pytest.raises(SidecarError, match="action: must be one of 'read'"):
+            sidecar.retrieve(TASK, action="delete")
+
+
+def test_why_and_compare_take_the_same_options(db: Path) -> None:
+    asked = ("why", "external.md:1-6", TASK, "--lexical-only", "--db", db, "--json")
+    found = invoke(*asked, "--action", "execute").json()
+    assert (found["outcome"], found["code"]) == ("rejected", "requires_approval")
+    assert found["needs"][0].startswith("an approval of execute with a person's name")
+    found = invoke(*asked, *OPTIONS).json()
+    assert (found["outcome"], found["request"]["approval"]) == ("selected", "Ana Silva")
+    roles = ("--roles", "security-reviewer,docs-writer")
+    compared = ("compare", TASK, *roles, "--lexical-only", "--db", db, "--json")
+    views = invoke(*compared, "--action", "execute").json()["roles"]
+    assert [one["rejected_summary"]["requires_approval"] for one in views] == [1, 1]
+    views = invoke(*compared, *OPTIONS).json()["roles"]
+    assert [one["rejected_summary"].get("requires_approval", 0) for one in views] == [0, 0]
+
+
+def test_nothing_is_asked_of_who_only_reads(db: Path) -> None:
+    answer = invoke("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json").json()
+    assert told(answer) == ({"internal", "external", "untrusted"}, {}, [])
+    assert answer["request"] == {"lexical_only": True}
+    assert "approvals" not in answer
+
+
+def test_an_empty_answer_says_what_would_help(db: Path) -> None:
+    asked = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
+    fallback = invoke(*asked, "--action", "execute").json()["fallback"]
+    assert fallback["verdict"] == "approval_needed"
+    assert "ask again with that person's name as approval" in fallback["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--action", "delete"), "'delete' is not one of 'read'"),
+        (("--approved-by", ""), "approval: must not be blank"),
+        (("--approved-by", "x" * 201), "approval: must have 200 characters or less"),
+        (("--agent", " "), "agent: must not be blank"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(
+    db: Path, options: tuple[str, ...], said: str
+) -> None:
+    for command in (
+        ("retrieve", TASK),
+        ("why", "external.md:1-6", TASK),
+        ("compare", TASK, "--roles", "security-reviewer,docs-writer"),
+    ):
+        done = invoke(*command, *options, "--db", db)
+        assert done.code == 2
+        assert said in done.err
+
+
+@pytest.mark.parametrize("name", ["agent", "approval"])
+@pytest.mark.parametrize("value", ["", " \n", 5, True, ["Ana"], "\ud800", "x" * 201])
+def test_a_name_is_a_text_that_is_not_blank(name: str, value: Any) -> None:
+    with pytest.raises(UsageError, match=f"{name}: must"):
+        request_from({"task": "x", name: value})
+    assert getattr(request_from({"task": "x", name: "é" * MAX_NAME_CHARACTERS}), name)
+
+
+@pytest.mark.parametrize("name", ["retrieve", "why"])
+def test_tools_describe_the_fields(name: str) -> None:
+    (tool,) = (one for one in TOOLS if one.name == name)
+    fields = tool.input_schema()["properties"]
+    assert "Never make one up" in fields["approval"]["description"]
+    assert json.dumps([*ACTIONS]) in json.dumps(fields["action"])
+    assert fields["agent"]["description"]

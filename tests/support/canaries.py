@@ -1,0 +1,117 @@
+"""Documents full of words that stand nowhere else, and a look for them at every byte of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from string import ascii_lowercase
+
+import numpy as np
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.corpus.connection import Corpus
+from rolebundle.corpus.store import StoredDocument
+from support.corpora import chunk
+
+WIDTH = 8
+"""Bytes of a trace: two floats of a vector, or the inner letters of a word."""
+_HAN = "".join(map(chr, range(0x4E00, 0x9F00)))
+"""So many letters that a trace of three of them stands nowhere by chance."""
+_ENDINGS = ("", "s", "ing", "ations", "ed")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A document, and what may not be left of it."""
+
+    document: StoredDocument
+    traces: frozenset[bytes]
+
+
+def hatch(chance: Random, common: Sequence[str], number: int) -> Canary:
+    """A document with a word of its own in everything that a document has.
+
+    A trace of a word is from its middle: FTS5 leaves out the letters that a word has in common
+    with the one before it in its index, and the stemmer cuts and changes endings.
+    """
+    words: list[str] = []
+
+    def word() -> str:
+        letters = _HAN if chance.random() < 0.2 else ascii_lowercase
+        core = "".join(chance.choices(letters, k=16))
+        words.append(core)
+        made = core + (chance.choice(_ENDINGS) if letters == ascii_lowercase else "")
+        return made.capitalize() if chance.random() < 0.3 else made
+
+    def text(length: int) -> str:
+        said = [*chance.choices(common, k=length), word(), word()]
+        chance.shuffle(said)
+        return " ".join(said)
+
+    name = f"{word()}/{word()}-{number}.md"
+    source = word() if chance.random() < 0.3 else chance.choice(("wiki", "mail"))
+    metadata = DocumentMetadata(
+        document_id=f"{source}/{name}",
+        source_id=source,
+        title=text(3),
+        uri=f"file:{name}",
+        scope=word() if chance.random() < 0.1 else chance.choice(("shared", "hr", "board")),
+        tags=(word(),),
+        applicable_roles=(word(),),
+        retrieval_hints=(text(2),),
+        supersedes=(word(),) if chance.random() < 0.3 else (),
+    )
+    chunks = tuple(
+        chunk(
+            f"{metadata.document_id}#{word()}",
+            text(chance.choice((5, 40, 150))),
+            headings=(word(), text(1)),
+            tags=(word(),),
+            start_line=line,
+            end_line=line,
+        )
+        for line in range(1, 2 + chance.randrange(3))
+    )
+    return Canary(
+        StoredDocument(metadata, chunks),
+        frozenset(
+            trace
+            for core in words
+            for trace in (core[5:13].encode()[:WIDTH], core[7:15].encode()[:WIDTH])
+        )
+        | {one.content_hash[4:12].encode() for one in chunks},
+    )
+
+
+def vector_traces(corpus: Corpus, document_ids: Iterable[str]) -> set[bytes]:
+    """Of each vector of these documents its first floats and some inner ones, and its hashes."""
+    wanted = set(document_ids)
+    found: set[bytes] = set()
+    for document_id, vector, vector_hash in corpus.rows(
+        "SELECT d.document_id, e.vector, e.vector_hash FROM embedded e "
+        "JOIN chunk c ON c.id = e.chunk JOIN document d ON d.id = c.document"
+    ):
+        if document_id in wanted:
+            found |= {vector[:WIDTH], vector[16 : 16 + WIDTH], vector_hash[4:12].encode()}
+    return found
+
+
+def files_of(db: Path) -> list[Path]:
+    """Every file that has the corpus's name at its beginning."""
+    return sorted(path for path in db.parent.iterdir() if path.name.startswith(db.name))
+
+
+def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
+    """Which of the traces stand anywhere in these files, in whatever case."""
+    wanted = np.array([int.from_bytes(one, "little") for one in traces], dtype=np.uint64)
+    hits: set[int] = set()
+    for path in paths:
+        stored = path.read_bytes()
+        for data in {stored, stored.lower()}:
+            for shift in range(WIDTH):
+                end = shift + (len(data) - shift) // WIDTH * WIDTH
+                windows = np.frombuffer(data[shift:end], dtype="<u8")
+                hits.update(windows[np.isin(windows, wanted)].tolist())
+    return {hit.to_bytes(WIDTH, "little") for hit in hits}
