@@ -123,15 +123,18 @@ def search(
     return corpus.rows(sql, (*bindings, limit))
 
 
-def frequency(corpus: Corpus, compartment: int, match: str) -> int:
-    """How many chunks an expression matches; remembered until the corpus changes."""
-    known, key = corpus.frequencies(), (compartment, match)
-    if key not in known:
+def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:
+    """How many chunks each expression matches; remembered until the corpus changes."""
+    known = corpus.frequencies()
+    missing = [match for match in matches if (compartment, match) not in known]
+    if missing:
         name = table(compartment)
-        known[key] = int(
-            corpus.value(f"SELECT count(*) FROM {name} WHERE {name} MATCH ?", (match,))
+        counted = corpus.rows(
+            f"SELECT key, (SELECT count(*) FROM {name} WHERE {name} MATCH value) FROM json_each(?)",
+            (json.dumps(missing),),
         )
-    return known[key]
+        known |= {(compartment, missing[place]): count for place, count in counted}
+    return [known[compartment, match] for match in matches]
 
 
 def score(corpus: Corpus, compartment: int, match: str, rowids: Sequence[int]) -> dict[int, float]:

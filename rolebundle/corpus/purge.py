@@ -21,7 +21,14 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from rolebundle.contracts.receipt import Obstacle, Receipt
-from rolebundle.corpus import compartments, fast_index, lexical_index, store, vector_cache
+from rolebundle.corpus import (
+    compartments,
+    fast_index,
+    lexical_index,
+    store,
+    vector_cache,
+    vector_remains,
+)
 from rolebundle.corpus.chunk_rows import json_array
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.fast_index import FastState, Share
@@ -90,6 +97,9 @@ def erase(corpus: Corpus, documents: Sequence[Candidate], purged_at: str) -> str
     for one in compartments.all_compartments(corpus):
         # All of them: documents that were moved or changed left words behind where they were.
         lexical_index.rebuild(corpus, one.id)
+    for index in all_indexes(corpus):
+        for share in index.shares:
+            vector_remains.overwrite(corpus, share)
     store.note_change(corpus)
     receipt = uuid4().hex
     corpus.run(

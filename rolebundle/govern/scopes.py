@@ -7,9 +7,11 @@ say the same when an agent asks: a policy that is missing, empty or malformed de
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from errno import EINVAL
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
 
@@ -23,7 +25,7 @@ from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.govern.admitted import Admitted
 from rolebundle.govern.policy import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.govern.taint import DEFAULT_TABLE
-from rolebundle.ingest.globs import matches
+from rolebundle.ingest.globs import compiled
 
 LARGEST_POLICY = 1_000_000
 """Bytes of a policy file that are read at all."""
@@ -237,17 +239,22 @@ def denies(pattern: str, path: str, location: str = "") -> bool:
         path: the file's path in the corpus.
         location: where the file lies on this machine.
     """
+    hits = _expression(pattern).match
+    return any(hits(place) for place in (_plain(path), _plain(location)) if place)
+
+
+@lru_cache(maxsize=100_000)
+def _expression(pattern: str) -> re.Pattern[str]:
+    # All of a pattern's readings in one, kept for every file that it is held against.
     glob = _plain(pattern).rstrip("/")
     wide = glob.replace("**", "*").replace("*", "**")
-    places = [place for place in (_plain(path), _plain(location)) if place]
     globs = {glob, wide, f"**/{glob}", f"**/{wide}"}
     globs |= {f"{one}/**" for one in globs}
-    return any(
+    readings = [compiled(one).pattern for one in sorted(globs)]
+    if "[" in glob:
         # A shell's glob has classes such as [a-m] as well.
-        matches(one, place) or ("[" in one and fnmatchcase(place, one))
-        for one in globs
-        for place in places
-    )
+        readings += [translate(one) for one in sorted(globs)]
+    return re.compile("|".join(f"(?s:{one})" for one in readings))
 
 
 def _plain(path: str) -> str:

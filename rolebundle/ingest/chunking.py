@@ -222,16 +222,16 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         elif strength != _NEVER:
             headings_start = start
     atoms = _Atoms(*map(list, zip(*rows, strict=True)))
-    _keep_last_headings(parsed.blocks, atoms)
+    _keep_last_headings(parsed.blocks, atoms, maximum)
     return atoms
 
 
-def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms) -> None:
-    """Headings with nothing after them go with what stands above, where anything does."""
+def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) -> None:
+    """Headings with nothing after them go with what stands above, as far as there is room."""
     if all(block.level for block in blocks):
         return
     for i in range(len(atoms.blocks) - 1, -1, -1):
-        if not blocks[atoms.blocks[i]].level:
+        if not blocks[atoms.blocks[i]].level or atoms.ends[-1] - atoms.starts[i] > maximum:
             break
         atoms.strengths[i] = _NEVER
 

@@ -38,7 +38,8 @@ def examine(
     Raises:
         ConfigurationError: the settings name a file of patterns that is wrong.
     """
-    text = _BETWEEN.join((metadata.title, *_texts(parsed)))
+    # What it declares comes last, so that offsets in the text do not depend on it.
+    text = _BETWEEN.join((metadata.title, *_texts(parsed), *_declared(parsed, metadata)))
     result = scan_text(text, source=source, settings=settings)
     if result.verdict == "clean" and result.text == text:
         return parsed, metadata, None
@@ -48,7 +49,13 @@ def examine(
     lines = iter(result.text.split("\n"))
     title = _take(lines, metadata.title)
     masks = settings.secrets == "mask"
-    return _with_texts(parsed, lines, masks), replace(metadata, title=title), scanned
+    shown = replace(
+        metadata,
+        title=title,
+        tags=_without_hidden(metadata.tags),
+        retrieval_hints=_without_hidden(metadata.retrieval_hints),
+    )
+    return _with_texts(parsed, lines, masks), shown, scanned
 
 
 def _texts(parsed: ParsedDocument) -> list[str]:
@@ -59,10 +66,28 @@ def _texts(parsed: ParsedDocument) -> list[str]:
     return [block.text for block in parsed.blocks]
 
 
+def _declared(parsed: ParsedDocument, metadata: DocumentMetadata) -> list[str]:
+    """What a model gets to see of a document besides its text; an id may be a file's name."""
+    words = [metadata.document_id, metadata.document_type, metadata.domain]
+    words += [*metadata.tags, *metadata.retrieval_hints]
+    words += [tag for chunk in parsed.ready for tag in chunk.tags]
+    return ["\n".join(words)]
+
+
+def _without_hidden(texts: Sequence[str]) -> tuple[str, ...]:
+    from rolebundle.govern.scan.hidden_text import find_hidden
+    from rolebundle.govern.scan.normalize import normalized
+
+    return tuple(normalized(text, find_hidden(text)) for text in texts)
+
+
 def _with_texts(parsed: ParsedDocument, lines: Iterator[str], masks: bool) -> ParsedDocument:
     """The document with the texts of :func:`_texts`, as they are now; each has as many lines."""
     if parsed.ready:
-        chunks = (replace(chunk, content=_take(lines, chunk.content)) for chunk in parsed.ready)
+        chunks = (
+            replace(chunk, content=_take(lines, chunk.content), tags=_without_hidden(chunk.tags))
+            for chunk in parsed.ready
+        )
         return replace(parsed, ready=tuple(chunks))
     if parsed.line_exact and parsed.lines:
         now = _take(lines, "\n".join(parsed.lines)).split("\n")

@@ -18,11 +18,11 @@ _ANYTHING = ".*"
 
 def matches(glob: str, path: str) -> bool:
     """Whether a glob matches a path relative to the manifest's folder."""
-    return _compiled(glob).match(path) is not None
+    return _kept(glob).match(path) is not None
 
 
-@lru_cache(maxsize=1024)
-def _compiled(glob: str) -> re.Pattern[str]:
+def compiled(glob: str) -> re.Pattern[str]:
+    """A glob as a regular expression for whole paths."""
     pieces = [_piece(token) for token in _TOKEN.findall(glob)]
     # Blocks between the stars that cross folders; a block's own stars do not.
     blocks: list[tuple[str, list[str]]] = [("", [])]
@@ -38,6 +38,9 @@ def _compiled(glob: str) -> re.Pattern[str]:
         body = lazy + _block(inside, final=number == last)
         parts.append(body if number == last else f"(?>{body})")
     return re.compile("".join(parts) + r"\Z", re.DOTALL)
+
+
+_kept = lru_cache(maxsize=1024)(compiled)
 
 
 def _piece(token: str) -> str:

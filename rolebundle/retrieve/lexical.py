@@ -158,23 +158,22 @@ def _scores(
     }
 
 
-def _occurring(
-    corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]
-) -> list[Term]:
+def _occurring(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
     """Those of the terms that occur at all; the others add nothing but work."""
-    return [
-        term
-        for term in terms
-        if any(lexical_index.frequency(corpus, place.id, _literal(term)) for place in places)
-    ]
+    counts = _frequencies(corpus, places, terms)
+    return [term for term, count in zip(terms, counts, strict=True) if count]
+
+
+def _frequencies(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[int]:
+    """For each of the terms how many chunks of all places have it."""
+    literals = [_literal(term) for term in terms]
+    counted = (lexical_index.frequencies(corpus, place.id, literals) for place in places)
+    return [sum(counts) for counts in zip(*counted, strict=True)]
 
 
 def _statistics(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> Statistics:
     extents = [lexical_index.extent(corpus, place.id) for place in places]
-    frequencies = [
-        sum(lexical_index.frequency(corpus, place.id, _literal(term)) for place in places)
-        for term in terms
-    ]
+    frequencies = _frequencies(corpus, places, terms)
     return Statistics.of(
         sum(extent.chunks for extent in extents),
         sum(extent.tokens for extent in extents),
@@ -194,7 +193,7 @@ def _best_of(
     match = match_expression(terms)
     if within is not None or place.chunks <= SCORE_ALL_UP_TO:
         return dict(lexical_index.search(corpus, place.id, match, depth, within=within))
-    counted = [(term, lexical_index.frequency(corpus, place.id, _literal(term))) for term in terms]
+    counted = list(zip(terms, _frequencies(corpus, [place], terms), strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     taken = _first_look([frequency for _, frequency in rarest])
     while taken < len(rarest):

@@ -138,6 +138,16 @@ class TestSupersession:
         fill(corpus, [document("old", ["x"])])
         assert self.superseders(corpus) == {"old": ["new"]}
 
+    def test_not_by_a_document_from_further_away(self, corpus: Corpus) -> None:
+        documents = [
+            document("ours", ["x"]),
+            document("theirs", ["y"], supersedes=("ours",), origin="external"),
+            document("web", ["z"], supersedes=("theirs",), origin="untrusted"),
+            document("newer", ["w"], supersedes=("web", "theirs")),
+        ]
+        fill(corpus, documents)
+        assert self.superseders(corpus) == {"theirs": ["newer"], "web": ["newer"]}
+
     def test_several_in_the_order_of_their_ids(self, corpus: Corpus) -> None:
         newer = [document(name, [name], supersedes=("old",)) for name in ("v3", "v2")]
         fill(corpus, [document("old", ["x"]), *newer])

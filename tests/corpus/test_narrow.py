@@ -271,8 +271,8 @@ class TestWhatIsShown:
         found = places(narrowed)
         with narrowed.reading():
             narrowed.show([found["a"]])
-            assert lexical_index.frequency(narrowed, found["a"], '"token"') == 2
-            assert lexical_index.frequency(narrowed, found["a"], '"secret"') == 0
+            assert lexical_index.frequencies(narrowed, found["a"], ['"token"']) == [2]
+            assert lexical_index.frequencies(narrowed, found["a"], ['"secret"']) == [0]
             assert lexical_index.extent(narrowed, found["a"]).chunks == 2
 
 

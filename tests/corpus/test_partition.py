@@ -149,11 +149,11 @@ class TestWhereADocumentBelongs:
         put(corpus, document("a", ["token key"]), document("b", ["token secret"], scope="hr"))
         found = by_kind(corpus)
         here, there = found[OPEN].id, found["hr", "internal", ()].id
-        assert lexical_index.frequency(corpus, here, '"secret"') == 0
-        assert lexical_index.frequency(corpus, there, '"secret"') == 1
+        assert lexical_index.frequencies(corpus, here, ['"secret"']) == [0]
+        assert lexical_index.frequencies(corpus, there, ['"secret"']) == [1]
         for place in (here, there):
             assert lexical_index.extent(corpus, place).chunks == 1
-            assert lexical_index.frequency(corpus, place, '"token"') == 1
+            assert lexical_index.frequencies(corpus, place, ['"token"']) == [1]
             vocabulary = f"terms_{place}"
             corpus.run(
                 f"CREATE VIRTUAL TABLE temp.{vocabulary} USING fts5vocab "
@@ -208,8 +208,8 @@ class TestMoving:
     def test_where_it_was_nothing_of_it_is_left(self, corpus: Corpus) -> None:
         here = only_compartment(corpus)
         put(corpus, document("d", self.TEXTS, scope="hr"))
-        assert lexical_index.frequency(corpus, here, '"alpha"') == 0
-        assert lexical_index.frequency(corpus, here, '"token"') == 1
+        assert lexical_index.frequencies(corpus, here, ['"alpha"']) == [0]
+        assert lexical_index.frequencies(corpus, here, ['"token"']) == [1]
         assert lexical_index.extent(corpus, here) == (1, 3)  # "gamma token", and the title "e"
         index = vector_index.active_index(corpus)
         assert index is not None

@@ -228,6 +228,25 @@ def test_everything_can_go(tmp_path: Path) -> None:
     assert_sound(db)
 
 
+def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
+    """As a version of sqlite-vec that does not write zeroes over what it deletes."""
+    texts = [document(f"d{number}", [f"text {number}"]) for number in range(30)]
+    db = build(tmp_path, texts, PROVIDER)
+    with apsw.Connection(str(db)) as plain:
+        table = "vectors_1_1_vector_chunks00"
+        [(row, vectors)] = plain.execute(f"SELECT rowid, vectors FROM {table}").fetchall()
+        left = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
+        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (left, row))
+    plain.close()
+    assert_sound(db)
+    before = contents(db)["vectors"]
+    assert found_in(files_of(db), {b"xqzjkvwp"})
+    purged(db, Wanted(["d5"]))
+    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
+    assert [pair for pair in before if pair[0] != "d5#0"] == contents(db)["vectors"]
+    assert_sound(db)
+
+
 def give_companion(corpus: Corpus, share: fast_index.Share) -> None:
     if share.vectors < 10:
         return  # too few to train on

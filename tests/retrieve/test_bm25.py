@@ -94,12 +94,12 @@ def literal(term: Term) -> str:
 
 def ours(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
     """The scores as they are made where several compartments are seen."""
-    known = [one for one in asked if lexical_index.frequency(corpus, place, literal(one))]
+    known = [one for one in asked if lexical_index.frequencies(corpus, place, [literal(one)])[0]]
     extent = lexical_index.extent(corpus, place)
     statistics = Statistics.of(
         extent.chunks,
         extent.tokens,
-        [lexical_index.frequency(corpus, place, literal(one)) for one in known],
+        [lexical_index.frequencies(corpus, place, [literal(one)])[0] for one in known],
         [one.weight for one in known],
     )
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]

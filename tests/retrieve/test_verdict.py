@@ -198,9 +198,10 @@ class TestEachVerdict:
     def test_without_a_role_it_is_no_roles_policy(self) -> None:
         documents = [
             document("v1", ["token rotation"]),
-            document("v2", ["a token"], supersedes=("v1",), origin="untrusted"),
+            document("v2", ["flour"], supersedes=("v1",)),
+            document("web", ["a token"], origin="untrusted"),
         ]
-        verdict, message = empty(documents, action="execute")
+        verdict, message = empty(documents, action="execute", lexical_only=True)
         assert verdict == "rejected_by_policy"
         assert message.startswith("policy rejected everything relevant")
 

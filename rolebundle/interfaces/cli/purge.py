@@ -70,7 +70,7 @@ def purge(
             return
         returning: Sequence[str] = ()
         if chosen:
-            found, returning = _erase(engine, wanted, yes)
+            found, returning = _erase(engine, wanted, yes, backups)
         else:
             if backups and not yes:
                 _confirm(f"Delete {_counted(len(_backups(engine.path)), 'backup')}?")
@@ -91,7 +91,9 @@ def purge(
     _refuse_pending(found, engine.path)
 
 
-def _erase(engine: Engine, wanted: Wanted, yes: bool) -> tuple[list[Receipt], Sequence[str]]:
+def _erase(
+    engine: Engine, wanted: Wanted, yes: bool, backups: bool
+) -> tuple[list[Receipt], Sequence[str]]:
     try:
         plan = engine.plan_purge(wanted)
     except UsageError as error:
@@ -104,9 +106,10 @@ def _erase(engine: Engine, wanted: Wanted, yes: bool) -> tuple[list[Receipt], Se
     if not yes:
         size = plan.extent
         _name(plan.documents, "would go")
+        too = f", and delete {_counted(len(_backups(engine.path)), 'backup')}" if backups else ""
         _confirm(
             f"Erase {_counted(size.documents, 'document')}, {_counted(size.chunks, 'chunk')} and "
-            f"{_counted(size.vectors, 'vector')} from {engine.path}?"
+            f"{_counted(size.vectors, 'vector')} from {engine.path}{too}?"
         )
     return [engine.purge(wanted)], plan.returning
 

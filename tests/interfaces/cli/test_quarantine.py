@@ -184,8 +184,7 @@ def test_secrets_off_looks_for_none(db: Path, tree: Path) -> None:
 def test_patterns_of_ones_own_are_looked_for_as_well(db: Path, tree: Path) -> None:
     patterns = tree.parent / "patterns.toml"
     patterns.write_text(
-        "[[pattern]]\n"
-        'id = "ours"\ncategory = "override"\nbegins = "the token plan"\n',
+        '[[pattern]]\nid = "ours"\ncategory = "override"\nbegins = "the token plan"\n',
         encoding="utf-8",
     )
     ingest(db, tree, "--patterns", patterns)

@@ -52,9 +52,7 @@ def scopes(db: Path, *arguments: str | Path) -> Outcome:
 
 
 def selected(db: Path, *options: str) -> list[str] | int:
-    asked = invoke(
-        "retrieve", "token", "--lexical-only", "--format", "json", "--db", db, *options
-    )
+    asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db, *options)
     if asked.code:
         assert asked.out == ""
         return asked.code

@@ -1,0 +1,281 @@
+"""Agents at the doors: the command line, `serve`, MCP and Python refuse in the same bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.engine import Engine
+from rolebundle.errors import RolebundleError
+from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.operations import Operations
+from support.commands import CHECKOUT, invoke
+from support.corpora import build, document
+from support.served import Served
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
+
+OVERLAYS = CHECKOUT / "overlays"
+FOLDERS = overlay_folders((OVERLAYS,))
+POLICY = {
+    "ada": {"scopes": ["engineering"], "access_level": "internal"},
+    "hugo": {"scopes": ["hr"], "access_level": "confidential"},
+}
+DOCUMENTS = [
+    document("salary", ["the token plan", "zebra"], scope="hr", source_id="payroll"),
+    document("bonus", ["the bonus token"], scope="hr", sensitivity="confidential"),
+    document("plan", ["the token plan"], scope="engineering"),
+    document("notes", ["token notes"], scope="engineering"),
+]
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    ("retrieve", {"task": "token", "lexical_only": True, "now": "2026-11-01"}),
+    ("get", {"id": "plan"}),
+    ("get", {"id": "salary"}),
+    ("get", {"id": "never-was"}),
+    ("get", {"id": "salary.md:1-1"}),
+    ("get", {"id": "#salary:7:7"}),
+    ("why", {"id": "plan", "task": "token", "lexical_only": True, "now": "2026-11-01"}),
+    ("why", {"id": "salary", "task": "token", "lexical_only": True}),
+    ("roles.list", {}),
+    ("roles.show", {"role": "docs-writer"}),
+    ("roles.show", {"role": "no-such-role"}),
+    ("status", {}),
+]
+
+
+def governed(folder: Path, *, policy: Any = POLICY) -> Path:
+    db = build(folder, DOCUMENTS, name="team.db")
+    if policy is not None:
+        with Engine(db) as engine:
+            engine.set_policy(json.dumps(policy), "json")
+    return db
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return governed(tmp_path_factory.mktemp("agents"))
+
+
+@pytest.fixture(scope="module")
+def served(db: Path) -> Iterator[Served]:
+    with Served("--db", db, "--overlay-dir", OVERLAYS, "--allow-write") as one:
+        yield one
+
+
+def fields_of(error: RolebundleError) -> dict[str, Any]:
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    }
+
+
+def untimed(answer: Any) -> Any:
+    plain = json.loads(json.dumps(answer))
+    for name in ("latency_ms", "lexical_ms", "semantic_ms"):
+        if isinstance(plain, dict):
+            plain.get("diagnostics", {}).pop(name, None)
+    return plain
+
+
+def by_python(db: Path, method: str, fields: dict[str, Any], **pinned: str) -> Any:
+    with Engine(db, FOLDERS, **pinned) as engine:
+        try:
+            return untimed(Operations(engine).call(method, fields))
+        except RolebundleError as error:
+            return fields_of(error)
+
+
+def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
+    answer = server.ask(method, **fields)
+    return untimed(answer["result"]) if "result" in answer else answer["error"]["data"]
+
+
+def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    from mcp_types import CallToolRequestParams
+
+    from rolebundle.interfaces.mcp import _Door
+    from rolebundle.interfaces.worker import Worker
+
+    name = "list_roles" if method == "roles.list" else method
+    with Engine(db, FOLDERS) as engine:
+        door = _Door(Worker(Operations(engine)))
+        params = CallToolRequestParams(name=name, arguments=fields)
+        found = asyncio.run(door.call_tool(None, params))
+        if found.is_error:
+            return (found.meta or {})["rolebundle/error"]
+        return untimed(found.structured_content)
+
+
+@pytest.mark.parametrize("agent", ["ada", "hugo", "eve", None])
+def test_every_door_says_the_same(db: Path, served: Served, agent: str | None) -> None:
+    refused = []
+    for method, fields in ASKED:
+        asked = fields | ({"agent": agent} if agent else {})
+        ours = by_python(db, method, asked)
+        assert by_serve(served, method, asked) == ours
+        if method != "roles.show":
+            assert by_mcp(db, method, asked) == ours
+        text = json.dumps(ours)
+        assert str(db.parent) not in text and str(CHECKOUT) not in text
+        if agent != "hugo":
+            text = text.replace(fields.get("id", "salary"), "")
+            assert "salary" not in text and "payroll" not in text and "bonus" not in text
+        if ours.get("code") == "access_denied":
+            refused.append(text)
+    # Whoever is not named gets one answer to everything.
+    assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(ASKED), 1))
+
+
+def test_the_command_line_says_the_same(db: Path) -> None:
+    hidden = invoke("get", "salary", "--agent", "ada", "--db", db)
+    missing = invoke("get", "never-was", "--agent", "ada", "--db", db)
+    assert (hidden.code, hidden.out) == (missing.code, missing.out) == (2, "")
+    assert hidden.err.replace("salary", "X") == missing.err.replace("never-was", "X")
+    ours = by_python(db, "get", {"id": "salary", "agent": "ada"})
+    assert ours["message"] in hidden.err and ours["hint"] in hidden.err
+    denied = by_python(db, "get", {"id": "plan", "agent": "eve"})
+    refusals = {
+        invoke(*command, *who, "--db", db)
+        for command in (
+            ["get", "plan"],
+            ["get", "salary"],
+            ["retrieve", "token", "--lexical-only"],
+            ["retrieve", "token", "--role", "no-such-role", "--format", "json"],
+            ["why", "salary", "token", "--lexical-only"],
+            ["compare", "token", "--roles", "docs-writer,security-reviewer", "--lexical-only"],
+        )
+        for who in ([], ["--agent", "eve"], ["--agent", "hugo "])
+    }
+    [refusal] = refusals
+    assert (refusal.code, refusal.out) == (4, "")
+    assert denied["message"] in refusal.err and denied["hint"] in refusal.err
+
+
+def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -> None:
+    options = ("--db", db, "--overlay-dir", OVERLAYS, "--agent", "ada", "--allow-write")
+    with Served(*options) as server:
+        told = server.ask("initialize")["result"]["capabilities"]
+        assert "ingest" not in told["methods"] and told["allow_write"] is False
+        for method, fields in ASKED:
+            ours = by_python(db, method, fields | {"agent": "ada"})
+            assert by_serve(server, method, fields) == ours
+            assert by_serve(server, method, fields | {"agent": "ada"}) == ours
+            for other in ("hugo", "eve", "Ada"):
+                refused = server.ask(method, **fields, agent=other)["error"]
+                assert (refused["code"], refused["data"]["code"]) == (-32001, "access_denied")
+        error = server.ask("ingest", paths=[str(tmp_path)])["error"]
+        assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
+
+
+def test_ingest_is_refused_under_a_policy_whoever_asks(
+    db: Path, served: Served, tmp_path: Path
+) -> None:
+    """Its report counts what the caller may not see, and names the path of an id that is taken."""
+    taken = tmp_path / "taken.md"
+    taken.write_text("---\ndocument_id: salary\n---\nthe token\n", encoding="utf-8")
+    before = by_python(db, "status", {"agent": "hugo"})
+    error = served.ask("ingest", paths=[str(taken)], lexical_only=True)["error"]
+    assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
+    assert "salary" not in json.dumps(error)
+    assert by_python(db, "status", {"agent": "hugo"}) == before
+
+
+def test_a_policy_set_by_another_process_holds_with_the_next_request(tmp_path: Path) -> None:
+    db = governed(tmp_path, policy=None)
+    file = tmp_path / "policy.json"
+
+    def seen(server: Served) -> list[str] | str:
+        answer = server.ask("retrieve", task="token", agent="ada", lexical_only=True)
+        if "error" in answer:
+            return str(answer["error"]["data"]["code"])
+        return sorted(one["document_id"] for one in answer["result"]["selected"])
+
+    with Served("--db", db) as server:
+        assert "bonus" in seen(server)
+        file.write_text(json.dumps(POLICY), encoding="utf-8")
+        assert invoke("scopes", "set", file, "--db", db).code == 0
+        assert seen(server) == ["notes", "plan"]
+        file.write_text(json.dumps(POLICY) + "\n", encoding="utf-8")
+        assert seen(server) == "access_denied"
+        assert invoke("scopes", "set", file, "--db", db).code == 0
+        assert seen(server) == ["notes", "plan"]
+        file.unlink()
+        assert seen(server) == "access_denied"
+
+
+# -- resources of MCP ----------------------------------------------------------------------------
+
+
+def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], list[str]]:
+    """The documents that MCP lists to an agent, and the cursors on the way."""
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    from mcp_types import PaginatedRequestParams
+
+    from rolebundle.interfaces import mcp
+    from rolebundle.interfaces.worker import Worker
+
+    names: list[str] = []
+    cursors: list[str] = []
+    cursor: str | None = None
+    with pytest.MonkeyPatch.context() as patch, Engine(db, FOLDERS, agent=agent) as engine:
+        patch.setattr(mcp, "PAGE", page)
+        door = mcp._Door(Worker(Operations(engine)))
+        while True:
+            params = PaginatedRequestParams(cursor=cursor)
+            listed = asyncio.run(door.list_resources(None, params))
+            found = [one for one in listed.resources if one.uri.startswith(mcp.DOCUMENT_URI)]
+            names += [one.name for one in found]
+            cursor = listed.next_cursor
+            if cursor is None:
+                return names, cursors
+            cursors.append(cursor)
+
+
+def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
+    assert resources(db, "ada") == (["plan", "notes"], [])
+    assert resources(db, "hugo") == (["salary", "bonus"], [])
+
+
+def test_a_page_of_the_listing_does_not_tell_how_much_is_hidden_before_it(db: Path) -> None:
+    assert resources(db, "ada", page=1) == (["plan", "notes"], ["1", "2"])
+
+
+@pytest.mark.parametrize("agent", [None, "eve"])
+def test_mcp_lists_and_reads_nothing_for_whom_the_policy_does_not_name(
+    db: Path, agent: str | None
+) -> None:
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    from mcp.shared.exceptions import MCPError
+
+    with pytest.raises(MCPError) as caught:
+        resources(db, agent)
+    assert caught.value.error.data["code"] == "access_denied"
+
+
+def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    from mcp.shared.exceptions import MCPError
+    from mcp_types import ReadResourceRequestParams
+
+    from rolebundle.interfaces.mcp import DOCUMENT_URI, _Door
+    from rolebundle.interfaces.worker import Worker
+
+    said = []
+    with Engine(db, agent="ada") as engine:
+        door = _Door(Worker(Operations(engine)))
+        for name in ("salary", "never-was"):
+            with pytest.raises(MCPError) as caught:
+                params = ReadResourceRequestParams(uri=DOCUMENT_URI + name)
+                asyncio.run(door.read_resource(None, params))
+            said.append(json.dumps(caught.value.error.model_dump()).replace(name, "X"))
+    assert said[0] == said[1]
+    assert str(db.parent) not in said[0]
