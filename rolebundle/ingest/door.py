@@ -52,8 +52,8 @@ def examine(
     shown = replace(
         metadata,
         title=title,
-        tags=_without_hidden(metadata.tags),
-        retrieval_hints=_without_hidden(metadata.retrieval_hints),
+        tags=_shown(metadata.tags, masks),
+        retrieval_hints=_shown(metadata.retrieval_hints, masks),
     )
     return _with_texts(parsed, lines, masks), shown, scanned
 
@@ -74,18 +74,27 @@ def _declared(parsed: ParsedDocument, metadata: DocumentMetadata) -> list[str]:
     return ["\n".join(words)]
 
 
-def _without_hidden(texts: Sequence[str]) -> tuple[str, ...]:
+def _shown(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
+    return tuple(filter(None, (_cleaned(text, masks) for text in texts)))
+
+
+def _cleaned(text: str, masks: bool) -> str:
     from rolebundle.govern.scan.hidden_text import find_hidden
     from rolebundle.govern.scan.normalize import normalized
 
-    return tuple(normalized(text, find_hidden(text)) for text in texts)
+    text = normalized(text, find_hidden(text))
+    if masks:
+        from rolebundle.govern.scan.secrets import find_secrets, masked
+
+        text = masked(text, find_secrets(text))
+    return text
 
 
 def _with_texts(parsed: ParsedDocument, lines: Iterator[str], masks: bool) -> ParsedDocument:
     """The document with the texts of :func:`_texts`, as they are now; each has as many lines."""
     if parsed.ready:
         chunks = (
-            replace(chunk, content=_take(lines, chunk.content), tags=_without_hidden(chunk.tags))
+            replace(chunk, content=_take(lines, chunk.content), tags=_shown(chunk.tags, masks))
             for chunk in parsed.ready
         )
         return replace(parsed, ready=tuple(chunks))
@@ -112,14 +121,7 @@ def _renamed(block: Block, text: str, masks: bool) -> Block:
     heading = block.heading
     if heading and block.text != text:
         # What was hidden in a heading was hidden in its words as well.
-        from rolebundle.govern.scan.hidden_text import find_hidden
-        from rolebundle.govern.scan.normalize import normalized
-
-        heading = normalized(heading, find_hidden(heading))
-        if masks:
-            from rolebundle.govern.scan.secrets import find_secrets, masked
-
-            heading = masked(heading, find_secrets(heading))
+        heading = _cleaned(heading, masks)
     return block._replace(text=text, heading=heading)
 
 

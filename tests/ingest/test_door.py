@@ -237,3 +237,21 @@ def test_what_is_hidden_in_names_and_tags_is_found_as_well(door: Door) -> None:
         assert kept_back(corpus) == {"r", f"wiki/note{WORDS_IN_TAGS}.md"}
         [tags] = corpus.rows("SELECT tags FROM document WHERE document_id = 's'")
     assert tags == ('["ab"]',)
+
+
+def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_goes() -> None:
+    key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    metadata = DocumentMetadata(
+        document_id="d",
+        source_id="s",
+        title="Plan",
+        uri="file:d",
+        tags=(f"key {key}", "\u200b", "plain"),
+    )
+    block = Block("paragraph", "A token plan.", 1, 1)
+    parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
+    _, shown, scanned = examine(parsed, metadata, None, ScanSettings(secrets="mask"))
+    assert scanned is not None
+    assert key not in " ".join(shown.tags)
+    assert "" not in shown.tags
+    assert "plain" in shown.tags

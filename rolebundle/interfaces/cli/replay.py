@@ -13,6 +13,7 @@ from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.errors import UsageError
 from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces.cli.options import (
+    agent_option,
     db_option,
     embed_options,
     engine_for,
@@ -46,6 +47,7 @@ _WHERE = {
 @overlay_dir_option
 @embed_options
 @click.option("--exit-code", is_flag=True, help="Leave with 1 where the answer is another one.")
+@agent_option
 @json_option
 @click.pass_context
 def replay(
@@ -57,6 +59,7 @@ def replay(
     embed_url: str,
     allow_host: str,
     exit_code: bool,
+    agent: str | None,
     as_json: bool,
 ) -> None:
     """Say whether the same BUNDLE comes out today, and if not, what changed.
@@ -69,7 +72,9 @@ def replay(
     rolebundle replay bundle.json --exit-code --json
     """
     bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
-    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+    with engine_for(
+        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent
+    ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         told = engine.replay(bundle, overlay)
     if as_json:
