@@ -25,6 +25,7 @@ from rolebundle.corpus import documents
 from rolebundle.corpus.connection import Corpus, open_reader
 from rolebundle.embed.static import StaticProvider
 from rolebundle.engine import Engine
+from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.embedding import BATCH, embedding_text
 from rolebundle.ingest.sync import IngestOptions
 
@@ -52,6 +53,7 @@ class Lexical:
     megabytes: float
     chunks: int
     workers: int
+    scan: bool
     first: Times
     bare: Times
     second: Times
@@ -86,13 +88,13 @@ class Embedding:
         return self.embedder.clock / self.ingest.clock
 
 
-def lexical(place: Workplace, workers: int) -> Lexical:
+def lexical(place: Workplace, workers: int, scan: bool) -> Lexical:
     path = place.corpus("lexical")
     _remove(path)
-    first = _timed(lambda: _ingest(path, place.files, workers))
+    first = _timed(lambda: _ingest(path, place.files, workers, scan=scan))
     peaks = _peak_rss(resource.RUSAGE_SELF), _peak_rss(resource.RUSAGE_CHILDREN)
     before = _state(path)
-    second = _timed(lambda: _ingest(path, place.files, workers))
+    second = _timed(lambda: _ingest(path, place.files, workers, scan=scan))
     after = _state(path)
     with open_reader(path) as corpus:
         rows = corpus.rows(f"SELECT id, {_COLUMNS} FROM chunk")
@@ -102,6 +104,7 @@ def lexical(place: Workplace, workers: int) -> Lexical:
         megabytes=place.size / 1e6,
         chunks=len(rows),
         workers=workers,
+        scan=scan,
         first=first,
         bare=bare,
         second=second,
@@ -111,12 +114,12 @@ def lexical(place: Workplace, workers: int) -> Lexical:
     )
 
 
-def embedding(place: Workplace, workers: int) -> Embedding:
+def embedding(place: Workplace, workers: int, scan: bool) -> Embedding:
     provider = StaticProvider()
     provider.embed_queries(["loaded before the clock starts"])
     path = place.corpus("embedded")
     _remove(path)
-    ingest = _timed(lambda: _ingest(path, place.files, workers, provider))
+    ingest = _timed(lambda: _ingest(path, place.files, workers, provider, scan=scan))
     peak = _peak_rss(resource.RUSAGE_SELF)
     with open_reader(path) as corpus:
         texts = _embedding_texts(corpus)
@@ -128,11 +131,17 @@ def embedding(place: Workplace, workers: int) -> Embedding:
     return Embedding(place.count, len(texts), ingest, _best(alone), peak)
 
 
-def _ingest(path: Path, files: Path, workers: int, provider: StaticProvider | None = None) -> None:
+def _ingest(
+    path: Path,
+    files: Path,
+    workers: int,
+    provider: StaticProvider | None = None,
+    *,
+    scan: bool,
+) -> None:
+    options = IngestOptions(workers=workers, scan=ScanSettings() if scan else None)
     with Engine(path, provider=provider) as engine:
-        report = engine.ingest(
-            [files], IngestOptions(workers=workers), lexical_only=provider is None
-        )
+        report = engine.ingest([files], options, lexical_only=provider is None)
     if report.refused() or report.embedding_problem:
         raise Missing(f"the ingest did not go well: {report}")
 
@@ -202,7 +211,8 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
     rows = [
         (
             f"lexical ingest, {words.files:,} files, {words.megabytes:,.0f} MB, "
-            f"{words.chunks:,} chunks, {words.workers} workers",
+            f"{words.chunks:,} chunks, {words.workers} workers, "
+            f"{'with' if words.scan else 'without'} the scan at the door",
             f"{_said(words.first, words.chunks)}; {words.megabytes / words.first.clock:.1f} MB/s",
             "",
         ),
@@ -254,14 +264,20 @@ def main() -> None:
         default=os.cpu_count() or 1,
         help="processes that parse, as for `rolebundle ingest` (default: %(default)s)",
     )
+    parser.add_argument(
+        "--no-scan",
+        action="store_true",
+        help="as `rolebundle ingest --no-scan`: documents as they are",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     try:
-        words = lexical(gather(arguments.folder, arguments.sample), arguments.workers)
+        scan = not arguments.no_scan
+        words = lexical(gather(arguments.folder, arguments.sample), arguments.workers, scan)
         vectors = None
         if arguments.embed_sample:
             part = min(arguments.sample, arguments.embed_sample)
-            vectors = embedding(gather(arguments.folder, part), arguments.workers)
+            vectors = embedding(gather(arguments.folder, part), arguments.workers, scan)
     except Missing as problem:
         sys.exit(str(problem))
     if arguments.json:
