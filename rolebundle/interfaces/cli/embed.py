@@ -11,9 +11,9 @@ from click.core import ParameterSource
 from rolebundle.embed.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces.cli.duration import duration
 from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
+from rolebundle.interfaces.cli.words import duration
 
 if TYPE_CHECKING:
     from rolebundle.contracts.lookup import IndexStatus

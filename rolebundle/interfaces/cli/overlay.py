@@ -24,6 +24,7 @@ from rolebundle.govern.overlays import (
     overlay_folders,
 )
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.words import counted
 
 
 @click.group()
@@ -61,7 +62,7 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
     if broken:
         raise OverlayError(
             "overlay_malformed",
-            f"{_counted(len(broken), 'overlay')} would not load: {', '.join(broken)}",
+            f"{counted(len(broken), 'overlay')} would not load: {', '.join(broken)}",
             f"run `rolebundle overlay lint {broken[0]}`",
         )
 
@@ -187,8 +188,8 @@ def _summarize(findings: dict[Path, list[Finding]], corpus: Path, against_corpus
     levels = [finding.level for found in findings.values() for finding in found]
     errors, warnings = levels.count("error"), levels.count("warning")
     click.echo(
-        f"{_counted(len(findings), 'overlay')} checked: {_counted(errors, 'error')}, "
-        f"{_counted(warnings, 'warning')}",
+        f"{counted(len(findings), 'overlay')} checked: {counted(errors, 'error')}, "
+        f"{counted(warnings, 'warning')}",
         err=True,
     )
     if not against_corpus:
@@ -201,17 +202,13 @@ def _summarize(findings: dict[Path, list[Finding]], corpus: Path, against_corpus
         broken = [path.stem for path, found in findings.items() if _has_error(found)]
         raise OverlayError(
             "overlay_lint_failed",
-            f"{_counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
+            f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
             "mend the places named above and lint again",
         )
 
 
 def _has_error(findings: Sequence[Finding]) -> bool:
     return any(finding.level == "error" for finding in findings)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _print_lines(lines: Iterable[str]) -> None:

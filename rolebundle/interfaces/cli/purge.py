@@ -12,6 +12,7 @@ import click
 
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.words import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.receipt import Receipt
@@ -73,7 +74,7 @@ def purge(
             found, returning = _erase(engine, wanted, yes, backups)
         else:
             if backups and not yes:
-                _confirm(f"Delete {_counted(len(_backups(engine.path)), 'backup')}?")
+                _confirm(f"Delete {counted(len(_backups(engine.path)), 'backup')}?")
             found = engine.finish_purges()
         deleted = _delete_backups(engine.path) if backups else 0
         left = _backups(engine.path)
@@ -106,10 +107,10 @@ def _erase(
     if not yes:
         size = plan.extent
         _name(plan.documents, "would go")
-        too = f", and delete {_counted(len(_backups(engine.path)), 'backup')}" if backups else ""
+        too = f", and delete {counted(len(_backups(engine.path)), 'backup')}" if backups else ""
         _confirm(
-            f"Erase {_counted(size.documents, 'document')}, {_counted(size.chunks, 'chunk')} and "
-            f"{_counted(size.vectors, 'vector')} from {engine.path}{too}?"
+            f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
+            f"{counted(size.vectors, 'vector')} from {engine.path}{too}?"
         )
     return [engine.purge(wanted)], plan.returning
 
@@ -139,8 +140,8 @@ def _show_plan(plan: Plan | None, path: Path, as_json: bool) -> None:
     if plan is not None:
         size = plan.extent
         click.echo(
-            f"would erase {_counted(size.documents, 'document')}, "
-            f"{_counted(size.chunks, 'chunk')}, {_counted(size.vectors, 'vector')}"
+            f"would erase {counted(size.documents, 'document')}, "
+            f"{counted(size.chunks, 'chunk')}, {counted(size.vectors, 'vector')}"
         )
         _name(plan.documents, "would go")
         _warn(plan.returning, ())
@@ -152,13 +153,13 @@ def _tell(found: Sequence[Receipt], finishing: bool, deleted: int) -> None:
     for one in found:
         click.echo(
             f"{'erased' if one.state == 'done' else 'pending'}: "
-            f"{_counted(one.documents, 'document')}, {_counted(one.chunks, 'chunk')}, "
-            f"{_counted(one.vectors, 'vector')}; receipt {one.id} of {one.purged_at}"
+            f"{counted(one.documents, 'document')}, {counted(one.chunks, 'chunk')}, "
+            f"{counted(one.vectors, 'vector')}; receipt {one.id} of {one.purged_at}"
         )
     if finishing and not found:
         click.echo("no purge was pending")
     if deleted:
-        click.echo(f"{_counted(deleted, 'backup')} deleted")
+        click.echo(f"{counted(deleted, 'backup')} deleted")
 
 
 def _name(documents: Sequence[str], what: str) -> None:
@@ -210,10 +211,6 @@ def _delete_backups(path: Path) -> int:
     from rolebundle.corpus.purge import delete_backups
 
     return delete_backups(path)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _shown(text: str) -> str:

@@ -15,6 +15,7 @@ from rolebundle.corpus.location import corpus_path
 from rolebundle.errors import ConfigurationError
 from rolebundle.govern.lint import Finding
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.words import counted
 
 
 @click.group()
@@ -64,8 +65,8 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
         report = {"agents": sorted(policy.agents), "moved": moved, "location": location}
         click.echo(json.dumps(report, ensure_ascii=False))
         return
-    click.echo(f"{_counted(len(policy.agents), 'agent')} named; whoever is not named sees nothing")
-    click.echo(f"{_counted(moved, 'document')} moved to another compartment")
+    click.echo(f"{counted(len(policy.agents), 'agent')} named; whoever is not named sees nothing")
+    click.echo(f"{counted(moved, 'document')} moved to another compartment")
 
 
 @scopes.command("show")
@@ -146,11 +147,11 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
 def _summarize(name: str, found: Sequence[Finding]) -> None:
     errors = sum(one.level == "error" for one in found)
     warnings = len(found) - errors
-    click.echo(f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}", err=True)
+    click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
     if errors:
         raise ConfigurationError(
             "policy_lint_failed",
-            f"{name}: {_counted(errors, 'error')}",
+            f"{name}: {counted(errors, 'error')}",
             "mend it and run `rolebundle scopes set FILE`",
         )
 
@@ -173,7 +174,3 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
 def _line(name: str, finding: Finding) -> str:
     place = f"{finding.place}: " if finding.place else ""
     return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

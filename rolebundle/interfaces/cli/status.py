@@ -6,8 +6,8 @@ import click
 
 from rolebundle.contracts.lookup import CorpusStatus
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.interfaces.cli.duration import duration
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.words import duration
 
 
 @click.command()

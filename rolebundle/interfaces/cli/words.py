@@ -1,4 +1,4 @@
-"""Times for a person."""
+"""Numbers and times for a person."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ def duration(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"
     return f"{seconds:.1f} s"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 document``, ``2 documents``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
