@@ -28,7 +28,8 @@ _HIDERS = (
     r"|opacity\s{0,3}:\s{0,3}0?\.?0|font-size\s{0,3}:\s{0,3}0?\.?[01]"
     r"|color\s{0,3}[:=]|text-indent\s{0,3}:\s{0,3}-|(?:left|top|right|bottom)\s{0,3}:\s{0,3}-\d{3}"
     r"|(?:height|width)\s{0,3}:\s{0,3}0|clip(?:-path)?\s{0,3}:|scale\(0"
-    r"|\shidden[\s=>/]|aria-hidden\s{0,3}="
+    # An icon or a number that readers of screens pass over comes before all that may be words.
+    r"|\shidden[\s=>/]|aria-hidden=\"true\">[^<\pL]{0,20}</|aria-hidden\s{0,3}="
     r"|type\s{0,3}=\s{0,3}[\"']?hidden"
 )
 _STYLE = re.compile(r"""\bstyle\s{0,9}=\s{0,9}("[^"]{0,2000}"|'[^']{0,2000}')""", re.IGNORECASE)
@@ -43,6 +44,7 @@ _NO_TEXT = frozenset("script style".split())
 _COLORS = {"white": (255, 255, 255), "black": (0, 0, 0), "snow": (255, 250, 250)}
 _COLORS |= {"ivory": (255, 255, 240), "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255)}
 _COLORS |= {"red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255), "gray": (128, 128, 128)}
+_MARKDOWN_LABEL = re.compile(r"\]: {0,9}(?:#|<>) {0,9}[(\"']")
 _MARKDOWN_COMMENT = re.compile(
     r"^ {0,3}\[[^\]\n]{1,80}\]: {0,9}(?:#|<>) {0,9}([(\"'][^\n]{3,2000})$", re.MULTILINE
 )
@@ -53,7 +55,7 @@ def find_hidden_markup(source: str, patterns: Patterns | None = None) -> tuple[F
     found: list[Finding] = []
     if "<!--" in source:
         found += _comments(source, patterns)
-    if "]:" in source:
+    if _MARKDOWN_LABEL.search(source):
         found += _markdown_comments(source, patterns)
     if "<" in source:
         found += _elements(source, patterns)
@@ -114,6 +116,8 @@ def _places(source: str) -> Iterator[int]:
     plain = len(data) == len(source)
     last = characters = 0
     for match in _hiders().finditer(data):
+        if match[0].endswith(b"</"):
+            continue
         # From after what it begins with, so that `<` of its tag is before it.
         here = match.start() + 1
         if not plain:
