@@ -130,7 +130,7 @@ class _Naive:
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
         [place] = filled(self.corpus)
-        [share] = index.shares
+        share = next(one for one in index.shares if one.compartment == place.id)
         self.words_table, self.table = lexical_table(place.id), share.table
         self.provider = engine.provider(self.corpus)
         self.corpus.load_vectors()

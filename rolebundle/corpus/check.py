@@ -105,7 +105,7 @@ def _count_problems(corpus: Corpus) -> Iterator[Problem]:
 
 
 def _content_problems(corpus: Corpus) -> Iterator[Problem]:
-    for chunk_id, content, expected in corpus.rows(
+    for chunk_id, content, expected in corpus.each(
         "SELECT chunk_id, content, content_hash FROM chunk"
     ):
         if not isinstance(content, str) or content_hash(content) != expected:
@@ -156,7 +156,7 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
 
 def _bad_vectors(corpus: Corpus, share: Share) -> list[int]:
     corpus.load_vectors()
-    pairs = corpus.rows(
+    pairs = corpus.each(
         f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {share.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
         (share.index_id,),

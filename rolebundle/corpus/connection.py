@@ -68,6 +68,11 @@ class Corpus:
         with mapped(self.path):
             return self.db.execute(sql, tuple(bindings)).fetchall()
 
+    def each(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+        """Run one statement and give its rows as they come: for more than fits into memory."""
+        with mapped(self.path):
+            yield from self.db.execute(sql, tuple(bindings))
+
     def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
         """The first column of the first row, or ``None``."""
         with mapped(self.path):

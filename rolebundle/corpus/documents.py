@@ -137,6 +137,25 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     return [(rowid, _metadata(columns)) for rowid, *columns in found]
 
 
+def alike(corpus: Corpus, *, dated: bool) -> list[tuple[DocumentMetadata, list[int]]]:
+    """Documents that a role's policy cannot tell apart: one of them, and the rowids of all.
+
+    A large corpus has few kinds of documents, and to read all of them takes half a second.
+
+    Args:
+        corpus: an open corpus.
+        dated: whether the policy looks at their dates, too.
+    """
+    by_date = ", updated_at" if dated else ""
+    found = corpus.rows(
+        f"SELECT kind.rows, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS first, "
+        "json_group_array(id) AS rows FROM document GROUP BY source, document_type, domain, "
+        f"origin, excluded_roles{by_date}) AS kind JOIN document d ON d.id = kind.first "
+        "JOIN source s ON s.id = d.source ORDER BY d.id"
+    )
+    return [(_metadata(columns), json.loads(rows)) for rows, *columns in found]
+
+
 def documents_after(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
     """The next documents: one page of a listing, told by how many were listed before.
 

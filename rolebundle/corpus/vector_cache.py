@@ -13,8 +13,10 @@ from hashlib import blake2b
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.corpus.connection import Corpus
 
-LIMIT = 50_000
-"""Vectors kept; the oldest go first. 50,000 of 256 dimensions are 51 MB."""
+LIMIT_BYTES = 50 * 1024 * 1024
+"""What the vectors of a model may take, and so the more of them the fewer dimensions they have;
+the oldest go first, whichever model they are of."""
+_BYTES_A_DIMENSION = 4
 
 
 def model_key(model: ModelIdentity) -> str:
@@ -39,7 +41,7 @@ def keep(corpus: Corpus, model: ModelIdentity, vectors: Sequence[tuple[str, byte
     )
     corpus.run(
         "DELETE FROM embedding_cache WHERE id <= (SELECT max(id) - ? FROM embedding_cache)",
-        (LIMIT,),
+        (LIMIT_BYTES // (_BYTES_A_DIMENSION * model.dimensions),),
     )
 
 
@@ -49,7 +51,11 @@ def recall(corpus: Corpus, model: ModelIdentity, input_hashes: Sequence[str]) ->
         corpus.rows(
             "SELECT input_hash, vector FROM embedding_cache WHERE model = ? "
             "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-            (model_key(model), 4 * model.dimensions, json.dumps(list(input_hashes))),
+            (
+                model_key(model),
+                _BYTES_A_DIMENSION * model.dimensions,
+                json.dumps(list(input_hashes)),
+            ),
         )
     )
 

@@ -205,9 +205,16 @@ def search(
     limit: int,
     within: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of all shares, nearest first."""
+    """The ``limit`` nearest (rowid, cosine) of all shares, nearest first.
+
+    Among a minority of the documents each vector is measured by itself: sqlite-vec's search goes
+    through all vectors, whatever it is restricted to.
+    """
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
+    if within is not None and _are_few(corpus, within):
+        found = corpus.rows(NEAREST_OF_FEW, (vector, index.id, json.dumps(list(within)), k))
+        return [(rowid, _cosine(distance)) for rowid, distance in found]
     found = [
         pair
         for share in index.shares
@@ -215,6 +222,22 @@ def search(
         for pair in _nearest(corpus, index, share, vector, k, within)
     ]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+NEAREST_OF_FEW = (
+    "SELECT e.chunk, vec_distance_L2(e.vector, ?) AS distance FROM chunk c "
+    "CROSS JOIN embedded e ON e.index_id = ? AND e.chunk = c.id "
+    "WHERE c.document IN (SELECT value FROM json_each(?)) ORDER BY distance, e.chunk LIMIT ?"
+)
+"""The nearest chunks of some documents; bindings: vector, index, documents as JSON, limit."""
+_FEW = 0.5
+"""Share of the documents under which their vectors are measured one by one. At 307,849 chunks the
+two ways take 8 and 95 ms for 1% of them, 45 and 178 ms for 10%, 330 and 235 ms for 90%."""
+
+
+def _are_few(corpus: Corpus, documents: Sequence[int]) -> bool:
+    total = sum(place.documents for place in compartments.filled(corpus))
+    return len(documents) < _FEW * total
 
 
 def _nearest(

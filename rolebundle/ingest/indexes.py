@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from time import perf_counter
 
 from rolebundle.corpus import documents, fast_index, vector_index
@@ -180,11 +181,10 @@ def _built(corpus: Corpus, share: Share) -> tuple[int, float]:
 def _sampled_recall(corpus: Corpus, share: Share, state: FastState) -> float:
     """The share of the exact nearest that the companion finds, for vectors from all over."""
     trial = share._replace(fast=state.write())
-    rows = corpus.rows(f"SELECT rowid FROM {share.table}")
-    step = max(1, len(rows) // SAMPLE_QUERIES)
-    rows = sorted(rows)[::step][:SAMPLE_QUERIES]
+    rowids = corpus.each(f"SELECT rowid FROM {share.table}")
+    sample = list(islice(rowids, 0, None, max(1, share.vectors // SAMPLE_QUERIES)))
     hits = wanted = 0
-    for (rowid,) in rows:
+    for (rowid,) in sample[:SAMPLE_QUERIES]:
         vector = corpus.value(
             "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (share.index_id, rowid)
         )

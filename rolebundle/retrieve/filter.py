@@ -72,11 +72,19 @@ def rejection(
     if trust is not None and trust[0] == "taint_blocked":
         return trust
     maximum = overlay.retrieval_policy.freshness_max_age_days
-    age = age_days(document, now)
-    too_old = maximum is not None and age is not None and age > maximum
-    if too_old and overlay.retrieval_policy.stale_penalty >= 1:
-        return "stale", f"{age:.0f} days old, the limit is {maximum:g}"
+    if maximum is not None and rejects_by_age(overlay):
+        age = age_days(document, now)
+        if age is not None and age > maximum:
+            return "stale", f"{age:.0f} days old, the limit is {maximum:g}"
     return trust
+
+
+def rejects_by_age(overlay: Overlay | None) -> bool:
+    """Whether what is too old is rejected, and not only ranked lower."""
+    if overlay is None:
+        return False
+    policy = overlay.retrieval_policy
+    return policy.freshness_max_age_days is not None and policy.stale_penalty >= 1
 
 
 def freshness_of(passage: Passage, overlay: Overlay | None, now: datetime) -> FreshnessStatus:

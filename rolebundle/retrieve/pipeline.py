@@ -39,7 +39,7 @@ from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.govern.taint import DEFAULT_TABLE, Purpose, TrustTable, purpose_of
 from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
-from rolebundle.retrieve.filter import filter_candidates, rejection
+from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieve.merge import merge
 from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import rerank
@@ -305,11 +305,12 @@ def _run_lanes(
 def _allowed_documents(
     corpus: Corpus, overlay: Overlay | None, now: datetime, purpose: Purpose
 ) -> list[int]:
-    return [
+    return sorted(
         rowid
-        for rowid, document in documents.all_documents(corpus)
+        for document, rowids in documents.alike(corpus, dated=rejects_by_age(overlay))
         if rejection(document, document.excluded_roles, overlay, now, purpose) is None
-    ]
+        for rowid in rowids
+    )
 
 
 def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:

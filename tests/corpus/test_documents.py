@@ -252,3 +252,24 @@ def test_counts_and_sizes(corpus: Corpus) -> None:
         ("w", "preferred", 1, 1),
     ]
     assert [d.document_id for _, d in stored.all_documents(corpus)] == ["a", "b", "c"]
+
+
+def test_documents_that_policy_cannot_tell_apart(corpus: Corpus) -> None:
+    fill(
+        corpus,
+        [
+            document("a", ["1"], source_id="w", updated_at="2026-01-01T00:00:00Z"),
+            document("b", ["2"], source_id="w", updated_at="2026-02-01T00:00:00Z"),
+            document("c", ["3"], source_id="w", origin="external"),
+            document("d", ["4"], source_id="v"),
+            document("e", ["5"], source_id="v", excluded_roles=("reviewer",)),
+        ],
+    )
+
+    def kinds(*, dated: bool) -> list[set[str]]:
+        names = {row: one.document_id for row, one in stored.all_documents(corpus)}
+        return [{names[row] for row in rows} for _, rows in stored.alike(corpus, dated=dated)]
+
+    assert kinds(dated=False) == [{"a", "b"}, {"c"}, {"d"}, {"e"}]
+    assert kinds(dated=True) == [{"a"}, {"b"}, {"c"}, {"d"}, {"e"}]
+    assert all(first.document_id in "abcde" for first, _ in stored.alike(corpus, dated=False))

@@ -74,7 +74,7 @@ class TestKeys:
 
 class TestBounds:
     def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vector_cache, "LIMIT", 3)
+        monkeypatch.setattr(vector_cache, "LIMIT_BYTES", 3 * 4 * DIMENSIONS)
         keep(corpus, 1, 2)
         keep(corpus, 3, 4, 5)
         assert vector_cache.size(corpus) == (3, 3 * 4 * DIMENSIONS)
@@ -84,7 +84,7 @@ class TestBounds:
     def test_what_is_kept_again_is_young_again(
         self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(vector_cache, "LIMIT", 2)
+        monkeypatch.setattr(vector_cache, "LIMIT_BYTES", 2 * 4 * DIMENSIONS)
         keep(corpus, 1, 2)
         keep(corpus, 1)
         keep(corpus, 3)

@@ -75,6 +75,22 @@ class TestSearch:
         assert [r for r, _ in vector_index.search(corpus, index, unit(1, 0), 1, [2])] == [4]
         assert vector_index.search(corpus, index, unit(1, 0), 9, []) == []
 
+    @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
+    def test_few_documents_and_many_are_searched_alike(
+        self,
+        corpus: Corpus,
+        index: EmbeddingIndex,
+        documents: list[int],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        found = []
+        for few in (0.0, 2.0):
+            monkeypatch.setattr(vector_index, "_FEW", few)
+            found.append(vector_index.search(corpus, index, unit(0.8, 0.6), 3, documents))
+        rows, cosines = zip(*found[0], strict=True)
+        assert [row for row, _ in found[1]] == list(rows)
+        assert [cosine for _, cosine in found[1]] == pytest.approx(cosines, abs=1e-6)
+
     def test_given_rows_are_scored(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         found = vector_index.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
