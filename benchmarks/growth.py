@@ -22,7 +22,7 @@ from documentation import Missing, add_arguments, gather, print_table, questions
 
 from retrieve import Warm, build, warm
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.corpus import store
+from rolebundle.corpus import store, vector_index
 from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.corpus.store import StoredDocument, StoredFile
@@ -50,12 +50,18 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
         _fill(base, making, size)
         with Engine(making) as engine:
             engine.embed()
+        making.rename(path)
+    # One that an earlier version built is brought to the newest schema, which leaves the fast
+    # companions behind.
+    with open_writer(path) as corpus:
+        index = vector_index.active_index(corpus)
+    if index is None or not any(share.fast for share in index.shares):
+        with Engine(path) as engine:
             try:
                 engine.optimize()
             except ConfigurationError as small:
                 # The exact search is as fast as the companion would be.
                 print(f"{size:,}: {small.message}", file=sys.stderr)
-        making.rename(path)
     return path
 
 
