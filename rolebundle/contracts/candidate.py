@@ -64,6 +64,9 @@ class Candidate:
     bm25: float | None
     bm25_expansion: float | None
     cosine: float | None
+    lexical_alone: float | None = None
+    """The lexical score before the neighbours had their say; ``None`` where none had one."""
+    semantic_alone: float | None = None
 
 
 @plain_value

@@ -41,6 +41,7 @@ from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieve.merge import merge
+from rolebundle.retrieve.neighbours import supported
 from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import rerank
 
@@ -242,7 +243,7 @@ def gather(
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         pool.candidates, pool.depth = candidates, depth
         allowed, rejected = filter_candidates(candidates, overlay, now, purpose)
-        ranked = rerank(allowed, overlay, fusion)
+        ranked = rerank(supported(allowed, overlay, fusion), overlay, fusion)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
         if left >= limit or found < depth:
             return pool, ranked, rejected

@@ -32,6 +32,12 @@ _WORD = re.compile(_LETTERS)
 _COMPOUND = re.compile(
     rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
 )
+# boundary-layer, conditions--that: common words, which as a phrase too would count double.
+_HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
+# Stop words with stops in them, which as phrases find whoever writes so.
+_ABBREVIATION = re.compile(
+    r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
+)
 
 
 def build_query(task: str, overlay: Overlay | None) -> Query:
@@ -85,17 +91,28 @@ def words_of(text: str) -> list[str]:
 
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
+    without = _ABBREVIATION.sub(" ", task)
+    task = without if _WORD.search(without) else task
     words = [_searchable(word) for word in _WORD.findall(task)]
     informative = [word for word in words if word not in STOP_WORDS]
     # "Who are we?" has stop words alone; they are better than nothing.
     counts = Counter(informative or words)
-    counts.update(_searchable(compound) for compound in _COMPOUND.findall(task))
+    counts.update(
+        _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
+    )
     rules = []
     if len(counts) > MAX_TASK_TERMS:
         rules.append(f"task:cut({len(counts)} terms to {MAX_TASK_TERMS})")
     # most_common is stable: among equally frequent terms the first in the task stay.
     kept = counts.most_common(MAX_TASK_TERMS)
     return tuple(Term(text, min(count, MAX_REPEATS)) for text, count in kept), rules
+
+
+def _is_common(compound: str) -> bool:
+    """Whether the parts of a compound say all that it says."""
+    if _HYPHENATED.fullmatch(compound):
+        return True
+    return all(word in STOP_WORDS for word in words_of(compound))
 
 
 def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
