@@ -45,7 +45,8 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
     """Chunk id → what is stored of the chunk beside its id."""
     return {
         chunk.chunk_id: (
-            metadata.title,
+            # A title that is the whole text would be indexed twice, and count for more than a text.
+            "" if chunk.content == metadata.title else metadata.title,
             json_array(chunk.headings),
             chunk.content,
             json_array(_distinct(metadata.tags, chunk.tags)),

@@ -25,7 +25,7 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
     Summary,
 )
-from rolebundle.contracts.candidate import Query, Ranked, Rejected
+from rolebundle.contracts.candidate import Candidate, Query, Ranked, Rejected
 from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
@@ -304,6 +304,9 @@ def _selected(rank: int, ranked: Ranked, context: Context) -> SelectedChunk:
     )
 
 
+_SEEN = 0.05
+
+
 def scores_of(ranked: Ranked) -> Scores:
     """The terms of a candidate's final score, rounded as every answer shows them."""
     candidate = ranked.filtered.candidate
@@ -328,6 +331,17 @@ def raw_scores_of(ranked: Ranked) -> RawScores:
     )
 
 
+def _support(candidate: Candidate) -> list[str]:
+    """What the passages that are about the same changed, where it can be seen."""
+    if candidate.lexical_alone is None or candidate.semantic_alone is None:
+        return []
+    by_words = candidate.lexical - candidate.lexical_alone
+    by_meaning = candidate.semantic - candidate.semantic_alone
+    if max(abs(by_words), abs(by_meaning)) < _SEEN:
+        return []
+    return [f"with its neighbours lexical {by_words:+.2f}, semantic {by_meaning:+.2f}"]
+
+
 def _reasons(ranked: Ranked) -> list[str]:
     candidate = ranked.filtered.candidate
     reasons = []
@@ -337,6 +351,7 @@ def _reasons(ranked: Ranked) -> list[str]:
         reasons.append(f"has the role's words (lexical {candidate.lexical:.2f})")
     if candidate.cosine is not None and candidate.semantic > 0:
         reasons.append(f"close in meaning (semantic {candidate.semantic:.2f})")
+    reasons += _support(candidate)
     reasons.append(f"{ranked.passage.document.trust_tier} trust, {ranked.filtered.freshness}")
     if ranked.filtered.overlay_hits:
         reasons.append(f"policy: {', '.join(ranked.filtered.overlay_hits)}")

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.candidate import Candidate, Filtered
 from rolebundle.contracts.document import Passage
@@ -36,6 +36,10 @@ LETTERS = 5
 AMONG = 100
 """So many candidates, the best by their lanes, take part: this bounds the cost."""
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 # Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean, whose endings are not set apart.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -52,8 +56,8 @@ def supported(
 
     ``score = 0.6 · own + 0.4 · mean of the neighbours', weighed by similarity``, for either lane
     alike, so that the lanes keep the weights that the overlay gives them; less than 0.4 where the
-    nearest are far. Copies of a text are not
-    its neighbours. With ``rrf`` nothing is changed: there the rank is what counts.
+    nearest are far. Copies of a text are not its neighbours. With ``rrf`` nothing is changed: there
+    the rank is what counts.
 
     Args:
         allowed: what policy allows.
@@ -85,15 +89,23 @@ def nearest(passages: Sequence[Passage]) -> list[_Near]:
 
     Those that have no term in common are not near; ties go to the lesser chunk id.
     """
-    similar = _similarities(_weighed([_terms(one) for one in passages]))
-    found: list[_Near] = []
-    for own, others in zip(passages, similar, strict=True):
-        ordered = sorted(
-            (-cosine, passages[position].chunk_id, position)
-            for position, cosine in others.items()
-            if passages[position].content_hash != own.content_hash
-        )
-        found.append([(-negative, position) for negative, _, position in ordered[:NEIGHBOURS]])
+    if len(passages) < 2:
+        return [[] for _ in passages]
+    import numpy as np  # Only where the semantic lane answers, which has it loaded.
+
+    order = sorted(range(len(passages)), key=lambda position: passages[position].chunk_id)
+    ordered = [passages[position] for position in order]
+    cosines = _cosines([_terms(one) for one in ordered])
+    texts: dict[str, int] = {}
+    copies = np.array([texts.setdefault(one.content_hash, len(texts)) for one in ordered])
+    cosines[copies[:, None] == copies] = 0.0
+    # Stable, so that ties stay in the order of the ids.
+    others = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
+    weights = np.take_along_axis(cosines, others, axis=1)
+    found: list[_Near] = [[] for _ in passages]
+    for position, near, near_by in zip(order, weights.tolist(), others.tolist(), strict=True):
+        pairs = zip(near, near_by, strict=True)
+        found[position] = [(weight, order[other]) for weight, other in pairs if weight > 0]
     return found
 
 
@@ -115,50 +127,38 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
     return replace(filtered, candidate=mixed)
 
 
-def _terms(passage: Passage) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for word in words_of(f"{passage.document.title} {passage.content}"):
-        if word in STOP_WORDS:
-            continue
+def _terms(passage: Passage) -> list[str]:
+    text = f"{passage.document.title} {passage.content}"
+    words = [word for word in words_of(text) if word not in STOP_WORDS]
+    if text.isascii():
+        return [word[:LETTERS] for word in words]
+    terms: list[str] = []
+    for word in words:
         if word.isascii() or not _UNSPACED.search(word):
-            counts[word[:LETTERS]] += 1
+            terms.append(word[:LETTERS])
         else:
-            counts.update(word[at : at + 2] for at in range(max(1, len(word) - 1)))
-    return counts
+            terms += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    return terms
 
 
-def _weighed(texts: Sequence[Counter[str]]) -> list[dict[str, float]]:
-    """Each text's terms, weighed by how often it has them and how few others do, at unit length.
+def _cosines(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+    """The cosines of all pairs of texts, (n, n): by how often each has a term, and how few do.
 
-    A term that no other text has counts for the length and is left out.
+    A term that no other text has counts for the length of its own and for nothing else. Rounded,
+    so that another order of summing gives the same.
     """
-    having = Counter(term for text in texts for term in text)
-    informs = {term: math.log((len(texts) + 1) / count) for term, count in having.items()}
-    weighed: list[dict[str, float]] = []
-    for text in texts:
-        weights = {term: math.log1p(count) * informs[term] for term, count in text.items()}
-        length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
-        weighed.append(
-            {term: weight / length for term, weight in weights.items() if having[term] > 1}
-        )
-    return weighed
+    import numpy as np
 
-
-def _similarities(texts: Sequence[dict[str, float]]) -> list[dict[int, float]]:
-    """The cosines of all pairs that share a term."""
-    holders: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    for position, text in enumerate(texts):
-        for term, weight in text.items():
-            holders[term].append((position, weight))
-    found: list[dict[int, float]] = [{} for _ in texts]
-    # In the terms' order of appearance, so that sums come out the same to the last bit.
-    for held in holders.values():
-        for before, (position, weight) in enumerate(held):
-            for other, others_weight in held[:before]:
-                product = weight * others_weight
-                found[position][other] = found[position].get(other, 0.0) + product
-    for position, others in enumerate(found):
-        for other, cosine in list(others.items()):
-            if other < position:
-                found[other][position] = cosine
-    return found
+    columns: dict[str, int] = {}
+    at = [columns.setdefault(term, len(columns)) for text in texts for term in text]
+    if not columns:
+        return np.zeros((len(texts), len(texts)))
+    rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    cells = rows * len(columns) + np.array(at, dtype=np.int64)
+    counts = np.bincount(cells, minlength=len(texts) * len(columns)).reshape(len(texts), -1)
+    having = np.count_nonzero(counts, axis=0)
+    logarithms = np.log1p(np.arange(counts.max(initial=0) + 1))
+    weights = logarithms[counts] * np.log((len(texts) + 1) / having)
+    lengths = np.sqrt(np.einsum("ij,ij->i", weights, weights))
+    shared = weights[:, having > 1] / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return np.asarray((shared @ shared.T).round(9))

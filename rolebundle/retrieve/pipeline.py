@@ -1,7 +1,9 @@
 """The pipeline, as it is drawn:
 
 task + overlay ─▶ query ─▶ lexical lane ─┐
-                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
+                  └──────▶ semantic lane ┴▶ merge ─▶ filter ─┐
+                  ┌──────────────────────────────────────────┘
+                  └▶ neighbours ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
 """  # noqa: D415
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.candidate import (
     Candidate,
+    Filtered,
     LexicalHit,
     Query,
     Ranked,
@@ -243,7 +246,7 @@ def gather(
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         pool.candidates, pool.depth = candidates, depth
         allowed, rejected = filter_candidates(candidates, overlay, now, purpose)
-        ranked = rerank(supported(allowed, overlay, fusion), overlay, fusion)
+        ranked = rank(allowed, lane, overlay, fusion)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
         if left >= limit or found < depth:
             return pool, ranked, rejected
@@ -254,6 +257,18 @@ def gather(
         else:
             depth = min(MAX_DEPTH, 4 * depth)
         pool.refills += 1
+
+
+def rank(
+    allowed: list[Filtered], lane: SemanticLane, overlay: Overlay | None, fusion: Fusion
+) -> list[Ranked]:
+    """Rerank what policy allows, with its neighbours' support where the semantic lane answers.
+
+    Words alone do without: what support takes to be loaded would double a cold start.
+    """
+    if lane.index is not None:
+        allowed = supported(allowed, overlay, fusion)
+    return rerank(allowed, overlay, fusion)
 
 
 def first_depth(limit: int) -> int:

@@ -15,9 +15,8 @@ from rolebundle.govern.taint import Purpose
 from rolebundle.retrieve.assemble import Cut, cut
 from rolebundle.retrieve.filter import filter_candidates
 from rolebundle.retrieve.merge import merge
-from rolebundle.retrieve.neighbours import supported
-from rolebundle.retrieve.pipeline import Run
-from rolebundle.retrieve.rerank import order, rerank
+from rolebundle.retrieve.pipeline import Run, rank
+from rolebundle.retrieve.rerank import order
 
 
 @plain_value
@@ -118,7 +117,7 @@ def suppose(
         one = added.get(candidate.passage.rowid)
         if one is not None:
             allowed += filter_candidates([candidate], one.overlay, now, one.purpose)[0]
-    return rerank(supported(allowed, overlay, run.fusion), overlay, run.fusion)
+    return rank(allowed, run.lane, overlay, run.fusion)
 
 
 def supposed_standing(
