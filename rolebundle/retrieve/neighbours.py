@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -149,16 +150,19 @@ def _cosines(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    columns: dict[str, int] = {}
-    at = [columns.setdefault(term, len(columns)) for text in texts for term in text]
+    columns: defaultdict[str, int] = defaultdict()
+    columns.default_factory = columns.__len__  # A new term gets the next column.
+    at = [columns[term] for text in texts for term in text]
     if not columns:
         return np.zeros((len(texts), len(texts)))
     rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    cells = rows * len(columns) + np.array(at, dtype=np.int64)
-    counts = np.bincount(cells, minlength=len(texts) * len(columns)).reshape(len(texts), -1)
-    having = np.count_nonzero(counts, axis=0)
-    logarithms = np.log1p(np.arange(counts.max(initial=0) + 1))
-    weights = logarithms[counts] * np.log((len(texts) + 1) / having)
-    lengths = np.sqrt(np.einsum("ij,ij->i", weights, weights))
-    shared = weights[:, having > 1] / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return np.asarray((shared @ shared.T).round(9))
+    cells, counts = np.unique(rows * len(columns) + np.array(at), return_counts=True)
+    rows, terms = np.divmod(cells, len(columns))
+    having = np.bincount(terms, minlength=len(columns))
+    weights = np.log1p(counts) * np.log((len(texts) + 1) / having)[terms]
+    lengths = np.sqrt(np.bincount(rows, weights * weights, minlength=len(texts)))
+    shared = having[terms] > 1
+    places = (np.cumsum(having > 1) - 1)[terms[shared]]
+    matrix = np.zeros((len(texts), np.count_nonzero(having > 1)))
+    matrix[rows[shared], places] = (weights / lengths[rows])[shared]
+    return np.asarray((matrix @ matrix.T).round(9))

@@ -44,7 +44,6 @@ from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieve.merge import merge
-from rolebundle.retrieve.neighbours import supported
 from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import rerank
 
@@ -267,6 +266,8 @@ def rank(
     Words alone do without: what support takes to be loaded would double a cold start.
     """
     if lane.index is not None:
+        from rolebundle.retrieve.neighbours import supported
+
         allowed = supported(allowed, overlay, fusion)
     return rerank(allowed, overlay, fusion)
 

@@ -27,6 +27,7 @@ MAX_REPEATS = 8
 # one token. Possessive, so that a word of a megabyte is passed over once and not once a letter.
 _LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
 _WORD = re.compile(_LETTERS)
+_ASCII_WORD = re.compile("[a-z0-9]+")
 # v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409 — exact as a phrase, beside their
 # parts. A phrase costs the index one look-up a part, so a longer one is cut at eight.
 _COMPOUND = re.compile(
@@ -87,6 +88,8 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
 
 def words_of(text: str) -> list[str]:
     """The words of a text, case folded."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())  # The same, in half the time.
     return _WORD.findall(text.casefold())
 
 
