@@ -37,7 +37,10 @@ class AppliedFilter(Contract):
 
 @contract
 class QueryWeights(Contract):
-    """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1."""
+    """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1.
+
+    Of ``semantic_context`` the mission gets the part that is its cosine with the task.
+    """
 
     lexical_task: float
     lexical_expansion: float

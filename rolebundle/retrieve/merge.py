@@ -38,10 +38,13 @@ def merge(
     weights = query.weights
     task = _by_maximum({rowid: hit.bm25 for rowid, hit in by_lexical.items()})
     expansion = _by_maximum({rowid: hit.bm25_expansion for rowid, hit in by_lexical.items()})
-    lexical_scores = {
-        rowid: weights.lexical_task * task[rowid] + weights.lexical_expansion * expansion[rowid]
-        for rowid in by_lexical
-    }
+    # By the maximum once more: where nobody has the role's words, the lane keeps its say.
+    lexical_scores = _by_maximum(
+        {
+            rowid: weights.lexical_task * task[rowid] + weights.lexical_expansion * expansion[rowid]
+            for rowid in by_lexical
+        }
+    )
     cosines = {rowid: hit.cosine for rowid, hit in by_semantic.items()}
     if fusion == "rrf":
         ids = {rowid: passage.chunk_id for rowid, passage in passages.items()}

@@ -40,7 +40,9 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
 def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     """The unit vector of the task, with the role's mission at its weight.
 
-    The mix is of unit vectors: ``v = w_task · task + w_context · mission``, at unit length again.
+    The mix is of unit vectors: ``v = w_task · task + w_context · cos · mission``, at unit length
+    again, where ``cos`` is the cosine of the two, at least 0: a mission has the more say the more
+    the task is its business, and none where it is not.
 
     Raises:
         EmbedderError: the model could not embed the query.
@@ -51,7 +53,8 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     if len(texts) == 1:
         return bytes(vectors[0].tobytes())
     weights = query.weights
-    mixed = weights.semantic_task * vectors[0] + weights.semantic_context * vectors[1]
+    related = max(0.0, float(vectors[0] @ vectors[1]))
+    mixed = weights.semantic_task * vectors[0] + weights.semantic_context * related * vectors[1]
     return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
 
 

@@ -29,10 +29,16 @@ class TestWeighted:
     def test_task_and_role_are_each_taken_by_their_own_maximum_and_then_weighed(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 10.0), LexicalHit(3, 0.0, 5.0)]
         found = by_id(merge(hits, [], PASSAGES, query("token", ROLE)))
-        # 0.8 · task / 4 + 0.2 · role / 10: a role that matches strongly cannot drown the task.
-        assert found["c1"].lexical == pytest.approx(0.8)
-        assert found["c2"].lexical == pytest.approx(0.8 * 0.25 + 0.2)
-        assert found["c3"].lexical == pytest.approx(0.2 * 0.5)
+        # 0.8 · task / 4 + 0.2 · role / 10: a role that matches strongly cannot drown the task. The
+        # best of these sums, 0.8, becomes 1.
+        assert found["c1"].lexical == 1.0
+        assert found["c2"].lexical == pytest.approx((0.8 * 0.25 + 0.2) / 0.8)
+        assert found["c3"].lexical == pytest.approx(0.2 * 0.5 / 0.8)
+
+    def test_role_words_that_nobody_has_take_nothing_from_the_lane(self) -> None:
+        hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 0.0)]
+        found = merge(hits, [], PASSAGES, query("token", ROLE))
+        assert [one.lexical for one in found] == [1.0, 0.25]
 
     def test_cosines_are_taken_by_minimum_and_maximum(self) -> None:
         hits = [SemanticHit(1, 0.9), SemanticHit(2, 0.5), SemanticHit(3, 0.1)]
