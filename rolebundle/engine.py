@@ -15,13 +15,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.corpus import compartments, policy_rows
 from rolebundle.corpus.connection import Corpus, open_reader
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
 from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.govern.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieve.pipeline import retrieve
+from rolebundle.retrieve.rerankers import Rerankers
 from rolebundle.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class Engine(Upkeep):
         embed_url: the model's server, instead of the one that the corpus remembers.
         allow_host: the one host off this machine that may be that server.
         agent: the one agent that asks; a request that names another one is denied.
+        rerank: the model, ``PROVIDER:MODEL``, that re-scores the best candidates of requests that
+            name none themselves; empty for none.
+
+    Raises:
+        ConfigurationError: ``rerank`` names no provider.
     """
 
     def __init__(
@@ -58,8 +64,10 @@ class Engine(Upkeep):
         embed_url: str = "",
         allow_host: str = "",
         agent: str | None = None,
+        rerank: str = "",
     ) -> None:
         super().__init__(path, provider, embed_url=embed_url, allow_host=allow_host)
+        self.rerankers = Rerankers(path, rerank, embed_url, allow_host)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
         self._narrowed: Corpus | None = None
@@ -79,6 +87,7 @@ class Engine(Upkeep):
             OverlayError: the role has no well-formed overlay. Nothing was retrieved.
             StorageError: a record of the answer is required, and could not be made.
             Interrupted: the request's deadline is over.
+            ConfigurationError: the request's ``rerank`` names no model of a known provider.
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.discreet(request.agent):
@@ -101,6 +110,8 @@ class Engine(Upkeep):
         from rolebundle.retrieve.replay import compare_bundles, request_of
 
         request = request_of(bundle)
+        # What reranked then reranks again, and not what this engine was set to since.
+        request = replace(request, rerank=request.rerank or NO_RERANK)
         with self.discreet(request.agent), self.seen_by(request.agent) as (corpus, _):
             again = self.retrieve(request, overlay)
             return compare_bundles(bundle, again, partial(whereabouts, corpus))
@@ -159,6 +170,7 @@ class Engine(Upkeep):
     ) -> A:
         """What the pipeline says to a request, with its overlay, model, time and deadline."""
         agent = self._agent(request.agent)
+        request = self.rerankers.settled(request)
         with self.seen_by(agent) as (corpus, admitted):
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
@@ -173,6 +185,7 @@ class Engine(Upkeep):
                     _moment(request),
                     *more,
                     admitted=admitted,
+                    late=self.rerankers.contextual(corpus, request),
                 )
 
     @contextmanager

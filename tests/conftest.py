@@ -36,5 +36,6 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))
-    for name in ("ROLEBUNDLE_DB", "ROLEBUNDLE_OVERLAYS", "ROLEBUNDLE_DEBUG"):
+    names = ("ROLEBUNDLE_DB", "ROLEBUNDLE_OVERLAYS", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
+    for name in names:
         monkeypatch.delenv(name, raising=False)

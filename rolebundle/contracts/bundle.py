@@ -80,7 +80,8 @@ class Summary(Contract):
 class Scores(Contract):
     """The terms of the final score, each as it was weighed.
 
-    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``.
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``. Where a
+    candidate was re-scored in context, ``semantic`` has that in it; ``rerank`` is the vocabulary.
     """
 
     lexical: float
@@ -96,12 +97,14 @@ class RawScores(Contract):
     """What the lanes measured, before normalization. ``None``: the lane has no such value.
 
     ``bm25`` and ``bm25_expansion`` are positive, larger is better; ``cosine`` is in [−1, 1];
-    ``metadata`` is the filter's product in [0.01, 10].
+    ``metadata`` is the filter's product in [0.01, 10]. ``contextual`` is the cosine by the model
+    that reranked, in [−1, 1]; ``None`` for what it did not look at.
     """
 
     bm25: float | None = None
     bm25_expansion: float | None = None
     cosine: float | None = None
+    contextual: float | None = None
     metadata: float
 
 
@@ -208,7 +211,13 @@ class BundleWarning(Contract):
 
 @contract
 class Diagnostics(Contract):
-    """Pool sizes and timings. Timings are the only part that may differ between equal calls."""
+    """Pool sizes and timings.
+
+    Only the timings may differ between equal calls, and how many passages had to be embedded for
+    the rerank (``rerank_embedded``) or were found in its cache (``rerank_cached``). Under a policy
+    these two are left out: they would tell an agent what others have asked. ``rerank_note`` says
+    why the cache could not be used, where it could not: that costs time, and changes no answer.
+    """
 
     latency_ms: float
     candidate_pool_size: int
@@ -218,6 +227,23 @@ class Diagnostics(Contract):
     lexical_ms: float | None = None
     semantic_ms: float | None = None
     refills: int | None = None
+    rerank_ms: float | None = None
+    rerank_embedded: int | None = None
+    rerank_cached: int | None = None
+    rerank_note: str | None = None
+
+    @staticmethod
+    def that_may_differ() -> tuple[str, ...]:
+        """The fields in which two equal calls may differ."""
+        return (
+            "latency_ms",
+            "lexical_ms",
+            "semantic_ms",
+            "rerank_ms",
+            "rerank_embedded",
+            "rerank_cached",
+            "rerank_note",
+        )
 
 
 @contract
@@ -241,6 +267,17 @@ class IndexState(Contract):
     model: str
     dimensions: int
     chunker: str
+
+
+@contract
+class RerankState(Contract):
+    """The model that re-scored candidates in context, and how many it scored."""
+
+    provider: str
+    model: str
+    digest: str
+    dimensions: int
+    scored: int
 
 
 @contract
@@ -275,6 +312,7 @@ class RequestEcho(Contract):
     token_budget: int | None = None
     lexical_only: bool = False
     fusion: Fusion | None = None
+    rerank: str | None = None
 
 
 @contract
@@ -296,6 +334,7 @@ class RetrievalBundle(Contract):
     overlay: OverlayRef | None = None
     corpus: CorpusState | None = None
     fusion: Fusion | None = None
+    rerank: RerankState | None = None
     diagnostics: Diagnostics
 
     def to_json(self, *, indent: int | None = None) -> str:
@@ -303,8 +342,11 @@ class RetrievalBundle(Contract):
         return self.model_dump_json(exclude_none=True, indent=indent)
 
     def without_timings(self) -> dict[str, Any]:
-        """The bundle as plain values, for comparison: law 3 leaves out the timings alone."""
+        """The bundle as plain values, for comparison: law 3 leaves out the timings.
+
+        With them goes what a rerank found in its cache, which is a matter of time as well.
+        """
         plain = self.model_dump(exclude_none=True)
-        for name in ("latency_ms", "lexical_ms", "semantic_ms"):
+        for name in Diagnostics.that_may_differ():
             plain["diagnostics"].pop(name, None)
         return plain

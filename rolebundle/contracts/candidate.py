@@ -67,6 +67,12 @@ class Candidate:
     lexical_alone: float | None = None
     """The lexical score before the neighbours had their say; ``None`` where none had one."""
     semantic_alone: float | None = None
+    contextual: float | None = None
+    """The cosine by the model that reranked, in [−1, 1]; ``None`` where it did not look."""
+    contextual_score: float | None = None
+    """The same, normalized to [0, 1] among those that it looked at."""
+    semantic_before: float | None = None
+    """The semantic score before the context had its say; ``None`` where it had none."""
 
 
 @plain_value

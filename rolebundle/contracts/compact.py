@@ -152,6 +152,7 @@ class SameRequest(Contract):
     token_budget: int | None = None
     lexical_only: bool | None = None
     fusion: Fusion | None = None
+    rerank: str | None = None
     now: str
     detail: Literal["full"]
 

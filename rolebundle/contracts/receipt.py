@@ -7,7 +7,7 @@ from typing import Literal
 from rolebundle.contracts.base import Contract, contract
 
 PurgeState = Literal["pending", "done"]
-Obstacle = Literal["", "reader", "writer", "disk"]
+Obstacle = Literal["", "reader", "writer", "disk", "cache"]
 
 
 @contract

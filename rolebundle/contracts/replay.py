@@ -16,6 +16,7 @@ CauseKind = Literal[
     "index",
     "semantic_lane",
     "vectors",
+    "rerank",
     "unknown",
 ]
 PassageChangeKind = Literal[

@@ -13,6 +13,8 @@ from rolebundle.contracts.terms import Action, Detail, Fusion
 MAX_TASK_CHARACTERS = 1_000_000
 MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
+NO_RERANK = "none"
+"""Says in a request that nothing is reranked, also where the door was set to do so."""
 LEAST_CHARACTERS = 1_000
 """An answer needs this much to say what was found, and what was left out."""
 
@@ -31,6 +33,8 @@ class RetrievalRequest(Contract):
         token_budget: upper bound on the estimated tokens of the selected passages.
         lexical_only: do without embeddings.
         fusion: how the lanes are joined; else the overlay's.
+        rerank: the model, ``PROVIDER:MODEL``, that re-scores the best candidates; else what the
+            door was set to. ``none``: nothing is reranked.
         now: the time that ages are measured against; else the clock's.
         detail: how much of the bundle comes back; else the door's own default.
         max_chars: upper bound on the characters of the whole answer.
@@ -46,6 +50,7 @@ class RetrievalRequest(Contract):
     token_budget: Annotated[int, Range(least=1)] | None = None
     lexical_only: bool = False
     fusion: Fusion | None = None
+    rerank: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
     now: datetime | None = None
     detail: Detail | None = None
     max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None

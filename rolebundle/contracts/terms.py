@@ -38,6 +38,7 @@ WarningCode = Literal[
     "CONFLICTING_EVIDENCE",
     "SEMANTIC_LANE_DEGRADED",
     "INDEX_STALE",
+    "RERANK_DEGRADED",
 ]
 FallbackState = Literal[
     "healthy", "no_overlay", "no_strong_match", "stale_dominant", "forbidden_hit", "conflicting"

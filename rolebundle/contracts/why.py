@@ -81,7 +81,8 @@ class ScoreTrace(Contract):
     """The terms of the final score, and where they put the passage.
 
     ``place`` is among all ``of`` allowed candidates, in the order of the final score; ``rank`` is
-    the place in the answer, where it has one; ``code`` is what the cut did otherwise.
+    the place in the answer, where it has one; ``code`` is what the cut did otherwise. Where the
+    request had a rerank, ``rerank_note`` says why this passage was not re-scored, if it was not.
     """
 
     scores: Scores
@@ -93,6 +94,7 @@ class ScoreTrace(Contract):
     rank: int | None = None
     code: RejectionCode | None = None
     supposed: bool
+    rerank_note: str = ""
 
 
 @contract

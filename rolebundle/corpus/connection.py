@@ -57,6 +57,7 @@ class Corpus:
     _vectors_loaded: bool = field(default=False, init=False)
     _extras: set[str] = field(default_factory=set, init=False)
     _stopped: bool = field(default=False, init=False)
+    _end: float = field(default=inf, init=False)
     _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
     _counts_occurrences: bool = field(default=False, init=False)
     stamp: tuple[int, ...] = ()
@@ -123,18 +124,26 @@ class Corpus:
         the block's next one.
         """
         self._stopped = False
-        end = perf_counter() + (inf if seconds is None else seconds)
-
-        def over() -> bool:
-            return self._stopped or perf_counter() > end
-
-        self.db.set_progress_handler(over, _STEPS_BETWEEN_LOOKS)
+        self._end = perf_counter() + (inf if seconds is None else seconds)
+        self.db.set_progress_handler(self._is_over, _STEPS_BETWEEN_LOOKS)
         try:
             yield
+            # A model works outside of SQLite, and may have used the time up.
+            self.refuse_if_over()
         finally:
             self.db.set_progress_handler(None)
-        # A model works outside of SQLite, and may have used the time up.
-        if over():
+            self._stopped, self._end = False, inf
+
+    def _is_over(self) -> bool:
+        return self._stopped or perf_counter() > self._end
+
+    def refuse_if_over(self) -> None:
+        """Between two pieces of work outside of SQLite: go on, or end the block now.
+
+        Raises:
+            Interrupted: it was told to end, or its time is over.
+        """
+        if self._is_over():
             raise Interrupted(
                 "interrupted",
                 f"{self.path}: the search was interrupted before it was done",

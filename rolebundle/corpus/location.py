@@ -40,6 +40,13 @@ def audit_path(corpus: Path) -> Path:
     return corpus.with_name(f"{corpus.name}.audit")
 
 
+def rerank_cache_path(corpus: Path) -> Path:
+    """The rerank's cache for a corpus: beside the file itself, by whatever link it is reached."""
+    with suppress(OSError, RuntimeError):
+        corpus = corpus.resolve()
+    return corpus.with_name(f"{corpus.name}.rerank")
+
+
 def is_there(path: Path) -> bool:
     """Whether something has the audit's name, readable or not.
 

@@ -80,10 +80,15 @@ def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
     return (*which, found.st_mtime_ns, found.st_size) if frozen else which
 
 
-def connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
-    """The connection, and whether it takes the file for one that never changes."""
+def connect_read_only(path: Path, patience_ms: int | None = None) -> tuple[apsw.Connection, bool]:
+    """The connection, and whether it takes the file for one that never changes.
+
+    Args:
+        path: an SQLite file.
+        patience_ms: how long to wait for a lock; as always, where nothing is said.
+    """
     try:
-        return _opened(str(path.absolute())), False
+        return _opened(str(path.absolute()), patience_ms), False
     except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
         # A file in WAL mode needs a shared-memory file beside it. In a folder that cannot be
         # written there is none; with no log to read, the file alone is the whole truth.
@@ -97,13 +102,14 @@ def connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
             ) from error
         from urllib.parse import quote
 
-        return _opened(f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"), True
+        name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        return _opened(name, patience_ms), True
 
 
-def _opened(name: str) -> apsw.Connection:
+def _opened(name: str, patience_ms: int | None = None) -> apsw.Connection:
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
-        db.set_busy_timeout(busy_timeout())
+        db.set_busy_timeout(busy_timeout() if patience_ms is None else patience_ms)
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         db.close()

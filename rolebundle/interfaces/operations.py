@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import (
+    NO_RERANK,
     GetRequest,
     IngestRequest,
     RetrievalRequest,
@@ -26,6 +27,7 @@ from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 
 Answer = dict[str, Any]
+R = TypeVar("R", bound=RetrievalRequest)
 Progress = Callable[[str, int, int], None]
 
 METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "ingest")
@@ -89,12 +91,12 @@ class Operations:
     ) -> Answer:
         self.engine.refresh()
         if method == "retrieve":
-            return self._retrieve(parsed(RetrievalRequest, fields))
+            return self._retrieve(self._allowed(parsed(RetrievalRequest, fields)))
         if method == "get":
             wanted = parsed(GetRequest, fields)
             return shaped_lookup(self.engine.get(wanted.id, wanted.agent), wanted.max_chars)
         if method == "why":
-            return self._why(parsed(WhyRequest, fields))
+            return self._why(self._allowed(parsed(WhyRequest, fields)))
         if method == "roles.list":
             self.engine.admit(parsed(StatusRequest, fields).agent)
             return self._roles()
@@ -112,6 +114,26 @@ class Operations:
     def interrupt(self) -> None:
         """End the call that runs now."""
         self.engine.interrupt()
+
+    def _allowed(self, request: R) -> R:
+        """The request, whose sender may choose a model, but no folder to load one from.
+
+        Raises:
+            AccessDenied: it names a folder that whoever started this server did not.
+            ConfigurationError: it names no known provider.
+        """
+        named = request.rerank
+        if named is None or named in (NO_RERANK, self.engine.rerankers.default):
+            return request
+        from rolebundle.embed.registry import names_folder
+
+        if names_folder(named):
+            raise AccessDenied(
+                "rerank_folder",
+                "rerank: a request may not name a folder to load a model from",
+                "leave it out, or start the server with ROLEBUNDLE_RERANK set to that model",
+            )
+        return request
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
         bundle = self.engine.retrieve(request)

@@ -33,6 +33,7 @@ _FIELDS = {
     "token_budget": "Upper bound on the passages' estimated tokens.",
     "lexical_only": "Match words alone, without the embedding model: faster, finds no synonyms.",
     "fusion": "How word and meaning matches are joined. Left out: the role's choice.",
+    "rerank": "PROVIDER:MODEL that re-scores the best passages; none: not. Left out: as set up.",
     "now": "ISO 8601 time that ages are measured against. Left out: the present.",
     "detail": "ids: references and scores; compact (default): passages to read; full: every trace.",
     "max_chars": "Upper bound on the characters of the whole answer.",

@@ -9,6 +9,7 @@ from datetime import datetime
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import (
     Approval,
+    BundleWarning,
     ChunkMetadata,
     Citation,
     CorpusState,
@@ -20,6 +21,7 @@ from rolebundle.contracts.bundle import (
     RawScores,
     Rejection,
     RequestEcho,
+    RerankState,
     RetrievalBundle,
     Scores,
     SelectedChunk,
@@ -34,6 +36,7 @@ from rolebundle.contracts.terms import (
     TRUST_TIERS,
     Fusion,
     RejectionCode,
+    WarningCode,
 )
 from rolebundle.govern.taint import TO_READ, Purpose
 from rolebundle.retrieve.posture import (
@@ -80,6 +83,9 @@ class Context:
     purpose: Purpose = TO_READ
     quarantined: int = 0
     """Documents that the scan at the door keeps back from this search."""
+    rerank: RerankState | None = None
+    """The model that re-scored; ``None`` where it could not, or was not asked for."""
+    rerank_warnings: Sequence[tuple[WarningCode, str]] = ()
 
 
 def cut(
@@ -169,6 +175,7 @@ def assemble(
         context.waiting,
         context.doubt,
     )
+    warnings += [BundleWarning(code=code, message=what) for code, what in context.rerank_warnings]
     return RetrievalBundle(
         version="1.0",
         role_id=context.overlay.role_id if context.overlay else "",
@@ -200,6 +207,7 @@ def assemble(
         ),
         corpus=context.corpus,
         fusion=context.fusion,
+        rerank=context.rerank,
         diagnostics=diagnostics,
     )
 
@@ -246,6 +254,7 @@ def _summary(
     sources = Counter(chunk.source_id for chunk in selected)
     stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     strategy = "overlay-weighted" if context.overlay else "default-weighted"
+    strategy += "-rrf" if context.fusion == "rrf" else ""
     return Summary(
         total_candidates=diagnostics.candidate_pool_size,
         selected_count=len(selected),
@@ -253,7 +262,7 @@ def _summary(
         forbidden_hits=codes["forbidden_source"],
         trust_tier_breakdown={tier: tiers[tier] for tier in TRUST_TIERS},
         source_breakdown=dict(sorted(sources.items())),
-        rerank_strategy=f"{strategy}-rrf" if context.fusion == "rrf" else strategy,
+        rerank_strategy=f"{strategy}-contextual" if context.rerank else strategy,
     )
 
 
@@ -327,6 +336,7 @@ def raw_scores_of(ranked: Ranked) -> RawScores:
         bm25=maybe_rounded(candidate.bm25),
         bm25_expansion=maybe_rounded(candidate.bm25_expansion),
         cosine=maybe_rounded(candidate.cosine),
+        contextual=maybe_rounded(candidate.contextual),
         metadata=rounded(ranked.filtered.metadata_score),
     )
 
@@ -336,10 +346,16 @@ def _support(candidate: Candidate) -> list[str]:
     if candidate.lexical_alone is None or candidate.semantic_alone is None:
         return []
     by_words = candidate.lexical - candidate.lexical_alone
-    by_meaning = candidate.semantic - candidate.semantic_alone
+    by_meaning = _by_lane(candidate) - candidate.semantic_alone
     if max(abs(by_words), abs(by_meaning)) < _SEEN:
         return []
     return [f"with its neighbours lexical {by_words:+.2f}, semantic {by_meaning:+.2f}"]
+
+
+def _by_lane(candidate: Candidate) -> float:
+    """The semantic score as the lane and the neighbours have it, before the context."""
+    before = candidate.semantic_before
+    return candidate.semantic if before is None else before
 
 
 def _reasons(ranked: Ranked) -> list[str]:
@@ -349,9 +365,12 @@ def _reasons(ranked: Ranked) -> list[str]:
         reasons.append(f"has the task's words (lexical {candidate.lexical:.2f})")
     elif candidate.bm25_expansion:
         reasons.append(f"has the role's words (lexical {candidate.lexical:.2f})")
-    if candidate.cosine is not None and candidate.semantic > 0:
-        reasons.append(f"close in meaning (semantic {candidate.semantic:.2f})")
+    if candidate.cosine is not None and _by_lane(candidate) > 0:
+        reasons.append(f"close in meaning (semantic {_by_lane(candidate):.2f})")
     reasons += _support(candidate)
+    if candidate.contextual_score is not None:
+        how = "closest" if candidate.contextual_score == 1 else "close"
+        reasons.append(f"{how} in context ({candidate.contextual_score:.2f})")
     reasons.append(f"{ranked.passage.document.trust_tier} trust, {ranked.filtered.freshness}")
     if ranked.filtered.overlay_hits:
         reasons.append(f"policy: {', '.join(ranked.filtered.overlay_hits)}")

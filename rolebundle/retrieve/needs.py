@@ -19,6 +19,7 @@ from rolebundle.contracts.why import LaneTrace, WordsTrace
 from rolebundle.govern.taint import FOR_ANYTHING, Purpose
 from rolebundle.retrieve.assemble import estimated_tokens
 from rolebundle.retrieve.filter import age_days, matching, rejection
+from rolebundle.retrieve.pipeline import Run
 from rolebundle.retrieve.suppose import Standing
 
 MAX_LIMIT = 1000
@@ -242,3 +243,17 @@ def _listed(words: Sequence[str], joined: str) -> str:
     if len(words) > _WORDS_NAMED:
         return f"{', '.join(quoted)} {joined} {len(words) - _WORDS_NAMED} more"
     return f" {joined} ".join(filter(None, [", ".join(quoted[:-1]), *quoted[-1:]]))
+
+
+def rerank_note(done: Run, stands: Standing) -> str:
+    """Why a passage was not scored in context; empty where it was, or nobody asked for it."""
+    if done.late is None or stands.own.filtered.candidate.contextual is not None:
+        return ""
+    if said := done.late.warnings():
+        return "; ".join(message for _, message in said)
+    if stands.supposed:
+        return (
+            "not scored in context: only what policy allows, and of that the best by the lanes, "
+            "is sent to the model"
+        )
+    return "not scored in context: it is not among the best by the lanes"

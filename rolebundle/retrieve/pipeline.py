@@ -3,14 +3,16 @@
 task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─┐
                   ┌──────────────────────────────────────────┘
-                  └▶ neighbours ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
+                  └▶ neighbours ─▶ late ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
 """  # noqa: D415
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import (
@@ -29,6 +31,7 @@ from rolebundle.contracts.candidate import (
     Rejected,
     SemanticHit,
 )
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
@@ -46,6 +49,9 @@ from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_
 from rolebundle.retrieve.merge import merge
 from rolebundle.retrieve.query import build_query
 from rolebundle.retrieve.rerank import rerank
+
+if TYPE_CHECKING:
+    from rolebundle.retrieve.contextual import Contextual
 
 POOL_DEPTH = 100
 """What each lane proposes at first; at least four times what is wanted."""
@@ -98,6 +104,8 @@ class Run:
     """What the filter rejected."""
     made: Cut
     purpose: Purpose
+    late: Contextual | None = None
+    """The model that reranked, where one was asked for."""
 
 
 def retrieve(
@@ -109,6 +117,7 @@ def retrieve(
     now: datetime,
     *,
     admitted: Admitted = NOBODY_GOVERNS,
+    late: Contextual | None = None,
 ) -> RetrievalBundle:
     """Answer a request from the corpus, governed by the overlay.
 
@@ -121,13 +130,14 @@ def retrieve(
         now: the time that ages are measured against.
         admitted: what passages of each origin may be used for, and how many documents are kept
             back.
+        late: the model that scores the best candidates again; ``None`` where nobody asked for it.
 
     Raises:
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     started = perf_counter()
     with corpus.reading():
-        done = run(corpus, request, overlay, provider, now, admitted.trust)
+        done = run(corpus, request, overlay, provider, now, admitted.trust, late)
         waiting = _waiting(corpus, done.lane, done.state)
     context = Context(
         done.query,
@@ -142,8 +152,10 @@ def retrieve(
         echo(request),
         done.purpose,
         admitted.quarantined,
+        late.state(_rescored(done)) if late else None,
+        late.warnings() if late else (),
     )
-    diagnostics = _diagnostics(done, perf_counter() - started)
+    diagnostics = _diagnostics(done, perf_counter() - started, narrowed=corpus.narrowed)
     return assemble(done.made, done.rejected, context, diagnostics)
 
 
@@ -154,6 +166,7 @@ def run(
     provider: EmbeddingProvider | None,
     now: datetime,
     trust: TrustTable = DEFAULT_TABLE,
+    late: Contextual | None = None,
 ) -> Run:
     """The steps down to the cut, inside the caller's ``corpus.reading()``.
 
@@ -165,9 +178,11 @@ def run(
     lane = _semantic_lane(corpus, query, provider)
     state = corpus_state(corpus)
     purpose = purpose_of(request, trust)
-    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, purpose)
+    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, purpose, late)
     made = cut(ranked, limit, policy.min_score, request.token_budget)
-    return Run(query, policy, fusion, limit, lane, state, pool, ranked, rejected, made, purpose)
+    return Run(
+        query, policy, fusion, limit, lane, state, pool, ranked, rejected, made, purpose, late
+    )
 
 
 def echo(request: RetrievalRequest) -> RequestEcho:
@@ -180,6 +195,7 @@ def echo(request: RetrievalRequest) -> RequestEcho:
         token_budget=request.token_budget,
         lexical_only=request.lexical_only,
         fusion=request.fusion,
+        rerank=request.rerank,
     )
 
 
@@ -230,6 +246,7 @@ def gather(
     limit: int,
     now: datetime,
     purpose: Purpose,
+    late: Contextual | None = None,
 ) -> tuple[Pool, list[Ranked], list[Rejected]]:
     """Run the lanes until enough texts are left to select from, or the corpus has no more (law 2).
 
@@ -245,7 +262,7 @@ def gather(
         candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
         pool.candidates, pool.depth = candidates, depth
         allowed, rejected = filter_candidates(candidates, overlay, now, purpose)
-        ranked = rank(allowed, lane, overlay, fusion)
+        ranked = rank(allowed, lane, overlay, fusion, late.cosines if late else None)
         left = sum(one.duplicate_of is None and not one.superseded for one in ranked)
         if left >= limit or found < depth:
             return pool, ranked, rejected
@@ -259,16 +276,33 @@ def gather(
 
 
 def rank(
-    allowed: list[Filtered], lane: SemanticLane, overlay: Overlay | None, fusion: Fusion
+    allowed: list[Filtered],
+    lane: SemanticLane,
+    overlay: Overlay | None,
+    fusion: Fusion,
+    cosines: Callable[[Sequence[Passage]], dict[str, float]] | None = None,
 ) -> list[Ranked]:
     """Rerank what policy allows, with its neighbours' support where the semantic lane answers.
 
     Words alone do without: what support takes to be loaded would double a cold start.
+
+    Args:
+        allowed: what policy allows; nothing else is scored in context.
+        lane: whether meanings were searched.
+        overlay: the role's.
+        fusion: how the lanes' scores were normalized.
+        cosines: told the best passages, gives by chunk id how close they are in context.
     """
     if lane.index is not None:
         from rolebundle.retrieve.neighbours import supported
 
         allowed = supported(allowed, overlay, fusion)
+    if cosines is not None:
+        from rolebundle.retrieve.late import best_by_lanes, rescored
+
+        best = best_by_lanes(allowed, overlay, fusion)
+        found = cosines([one.candidate.passage for one in best])
+        allowed = rescored(allowed, found, overlay, fusion)
     return rerank(allowed, overlay, fusion)
 
 
@@ -336,8 +370,14 @@ def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:
     return state.chunks - vector_index.count_embedded(corpus, lane.index)
 
 
-def _diagnostics(done: Run, seconds: float) -> Diagnostics:
-    pool, rejected = done.pool, done.rejected
+def _rescored(done: Run) -> int:
+    return sum(one.filtered.candidate.contextual is not None for one in done.ranked)
+
+
+def _diagnostics(done: Run, seconds: float, *, narrowed: bool) -> Diagnostics:
+    pool, rejected, late = done.pool, done.rejected, done.late
+    # What was found in the cache tells an agent what others have asked.
+    told = None if narrowed else late
     return Diagnostics(
         latency_ms=round(seconds * 1000, 3),
         # Counted before anything could drop one, so that law 1 can be checked from the bundle.
@@ -348,4 +388,8 @@ def _diagnostics(done: Run, seconds: float) -> Diagnostics:
         lexical_ms=round(pool.lexical_seconds * 1000, 3),
         semantic_ms=round(pool.semantic_seconds * 1000, 3),
         refills=pool.refills,
+        rerank_ms=round(late.seconds * 1000, 3) if late else None,
+        rerank_embedded=told.embedded if told else None,
+        rerank_cached=told.cached if told else None,
+        rerank_note=(late.note or None) if late else None,
     )

@@ -9,6 +9,7 @@ from rolebundle.contracts.bundle import (
     CorpusState,
     IndexState,
     Rejection,
+    RerankState,
     RetrievalBundle,
     SelectedChunk,
 )
@@ -132,6 +133,7 @@ def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
             before, after, "SEMANTIC_LANE_DEGRADED", "semantic_lane", "as asked for", "degraded"
         ),
         *_warning_causes(before, after, "INDEX_STALE", "vectors", "complete", "incomplete"),
+        *_rerank_causes(before, after),
     ]
     return found or [
         _cause(
@@ -183,6 +185,19 @@ def _overlay_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator
         today.digest if today else "none",
         f"the overlay of {before.role_id or 'no role'} means something else",
     )
+
+
+def _rerank_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator[Cause]:
+    yield from _warning_causes(
+        before, after, "RERANK_DEGRADED", "rerank", "as asked for", "degraded"
+    )
+    then, today = before.rerank, after.rerank
+    if then and today and _model(then) != _model(today):
+        yield _cause("rerank", _model(then), _model(today), "another model reranks")
+
+
+def _model(rerank: RerankState) -> str:
+    return f"{rerank.provider}:{rerank.model}, {rerank.dimensions} dimensions, {rerank.digest}"
 
 
 def _warning_causes(

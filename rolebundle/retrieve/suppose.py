@@ -94,6 +94,9 @@ def suppose(
 ) -> list[Ranked]:
     """The ranking as it would be, had these passages been proposed and allowed.
 
+    No model is asked: what is not allowed in truth is sent to none, so a passage that was not
+    scored in context keeps its lanes' score.
+
     Args:
         run: what happened.
         let_in: passages, each with the policy under which it is allowed.
@@ -117,7 +120,8 @@ def suppose(
         one = added.get(candidate.passage.rowid)
         if one is not None:
             allowed += filter_candidates([candidate], one.overlay, now, one.purpose)[0]
-    return rank(allowed, run.lane, overlay, run.fusion)
+    known = run.late.known if run.late else None
+    return rank(allowed, run.lane, overlay, run.fusion, known)
 
 
 def supposed_standing(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import OverlayRef
@@ -36,10 +37,13 @@ from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import cut, maybe_rounded, raw_scores_of, rounded, scores_of
 from rolebundle.retrieve.filter import freshness_of, rejection
 from rolebundle.retrieve.lookup import referenced
-from rolebundle.retrieve.needs import cut_needs, lane_needs, policy_needs
+from rolebundle.retrieve.needs import cut_needs, lane_needs, policy_needs, rerank_note
 from rolebundle.retrieve.pipeline import Run, echo, first_depth, gather, run
 from rolebundle.retrieve.rerank import lane_weights, order
 from rolebundle.retrieve.suppose import LetIn, Standing, standing, suppose, supposed_standing
+
+if TYPE_CHECKING:
+    from rolebundle.retrieve.contextual import Contextual
 
 _RIVALS = 3
 
@@ -78,6 +82,7 @@ def explain(
     reference: str,
     *,
     admitted: Admitted = NOBODY_GOVERNS,
+    late: Contextual | None = None,
 ) -> Why:
     """Follow what a reference names through the answer to a request.
 
@@ -91,6 +96,7 @@ def explain(
         reference: a chunk id; or a document id or ``path:start-end``, whose best placed passage
             is followed.
         admitted: what passages of each origin may be used for.
+        late: the model that scores the best candidates again; ``None`` where nobody asked for it.
 
     Raises:
         UsageError: there is no such thing.
@@ -98,7 +104,7 @@ def explain(
     """
     with corpus.reading():
         kind, passages, _ = referenced(corpus, reference)
-        done = run(corpus, request, overlay, provider, now, admitted.trust)
+        done = run(corpus, request, overlay, provider, now, admitted.trust, late)
         asked = _Asked(corpus, request, overlay, now, done)
         story = _story(asked, _best_placed(asked, passages))
     passage, document = story.passage, story.passage.document
@@ -184,6 +190,7 @@ def _limit_holds(asked: _Asked, stands: Standing) -> Callable[[int], bool]:
             limit,
             asked.now,
             done.purpose,
+            done.late,
         )
         made = cut(ranked, limit, stands.min_score, stands.token_budget)
         return any(one.passage.chunk_id == own for one in made.selected)
@@ -357,6 +364,7 @@ def _score_trace(done: Run, stands: Standing) -> ScoreTrace:
         rank=stands.rank,
         code=stands.code,
         supposed=stands.supposed,
+        rerank_note=rerank_note(done, stands),
     )
 
 

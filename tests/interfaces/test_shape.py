@@ -275,7 +275,10 @@ class TestBounds:
     @pytest.mark.parametrize("detail", DETAILS)
     def test_all_codes_at_once_fit_into_the_least(self, sample: Engine, detail: Detail) -> None:
         bundle = asked(sample, role="security-reviewer")
-        codes: tuple[WarningCode, ...] = get_args(WarningCode)
+        # A lane that did not run has no vectors to wait for, and an empty answer's verdict no
+        # passages of one source.
+        never = {"INDEX_STALE", "LOW_DIVERSITY"}
+        codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
         worst = replace(
             bundle,
             role_id="r" * 64,

@@ -24,7 +24,11 @@ TESTS = Path(__file__).parent.parent
 
 
 def without_timings(text: str) -> str:
-    return re.sub(r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*', r'"\1":0', text)
+    return re.sub(
+        r'"(latency_ms|lexical_ms|semantic_ms)":[^,}]*',
+        r'"\1":0',
+        text,
+    )
 
 
 @given(

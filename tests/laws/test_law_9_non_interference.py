@@ -21,7 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import store
+from rolebundle.corpus import rerank_cache, store
 from rolebundle.corpus.connection import open_writer
 from rolebundle.corpus.store import StoredDocument, StoredFile
 from rolebundle.engine import Engine
@@ -31,6 +31,7 @@ from rolebundle.govern.scopes import deny_matcher, set_policy
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
+from support.reranking import FAKE, known
 from support.strategies import choices, documents, overlays, passage_text, word_text
 
 SCOPES = ("engineering", "hr", "shared")
@@ -83,7 +84,7 @@ def without_the_clock(value: Any) -> Any:
         return {
             key: without_the_clock(item)
             for key, item in value.items()
-            if key not in {"latency_ms", "lexical_ms", "semantic_ms"}
+            if key not in {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"}
         }
     return [without_the_clock(item) for item in value] if isinstance(value, list) else value
 
@@ -100,6 +101,8 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self._reranking = known()
+        self._reranking.__enter__()
         self._scratch = scratch_folder()
         self.folder = self._scratch.__enter__()
         (self.folder / "whole").mkdir()
@@ -108,6 +111,7 @@ class Machine(RuleBasedStateMachine):
         self.policy: dict[str, Any] = {}
 
     def teardown(self) -> None:
+        self._reranking.__exit__(None, None, None)
         self._scratch.__exit__(None, None, None)
 
     @initialize(policy=policies(), made=st.lists(st.tuples(documents("d0"), _places), max_size=6))
@@ -196,6 +200,7 @@ class Machine(RuleBasedStateMachine):
         lexical_only=st.booleans(),
         reference=st.sampled_from((*NAMES, "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2")),
         rrf=st.booleans(),
+        reranked=st.booleans(),
     )
     def ask(
         self,
@@ -206,6 +211,7 @@ class Machine(RuleBasedStateMachine):
         lexical_only: bool,
         reference: str,
         rrf: bool,
+        reranked: bool,
     ) -> None:
         part = self._visible_part(agent or "")
         request = RetrievalRequest(
@@ -214,10 +220,13 @@ class Machine(RuleBasedStateMachine):
             limit=limit,
             lexical_only=lexical_only,
             fusion="rrf" if rrf else None,
+            # The copy begins without a cache, the whole has all that was ever asked of it.
+            rerank=FAKE if reranked else None,
             now=NOW,
         )
         overlay = ResolvedOverlay(role, "digest", Path("role.json"), ()) if role else None
         answers = []
+        rerank_cache.erase(part)
         for path in (self.path, part):
             with Engine(path, provider=HashingProvider()) as engine:
                 answers.append(

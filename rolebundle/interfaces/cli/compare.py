@@ -16,6 +16,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
     purpose_options,
+    rerank_option,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import snippet
@@ -32,6 +33,7 @@ _NOTE = 120
 @purpose_options
 @click.option("--limit", type=int, help="Passages a role, 1 to 1000.  [default: its overlay's]")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
+@rerank_option
 @click.option("--now", metavar="TIME", help="Measure ages against this ISO 8601 time.")
 @overlay_dir_option
 @embed_options
@@ -45,6 +47,7 @@ def compare(
     agent: str | None,
     limit: int | None,
     lexical_only: bool,
+    rerank: str | None,
     now: str | None,
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
@@ -67,6 +70,7 @@ def compare(
         "approval": approval,
         "limit": limit,
         "lexical_only": lexical_only,
+        "rerank": rerank,
         "now": now,
     }
     request = request_from({name: value for name, value in given.items() if value is not None})

@@ -33,6 +33,8 @@ from rolebundle.interfaces.cli.options import (
     embed_options,
     json_option,
     overlay_dir_option,
+    rerank_option,
+    rerank_setting,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ _WIDTH = 160
 )
 @click.option("--harm", is_flag=True, help="What each overlay there is does to nDCG@10.")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
+@rerank_option
 @click.option("--now", type=click.DateTime(), help="The time that ages are measured against.")
 @click.option(
     "--compare",
@@ -81,6 +84,7 @@ def eval(  # the name of the command
     roles: str,
     harm: bool,
     lexical_only: bool,
+    rerank: str | None,
     now: datetime | None,
     compared: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
@@ -106,6 +110,7 @@ def eval(  # the name of the command
     rolebundle eval ../shared/eval/cranfield --html cranfield.html
     rolebundle eval golden.toml --db team.db --fail-under ndcg@10=0.8
     rolebundle eval --role security-reviewer
+    rolebundle eval golden.toml --db team.db --rerank ollama:nomic-embed-text
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
     """
     bounds = parse_floors(fail_under)
@@ -136,7 +141,11 @@ def eval(  # the name of the command
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
         opened = partial(
-            Engine, overlay_folders=folders, embed_url=embed_url, allow_host=allow_host
+            Engine,
+            overlay_folders=folders,
+            embed_url=embed_url,
+            allow_host=allow_host,
+            rerank=rerank or rerank_setting(),
         )
         engine, seconds = _engine(stack, what, path, db, opened, lexical_only, progress)
         plan = _plan(what, engine, role, moment, comparing, harming, lexical_only, seconds)
@@ -221,6 +230,8 @@ def _plan(
         questions, notes = from_collection(what, references, role, moment)
     else:
         questions, notes = from_golden(what, references, role, moment)
+    if engine.rerankers.default:
+        notes = [*notes, f"governed: reranked by {engine.rerankers.default}"]
     return Plan(
         kind="collection" if isinstance(what, Collection) else "golden",
         name=what.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.govern.overlays import overlay_folders
 
 Command = Callable[..., Any]
+RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
 
 
 def db_option(command: Command) -> Command:
@@ -81,6 +83,20 @@ def embed_options(command: Command) -> Command:
     return url(host(command))
 
 
+def rerank_option(command: Command) -> Command:
+    """``--rerank PROVIDER:MODEL``."""
+    return click.option(
+        "--rerank",
+        metavar="PROVIDER:MODEL",
+        help="Re-score the best passages by this model; none: do not.  [env: ROLEBUNDLE_RERANK]",
+    )(command)
+
+
+def rerank_setting() -> str:
+    """``$ROLEBUNDLE_RERANK``: the model for requests that name none; empty for none."""
+    return os.environ.get(RERANK_ENVIRONMENT, "").strip()
+
+
 def engine_for(
     db: str | None,
     overlay_dirs: tuple[Path, ...] = (),
@@ -96,4 +112,5 @@ def engine_for(
         embed_url=embed_url,
         allow_host=allow_host,
         agent=agent,
+        rerank=rerank_setting(),
     )

@@ -45,10 +45,10 @@ def purge(
 ) -> None:
     """Erase documents, so that no byte of them is left in the corpus file or beside it.
 
-    Their text, words, titles, paths, ids and vectors go; the whole file is written anew for it,
-    which takes room for two more copies. The receipt says that something was erased, and not
-    what. Where another process still reads what there was before, the purge is pending (exit code
-    5) and `--finish` completes it, as does the next ingest.
+    Their text, words, titles, paths, ids and vectors go, and all that is kept for reranking; the
+    whole file is written anew for it, which takes room for two more copies. The receipt says that
+    something was erased, and not what. Where another process still reads what there was before,
+    the purge is pending (exit code 5) and `--finish` completes it, as does the next ingest.
 
     Files in your folders are left alone, and so is the audit: where it keeps the text of queries,
     that text stays. What the disk itself keeps of freed blocks is beyond this command.
@@ -192,6 +192,13 @@ def _refuse_pending(found: Sequence[Receipt], path: Path) -> None:
             f"{path}: what was purged is no longer found, but its bytes are still in the file: "
             "writing it anew failed",
             "make room for two more copies of it, then run `rolebundle purge --finish`",
+        )
+    if any(one.waiting_for == "cache" for one in pending):
+        raise StorageError(
+            "purge_pending",
+            f"{path}: what was purged is out of the corpus, but what is kept for reranking may "
+            f"hold vectors of it: {path.name}.rerank cannot be deleted, or is no such cache",
+            "delete that file or move it away, then run `rolebundle purge --finish`",
         )
     raise CorpusBusy(
         "purge_pending",

@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     overlay_dir_option,
     purpose_options,
+    rerank_option,
 )
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
@@ -49,6 +50,7 @@ _NARROWEST = 40
 @click.option("--token-budget", type=int, help="Bound on the passages' estimated tokens.")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
 @click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="How lanes are joined.")
+@rerank_option
 @click.option(
     "--detail", type=click.Choice(["ids", "compact", "full"]), help="With json: how much."
 )
@@ -77,6 +79,7 @@ def retrieve(
     token_budget: int | None,
     lexical_only: bool,
     fusion: str | None,
+    rerank: str | None,
     detail: str | None,
     max_chars: int | None,
     deadline_ms: int | None,
@@ -108,6 +111,7 @@ def retrieve(
         "token_budget": token_budget,
         "lexical_only": lexical_only,
         "fusion": fusion,
+        "rerank": rerank,
         "detail": detail,
         "max_chars": max_chars,
         "deadline_ms": deadline_ms,
@@ -124,6 +128,8 @@ def retrieve(
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
+    if bundle.diagnostics.rerank_note:
+        click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if request_file is not None:
         answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
         click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))

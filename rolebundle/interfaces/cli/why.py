@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     overlay_dir_option,
     purpose_options,
+    rerank_option,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import snippet
@@ -39,6 +40,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @click.option("--token-budget", type=int, help="Bound on the passages' estimated tokens.")
 @click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
 @click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="How lanes are joined.")
+@rerank_option
 @click.option("--deadline-ms", type=int, help="Interrupt the search after so long.")
 @click.option("--now", metavar="TIME", help="Measure ages against this ISO 8601 time.")
 @click.option(
@@ -63,6 +65,7 @@ def why(
     token_budget: int | None,
     lexical_only: bool,
     fusion: str | None,
+    rerank: str | None,
     deadline_ms: int | None,
     now: str | None,
     overlay_file: Path | None,
@@ -93,6 +96,7 @@ def why(
         "token_budget": token_budget,
         "lexical_only": lexical_only,
         "fusion": fusion,
+        "rerank": rerank,
         "deadline_ms": deadline_ms,
         "now": now,
     }
@@ -192,6 +196,10 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     yield f"{'final':<22} = {values.final:.3f}"
+    if score.raw.contextual is not None:
+        yield f"in context    cosine {score.raw.contextual:.3f}, in the semantic term"
+    if score.rerank_note:
+        yield snippet(score.rerank_note, 2 * _WIDTH)
 
 
 def _place(found: Why) -> str:
