@@ -42,7 +42,7 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
 
     The mix is of unit vectors: ``v = w_task · task + w_context · cos · mission``, at unit length
     again, where ``cos`` is the cosine of the two, at least 0: a mission has the more say the more
-    the task is its business, and none where it is not.
+    the task is its business, and none where it is not. Where nothing has any, it is the task.
 
     Raises:
         EmbedderError: the model could not embed the query.
@@ -52,9 +52,9 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     vectors = unit_vectors(provider.embed_queries(texts), len(texts), dimensions)
     if len(texts) == 1:
         return bytes(vectors[0].tobytes())
-    weights = query.weights
-    related = max(0.0, float(vectors[0] @ vectors[1]))
-    mixed = weights.semantic_task * vectors[0] + weights.semantic_context * related * vectors[1]
+    own = query.weights.semantic_task
+    say = query.weights.semantic_context * max(0.0, float(vectors[0] @ vectors[1]))
+    mixed = own * vectors[0] + say * vectors[1] if own + say > 0 else vectors[0]
     return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
 
 

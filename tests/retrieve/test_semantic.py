@@ -34,8 +34,8 @@ class Fixed:
         raise AssertionError("a query embeds no passages")
 
 
-def vector(mission: tuple[float, float]) -> list[float]:
-    role = overlay(mission="Find risks.", retrieval_policy={"expansion_weight": 0.2})
+def vector(mission: tuple[float, float], weight: float = 0.2) -> list[float]:
+    role = overlay(mission="Find risks.", retrieval_policy={"expansion_weight": weight})
     found = query_vector(build_query(TASK, role), Fixed(mission))
     return [float(each) for each in np.frombuffer(found, dtype="<f4")]
 
@@ -43,6 +43,7 @@ def vector(mission: tuple[float, float]) -> list[float]:
 def test_a_mission_that_is_about_something_else_has_no_say() -> None:
     assert vector((0.0, 1.0)) == pytest.approx([1.0, 0.0], abs=1e-6)
     assert vector((-0.6, 0.8)) == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert vector((0.0, 1.0), weight=1.0) == pytest.approx([1.0, 0.0], abs=1e-6)
 
 
 def test_a_mission_has_its_say_by_its_cosine_with_the_task() -> None:
