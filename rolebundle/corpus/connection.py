@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from time import perf_counter
+from time import monotonic, perf_counter, sleep
 from typing import Any, Self
 
 import apsw
@@ -41,6 +41,7 @@ LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
 FREQUENCIES_KEPT = 10_000
+_PAUSE_SECONDS = 0.02
 _STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: well under a millisecond
 
 Row = tuple[Any, ...]
@@ -324,6 +325,28 @@ def open_reader(path: Path) -> Corpus:
     return Corpus(path, db, writable=False, stamp=content if frozen else found)
 
 
+def _to_log(db: apsw.Connection) -> None:
+    if db.pragma("user_version") == 0:
+        # Kept in the file's header, and readable by a bare `file corpus.db`.
+        db.pragma("application_id", APPLICATION_ID)
+    # EXTRA while the file leaves its first journal behind: were that journal back after a power
+    # loss, it would undo the change to WAL, and with it all that the log holds.
+    db.pragma("synchronous", "extra")
+    db.pragma("journal_mode", "wal")
+
+
+def _patiently(step: Callable[[], None]) -> None:
+    """Do what SQLite refuses at once while others make the same new file, and does not wait for."""
+    deadline = monotonic() + busy_timeout() / 1000
+    while True:
+        try:
+            return step()
+        except apsw.BusyError:
+            if monotonic() >= deadline:
+                raise
+            sleep(_PAUSE_SECONDS)
+
+
 def open_writer(path: Path) -> Corpus:
     """Open a corpus for writing; create or migrate it where needed.
 
@@ -362,13 +385,7 @@ def open_writer(path: Path) -> Corpus:
                     "give yourself write permission, or choose another file with --db",
                 )
             harden(db)
-            if db.pragma("user_version") == 0:
-                # Kept in the file's header, and readable by a bare `file corpus.db`.
-                db.pragma("application_id", APPLICATION_ID)
-            # EXTRA while the file leaves its first journal behind: were that journal back after a
-            # power loss, it would undo the change to WAL, and with it all that the log holds.
-            db.pragma("synchronous", "extra")
-            db.pragma("journal_mode", "wal")
+            _patiently(lambda: _to_log(db))
             # FULL: what was acknowledged survives a power loss, not only a crash.
             db.pragma("synchronous", "full")
             # Pages that many batches change, such as the lexical index's, are copied once.
