@@ -17,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.candidate import Candidate, Filtered
@@ -96,7 +97,7 @@ def nearest(passages: Sequence[Passage]) -> list[_Near]:
 
     order = sorted(range(len(passages)), key=lambda position: passages[position].chunk_id)
     ordered = [passages[position] for position in order]
-    cosines = _cosines([_terms(one) for one in ordered])
+    cosines = _cosines([_terms(one.document.title, one.content) for one in ordered])
     texts: dict[str, int] = {}
     copies = np.array([texts.setdefault(one.content_hash, len(texts)) for one in ordered])
     cosines[copies[:, None] == copies] = 0.0
@@ -128,8 +129,10 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
     return replace(filtered, candidate=mixed)
 
 
-def _terms(passage: Passage) -> list[str]:
-    text = f"{passage.document.title} {passage.content}"
+@lru_cache(maxsize=1024)
+def _terms(title: str, content: str) -> list[str]:
+    # Cached, because one question's candidates are often the next one's, too.
+    text = f"{title} {content}"
     words = [word for word in words_of(text) if word not in STOP_WORDS]
     if text.isascii():
         return [word[:LETTERS] for word in words]

@@ -364,7 +364,7 @@ def sample() -> Iterator[Corpus]:
 
 
 class TestSampleCorpus:
-    """For every passage and every role: `why` says what `retrieve` says."""
+    """For every role: `why` says what `retrieve` says, of every passage or of every third."""
 
     @pytest.mark.parametrize(
         ("role_id", "lexical_only"), [(ROLES[0], True), *((role, False) for role in ROLES)]
@@ -384,7 +384,9 @@ class TestSampleCorpus:
         }
         unfound = ("not_proposed", None, None, "no lane proposed it")
         outcomes = set()
-        for chunk_id in all_chunks(sample):
+        every = all_chunks(sample)
+        asked = every if role_id == ROLES[0] else sorted({*selected, *every[::3]})
+        for chunk_id in asked:
             found = why(sample, chunk_id, role, PROVIDER, **fields)
             fate = (found.outcome, found.rank, found.code, found.notes)
             assert fate == expected.get(chunk_id, unfound), chunk_id
@@ -396,7 +398,7 @@ class TestSampleCorpus:
             assert found.score.supposed == (not in_the_cut)
             outcomes.add(found.outcome)
         assert outcomes >= {"selected", "rejected"}
-        assert ("not_proposed" in outcomes) == (len(expected) < len(all_chunks(sample)))
+        assert ("not_proposed" in outcomes) == any(one not in expected for one in asked)
 
     def test_it_parses_again(self, sample: Corpus) -> None:
         role = load_role(ROLES[0], [OVERLAYS]).overlay
