@@ -15,7 +15,8 @@ from dataclasses import replace
 from rolebundle.contracts.candidate import Filtered
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
-from rolebundle.retrieve.rerank import lane_weights
+from rolebundle.retrieve.merge import by_range
+from rolebundle.retrieve.rerank import best_by_lanes, lane_weights
 
 DEPTH = 50
 """How many candidates, the best by their lanes, are scored again: this bounds the cost."""
@@ -25,16 +26,6 @@ KEPT = 0.1
 """What is left of the distances of those that are lifted, so that their order stays."""
 MARGIN = 1e-9
 """By how much the last of them stays before the others: rounding must not turn that round."""
-
-
-def best_by_lanes(
-    allowed: Sequence[Filtered], overlay: Overlay | None, fusion: Fusion = "weighted"
-) -> list[Filtered]:
-    """The candidates that are scored again, best first, ties by chunk id; at most :data:`DEPTH`."""
-    weights = _weights(overlay, fusion)
-    return sorted(allowed, key=lambda one: (-_lanes(one, weights), one.candidate.passage.chunk_id))[
-        :DEPTH
-    ]
 
 
 def rescored(
@@ -66,9 +57,9 @@ def rescored(
         The same candidates in the same order; every semantic score in [0, 1].
     """
     weights = _weights(overlay, fusion)
-    best = best_by_lanes(allowed, overlay, fusion)
+    best = best_by_lanes(allowed, overlay, fusion, DEPTH)
     looked_at = {one.candidate.passage.chunk_id for one in best}
-    contextual = _by_range({name: cosines[name] for name in looked_at & cosines.keys()})
+    contextual = by_range({name: cosines[name] for name in looked_at & cosines.keys()})
     if not contextual:
         return list(allowed)
     mixed = {
@@ -90,12 +81,6 @@ def _weights(overlay: Overlay | None, fusion: Fusion) -> tuple[float, float]:
 def _lanes(one: Filtered, weights: tuple[float, float]) -> float:
     by_words, by_meaning = weights
     return by_words * one.candidate.lexical + by_meaning * one.candidate.semantic
-
-
-def _by_range(cosines: Mapping[str, float]) -> dict[str, float]:
-    lowest, highest = min(cosines.values(), default=0.0), max(cosines.values(), default=0.0)
-    width = highest - lowest
-    return {name: (one - lowest) / width if width > 0 else 1.0 for name, one in cosines.items()}
 
 
 def _mixed(

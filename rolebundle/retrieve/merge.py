@@ -7,12 +7,15 @@ is scored by the other lane too, instead of being given a zero that it did not e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from rolebundle.contracts.candidate import Candidate, LexicalHit, Query, SemanticHit
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import Fusion, Lane
 
 RRF_K = 60
+
+_Key = TypeVar("_Key", int, str)
 
 
 def merge(
@@ -53,7 +56,7 @@ def merge(
         proposed = {row for row, hit in by_semantic.items() if hit.proposed}
         semantic_scores = _reciprocal_ranks(cosines, proposed, ids)
     else:
-        semantic_scores = _by_range(cosines)
+        semantic_scores = by_range(cosines)
     candidates = [
         Candidate(
             passage=passages[rowid],
@@ -85,7 +88,8 @@ def _by_maximum(scores: Mapping[int, float]) -> dict[int, float]:
     }
 
 
-def _by_range(scores: Mapping[int, float]) -> dict[int, float]:
+def by_range(scores: Mapping[_Key, float]) -> dict[_Key, float]:
+    """Scores by their minimum and maximum, to [0, 1]; equal ones are all 1."""
     lowest, highest = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     width = highest - lowest
     return {

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.candidate import Candidate, Filtered
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieve.query import words_of
+from rolebundle.retrieve.rerank import best_by_lanes
 from rolebundle.retrieve.stop_words import STOP_WORDS
 
 NEIGHBOURS = 5
@@ -71,19 +72,13 @@ def supported(
     """
     if fusion == "rrf":
         return list(allowed)
-    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
-    best = sorted(allowed, key=lambda one: _by_lanes(one.candidate, policy))[:AMONG]
+    best = best_by_lanes(allowed, overlay, fusion, AMONG)
     near = nearest([one.candidate.passage for one in best])
     mixed = {
         one.candidate.passage.chunk_id: _mixed(one, [(w, best[i].candidate) for w, i in found])
         for one, found in zip(best, near, strict=True)
     }
     return [mixed.get(one.candidate.passage.chunk_id, one) for one in allowed]
-
-
-def _by_lanes(candidate: Candidate, policy: RetrievalPolicy) -> tuple[float, str]:
-    by_words = policy.lexical_weight * candidate.lexical
-    return -(by_words + policy.semantic_weight * candidate.semantic), candidate.passage.chunk_id
 
 
 def nearest(passages: Sequence[Passage]) -> list[_Near]:

@@ -48,7 +48,7 @@ from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieve.merge import merge
 from rolebundle.retrieve.query import build_query
-from rolebundle.retrieve.rerank import rerank
+from rolebundle.retrieve.rerank import best_by_lanes, rerank
 
 if TYPE_CHECKING:
     from rolebundle.retrieve.contextual import Contextual
@@ -298,9 +298,9 @@ def rank(
 
         allowed = supported(allowed, overlay, fusion)
     if cosines is not None:
-        from rolebundle.retrieve.late import best_by_lanes, rescored
+        from rolebundle.retrieve.late import DEPTH, rescored
 
-        best = best_by_lanes(allowed, overlay, fusion)
+        best = best_by_lanes(allowed, overlay, fusion, DEPTH)
         found = cosines([one.candidate.passage for one in best])
         allowed = rescored(allowed, found, overlay, fusion)
     return rerank(allowed, overlay, fusion)

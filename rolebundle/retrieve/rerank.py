@@ -101,6 +101,18 @@ def lane_weights(policy: RetrievalPolicy, fusion: Fusion) -> tuple[float, float]
     return policy.lexical_weight, policy.semantic_weight
 
 
+def best_by_lanes(
+    allowed: Iterable[Filtered], overlay: Overlay | None, fusion: Fusion, most: int
+) -> list[Filtered]:
+    """The ``most`` best by the lanes' terms alone, best first, ties by chunk id."""
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+
+    def key(one: Filtered) -> tuple[float, str]:
+        return -_lane_terms(one.candidate, policy, fusion), one.candidate.passage.chunk_id
+
+    return sorted(allowed, key=key)[:most]
+
+
 def _lane_terms(candidate: Candidate, policy: RetrievalPolicy, fusion: Fusion) -> float:
     lexical, semantic = lane_weights(policy, fusion)
     if fusion == "rrf":

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.candidate import Filtered
-from rolebundle.retrieve.late import DEPTH, MARGIN, SHARE, best_by_lanes, rescored
-from rolebundle.retrieve.rerank import lane_weights
+from rolebundle.retrieve.late import DEPTH, MARGIN, SHARE, rescored
+from rolebundle.retrieve.rerank import best_by_lanes, lane_weights
 from support.corpora import overlay
 from support.values import filtered, passage
 
@@ -90,7 +90,9 @@ class TestRescored:
         self, drawn: tuple[list[Filtered], dict[str, float]], role: Any, fusion: Any
     ) -> None:
         pool, cosines = drawn
-        best = {each.candidate.passage.chunk_id for each in best_by_lanes(pool, role, fusion)}
+        best = {
+            each.candidate.passage.chunk_id for each in best_by_lanes(pool, role, fusion, DEPTH)
+        }
         assert len(best) == min(DEPTH, len(pool))
         after = {
             each.candidate.passage.chunk_id: each for each in rescored(pool, cosines, role, fusion)
@@ -111,7 +113,7 @@ class TestRescored:
         self, drawn: tuple[list[Filtered], dict[str, float]], role: Any, fusion: Any
     ) -> None:
         pool, cosines = drawn
-        best = best_by_lanes(pool, role, fusion)
+        best = best_by_lanes(pool, role, fusion, DEPTH)
         alone = {e.candidate.passage.chunk_id: e for e in rescored(best, cosines, role, fusion)}
         among = {e.candidate.passage.chunk_id: e for e in rescored(pool, cosines, role, fusion)}
         # One that is lifted as far as a semantic score goes is as near as can be.
