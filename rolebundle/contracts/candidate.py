@@ -13,10 +13,20 @@ from rolebundle.contracts.terms import FreshnessStatus, Lane, RejectionCode
 
 @plain_value
 class Term:
-    """A word or phrase of the lexical query; ``weight`` is how often it is repeated."""
+    """A word or phrase of the lexical query; ``weight`` is how often it is repeated.
+
+    ``form``: a stem or another form of words (``rolebundle/analysis/forms.py``), which stands
+    beside the words in the index.
+    """
 
     text: str
     weight: int = 1
+    form: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The term for readers: a form begins with a tilde."""
+        return f"~{self.text}" if self.form else self.text
 
 
 @plain_value

@@ -31,6 +31,8 @@ class StoredChunk(NamedTuple):
     tags: tuple[str, ...] = ()
     applicable_roles: tuple[str, ...] = ()
     excluded_roles: tuple[str, ...] = ()
+    forms: str = ""
+    """What the index has of it beside its words (``rolebundle/analysis/forms.py``)."""
 
 
 _INDEXED = "title, headings, content, tags, hints"
@@ -50,7 +52,10 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
             json_array(chunk.headings),
             chunk.content,
             json_array(_distinct(metadata.tags, chunk.tags)),
-            json_array(metadata.retrieval_hints),
+            # Both are for the index alone and never shown.
+            json_array((*metadata.retrieval_hints, chunk.forms))
+            if chunk.forms
+            else json_array(metadata.retrieval_hints),
             ordinal,
             chunk.content_type,
             chunk.content_hash,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import EmbedderError
@@ -69,6 +69,15 @@ class EmbeddingProvider(Protocol):
         Raises:
             EmbedderError: the model could not embed them.
         """
+        ...
+
+
+@runtime_checkable
+class KnowsItsLimits(Protocol):
+    """A model that can tell how well it reads a text."""
+
+    def grasp(self, text: str) -> float:
+        """From 1, as well as any, down to nearly 0."""
         ...
 
 

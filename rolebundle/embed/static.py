@@ -28,6 +28,10 @@ MODEL = "l2_supercat"
 DIMENSIONS = 256
 
 
+FAMILIAR = 0.3
+"""Tokens a letter up to which a text is made of words that the model knows."""
+
+
 class StaticProvider:
     """wordllama's ``l2_supercat`` at 256 dimensions. Loads on first use."""
 
@@ -71,6 +75,22 @@ class StaticProvider:
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embed.provider.EmbeddingProvider`."""
         return self._embed(texts, self._model[1])
+
+    def grasp(self, text: str) -> float:
+        """How well the model reads a text: it knows words by their tokens (docs/quality.md).
+
+        English has 0.26 tokens a letter; what falls into more pieces it knows less of: German has
+        0.33, Russian 0.40, Chinese 1.3.
+
+        Returns:
+            ``min(1, 0.3 / tokens a letter)``, squared.
+        """
+        letters = sum(map(str.isalnum, text))
+        tokenizer, _ = self._model
+        [encoded] = tokenizer.encode_batch_fast(prepared([text], ""), add_special_tokens=False)
+        if not letters or not encoded.ids:
+            return 1.0
+        return min(1.0, FAMILIAR * letters / len(encoded.ids)) ** 2
 
     def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
         import numpy as np

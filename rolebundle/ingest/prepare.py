@@ -8,6 +8,9 @@ from functools import lru_cache
 from hashlib import blake2b, sha256
 from typing import NamedTuple
 
+from rolebundle.analysis.forms import FORMS_VERSION, document_language, index_text
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.corpus.store import FileIdentity, StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
 from rolebundle.govern.scan.settings import ScanSettings
@@ -19,6 +22,8 @@ from rolebundle.ingest.readers import looks_binary, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
 
+# So many chunks tell the language of a document, if any do.
+_TELLING = 3
 _BINARY_FORMATS = frozenset({"pdf"})
 
 # Codes of files that could not be looked at; the corpus keeps what it had of them.
@@ -137,7 +142,14 @@ def _rules(
     # The same for most files of a folder.
     chunks = settings.chunks
     numbers = (version, chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan))
-    parts = (reader, CHUNKER_VERSION, declared, settings.default_source, sorted(ignore_keys))
+    parts = (
+        reader,
+        CHUNKER_VERSION,
+        FORMS_VERSION,
+        declared,
+        settings.default_source,
+        sorted(ignore_keys),
+    )
     return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
 
 
@@ -159,4 +171,20 @@ def _document(
         markup = source.decode("utf-8", "replace") if source else None
         parsed, metadata, scanned = examine(parsed, metadata, markup, settings.scan)
     chunks = chunk_document(metadata.document_id, parsed, settings.chunks)
-    return StoredDocument(metadata, chunks, scanned)
+    return StoredDocument(metadata, _with_forms(chunks, metadata), scanned)
+
+
+def _with_forms(
+    chunks: tuple[StoredChunk, ...], metadata: DocumentMetadata
+) -> tuple[StoredChunk, ...]:
+    """The chunks with what the index gets of them beside their words."""
+    beginning = (chunk.content for chunk in chunks[:_TELLING])
+    language = document_language(beginning, metadata.language or "")
+    of_document = (metadata.title, *metadata.tags, *metadata.retrieval_hints)
+    found = [
+        index_text((chunk.content, *chunk.headings, *chunk.tags, *of_document), language)
+        for chunk in chunks
+    ]
+    if not any(found):
+        return chunks
+    return tuple(chunk._replace(forms=forms) for chunk, forms in zip(chunks, found, strict=True))

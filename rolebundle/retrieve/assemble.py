@@ -233,8 +233,8 @@ def _trace(context: Context) -> QueryTrace:
     query = context.query
     return QueryTrace(
         task_text=query.task_text,
-        lexical_query=[term.text for term in query.task_terms for _ in range(term.weight)],
-        expansion_query=[term.text for term in query.expansion_terms],
+        lexical_query=[term.shown for term in query.task_terms for _ in range(term.weight)],
+        expansion_query=[term.shown for term in query.expansion_terms],
         semantic_query=[query.semantic_text]
         + ([f"Role context: {query.context_text}"] if query.context_text else []),
         weights=query.weights,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rolebundle.analysis.forms import indexed
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.candidate import LexicalHit, Query, Term
 from rolebundle.corpus import compartments, lexical_index
@@ -50,7 +51,8 @@ def match_expression(terms: Iterable[Term]) -> str:
 
 
 def _literal(term: Term) -> str:
-    return '"' + term.text.replace("\x00", " ").replace('"', '""') + '"'
+    text = indexed(term.text) if term.form else term.text
+    return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 
 def search(
@@ -86,9 +88,9 @@ def complete(
 
 
 def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
-    """Those of the terms that the index has for a chunk, in their order."""
+    """Those of the terms that the index has for a chunk, as they are shown, in their order."""
     return [
-        term.text
+        term.shown
         for place in compartments.of_chunks(corpus, [rowid])
         for term in terms
         if lexical_index.matches(corpus, place, _literal(term), rowid)

@@ -24,6 +24,7 @@ def merge(
     passages: Mapping[int, Passage],
     query: Query,
     fusion: Fusion = "weighted",
+    say: float = 1.0,
 ) -> list[Candidate]:
     """One candidate a chunk, ordered by chunk id.
 
@@ -35,6 +36,8 @@ def merge(
         fusion: how scores are normalized to [0, 1]. ``weighted``: BM25 by its maximum, cosine by
             minimum and maximum. ``rrf``: (k + 1) / (k + rank) with k = 60 for what the lane
             proposed, else 0 (Cormack, Clarke and Buettcher, SIGIR 2009).
+        say: what the semantic scores are multiplied by where they are weighed; less than 1 where
+            the model does not read the question well.
     """
     by_lexical = {hit.rowid: hit for hit in lexical if hit.rowid in passages}
     by_semantic = {hit.rowid: hit for hit in semantic if hit.rowid in passages}
@@ -56,7 +59,7 @@ def merge(
         proposed = {row for row, hit in by_semantic.items() if hit.proposed}
         semantic_scores = _reciprocal_ranks(cosines, proposed, ids)
     else:
-        semantic_scores = by_range(cosines)
+        semantic_scores = {row: say * score for row, score in by_range(cosines).items()}
     candidates = [
         Candidate(
             passage=passages[rowid],

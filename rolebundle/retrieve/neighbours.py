@@ -13,20 +13,20 @@ does for many languages what a stemmer does for one, and scripts without spaces 
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from rolebundle.analysis.forms import forms, is_unspaced
+from rolebundle.analysis.stop_words import ENGLISH
 from rolebundle.contracts.candidate import Candidate, Filtered
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieve.query import words_of
 from rolebundle.retrieve.rerank import best_by_lanes
-from rolebundle.retrieve.stop_words import STOP_WORDS
 
 NEIGHBOURS = 5
 """How many of the nearest are asked."""
@@ -42,12 +42,6 @@ AMONG = 100
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean, whose endings are not set apart.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003ffff]"
-)
 
 _Near = list[tuple[float, int]]
 
@@ -128,16 +122,12 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
 def _terms(title: str, content: str) -> list[str]:
     # Cached, because one question's candidates are often the next one's, too.
     text = f"{title} {content}"
-    words = [word for word in words_of(text) if word not in STOP_WORDS]
-    if text.isascii():
+    words = [word for word in words_of(text) if word not in ENGLISH]
+    if not is_unspaced(text):
         return [word[:LETTERS] for word in words]
-    terms: list[str] = []
-    for word in words:
-        if word.isascii() or not _UNSPACED.search(word):
-            terms.append(word[:LETTERS])
-        else:
-            terms += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
-    return terms
+    pieces = forms(text, ())
+    spaced = [word[:LETTERS] for word in words if not is_unspaced(word)]
+    return spaced + (pieces.pairs or pieces.letters)
 
 
 def _cosines(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:

@@ -65,6 +65,8 @@ class SemanticLane:
 
     index: EmbeddingIndex | None = None
     vector: bytes = b""
+    say: float = 1.0
+    """How well the model reads the question; its scores count for so much."""
     degraded: str = ""
     doubt: str = ""
     """Why the exact search answers although the index has a fast companion."""
@@ -176,6 +178,7 @@ def run(
     fusion, limit = request.fusion or policy.fusion, request.limit or policy.max_selected_chunks
     query = build_query(request.task, overlay)
     lane = _semantic_lane(corpus, query, provider)
+    query = semantic.told(query, lane.say) if fusion == "weighted" else query
     state = corpus_state(corpus)
     purpose = purpose_of(request, trust)
     pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, purpose, late)
@@ -231,7 +234,8 @@ def _semantic_lane(
     try:
         index = semantic.usable_index(corpus, provider)
         vector = semantic.query_vector(query, provider)
-        return SemanticLane(index, vector, doubt=vector_index.doubt(corpus, index))
+        say = semantic.say(query, provider)
+        return SemanticLane(index, vector, say, doubt=vector_index.doubt(corpus, index))
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return SemanticLane(degraded=f"{error.message}; {error.hint}")
@@ -259,7 +263,8 @@ def gather(
     while True:
         found = _run_lanes(corpus, query, lane, pool, depth, within)
         passages = documents.passages(corpus, sorted(pool.lexical.keys() | pool.semantic.keys()))
-        candidates = merge(pool.lexical.values(), pool.semantic.values(), passages, query, fusion)
+        hits = pool.lexical.values(), pool.semantic.values()
+        candidates = merge(*hits, passages, query, fusion, lane.say)
         pool.candidates, pool.depth = candidates, depth
         allowed, rejected = filter_candidates(candidates, overlay, now, purpose)
         ranked = rank(allowed, lane, overlay, fusion, late.cosines if late else None)

@@ -10,10 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from rolebundle.analysis.forms import forms, phrase_form, spaced
+from rolebundle.analysis.languages import likely_languages
+from rolebundle.analysis.stop_words import ENGLISH, STOP_WORDS
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.candidate import Query, Term
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieve.stop_words import STOP_WORDS
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
@@ -22,6 +24,8 @@ MAX_SYNONYMS = 2
 # Bounds for a task of a hundred kilobytes: the lexical lane's cost grows with its terms.
 MAX_TASK_TERMS = 128
 MAX_REPEATS = 8
+STEM_WEIGHT = 2
+"""A stem's say beside its word's: it finds what the word finds and more (docs/quality.md)."""
 
 # Letters and digits with their combining marks: what the lexical index's tokenizer, too, keeps in
 # one token. Possessive, so that a word of a megabyte is passed over once and not once a letter.
@@ -95,27 +99,49 @@ def words_of(text: str) -> list[str]:
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     without = _ABBREVIATION.sub(" ", task)
-    task = without if _WORD.search(without) else task
+    task = spaced(without if _WORD.search(without) else task)
+    languages = likely_languages(task)
+    stop_words = _stop_words(languages)
     words = [_searchable(word) for word in _WORD.findall(task)]
-    informative = [word for word in words if word not in STOP_WORDS]
+    informative = [word for word in words if word not in stop_words]
     # "Who are we?" has stop words alone; they are better than nothing.
     counts = Counter(informative or words)
     counts.update(
         _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
     )
-    rules = []
-    if len(counts) > MAX_TASK_TERMS:
-        rules.append(f"task:cut({len(counts)} terms to {MAX_TASK_TERMS})")
+    found = forms(task, languages, stop_words if informative else ())
+    kinds = (
+        (counts, 1, False),
+        (Counter(found.stems), STEM_WEIGHT, True),
+        (Counter([*found.letters, *found.pairs]), 1, True),
+    )
+    rules = [
+        f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
+        for counted, _, _ in kinds
+        if len(counted) > MAX_TASK_TERMS
+    ]
     # most_common is stable: among equally frequent terms the first in the task stay.
-    kept = counts.most_common(MAX_TASK_TERMS)
-    return tuple(Term(text, min(count, MAX_REPEATS)) for text, count in kept), rules
+    terms = (
+        Term(text, weight * min(count, MAX_REPEATS), form)
+        for counted, weight, form in kinds
+        for text, count in counted.most_common(MAX_TASK_TERMS)
+    )
+    return tuple(terms), rules
+
+
+def _stop_words(languages: Iterable[str]) -> frozenset[str]:
+    found = ENGLISH
+    for language in languages:
+        # A single letter may be the name of something in any language.
+        found |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
+    return found
 
 
 def _is_common(compound: str) -> bool:
     """Whether the parts of a compound say all that it says."""
     if _HYPHENATED.fullmatch(compound):
         return True
-    return all(word in STOP_WORDS for word in words_of(compound))
+    return all(word in ENGLISH for word in words_of(compound))
 
 
 def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
@@ -147,7 +173,20 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
             synonyms += alternatives[:MAX_SYNONYMS]
             rules.append(f"vocab:synonym({canonical})")
 
-    return tuple(Term(text) for text in _distinct([*boosts, *preferred, *synonyms])), rules
+    terms = [Term(text) for text in _distinct([*boosts, *preferred, *synonyms])]
+    in_forms = _phrase_forms([term.text for term in terms], likely_languages(task))
+    return (*terms, *(Term(text, form=True) for text in in_forms)), rules
+
+
+def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[str]:
+    """The phrases as their forms, in the task's languages and in their own."""
+    found = (
+        phrase_form(phrase, language)
+        for phrase in phrases
+        if languages or not phrase.isascii()
+        for language in dict.fromkeys((*languages, *likely_languages(phrase), ""))
+    )
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rolebundle.contracts.candidate import Query, SemanticHit
 from rolebundle.corpus import vector_index
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.embed.provider import EmbeddingProvider, KnowsItsLimits, unit_vectors
 from rolebundle.errors import EmbedderError
 
 
@@ -56,6 +57,21 @@ def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
     say = query.weights.semantic_context * max(0.0, float(vectors[0] @ vectors[1]))
     mixed = own * vectors[0] + say * vectors[1] if own + say > 0 else vectors[0]
     return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
+
+
+def say(query: Query, provider: EmbeddingProvider) -> float:
+    """How much say the model has on this question, from 1 down to nearly 0.
+
+    Raises:
+        EmbedderError: the model is not at hand.
+    """
+    return provider.grasp(query.semantic_text) if isinstance(provider, KnowsItsLimits) else 1.0
+
+
+def told(query: Query, say: float) -> Query:
+    """The query with a rule that tells of the model's say, where it is less than usual."""
+    rule = (f"semantic:say({say:.2f})",) if say < 1 else ()
+    return replace(query, applied_rules=(*query.applied_rules, *rule))
 
 
 def search(

@@ -113,7 +113,9 @@ def suppose(
     }
     passages = {one.passage.rowid: one.passage for one in pool.candidates}
     passages |= {row: one.passage for row, one in added.items()}
-    candidates = merge(lexical.values(), semantic.values(), passages, run.query, run.fusion)
+    candidates = merge(
+        lexical.values(), semantic.values(), passages, run.query, run.fusion, run.lane.say
+    )
     others = [one for one in candidates if one.passage.rowid not in added]
     allowed, _ = filter_candidates(others, overlay, now, run.purpose)
     for candidate in candidates:

@@ -252,7 +252,7 @@ def _words(asked: _Asked, passage: Passage) -> WordsTrace:
     role = lexical.terms_in(asked.corpus, query.expansion_terms, passage.rowid)
     return WordsTrace(
         task_found=task,
-        task_missing=[term.text for term in query.task_terms if term.text not in task],
+        task_missing=[term.shown for term in query.task_terms if term.shown not in task],
         role_found=role,
     )
 

@@ -12,7 +12,8 @@ from support.corpora import overlay
 
 
 def task_terms(task: str) -> dict[str, int]:
-    return {term.text: term.weight for term in build_query(task, None).task_terms}
+    terms = build_query(task, None).task_terms
+    return {term.text: term.weight for term in terms if not term.form}
 
 
 def expansion(task: str, role: Overlay) -> list[str]:
