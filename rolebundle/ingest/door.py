@@ -25,7 +25,7 @@ _MOST_FINDINGS = 200
 
 
 def examine(
-    parsed: ParsedDocument, metadata: DocumentMetadata, source: str | None, settings: ScanSettings
+    parsed: ParsedDocument, metadata: DocumentMetadata, source: bytes | None, settings: ScanSettings
 ) -> tuple[ParsedDocument, DocumentMetadata, Scanned | None]:
     """A document without what was hidden in it, and what was found.
 

@@ -109,7 +109,7 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 # One record of many that cannot be taken; the others go on.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
-            source = data if reader.name in MARKUP_READERS else b""
+            source = data if data and reader.name in MARKUP_READERS else None
             documents.append(_document(file, parsed, settings, source))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
         stored = StoredFile(file.location, *identity)
@@ -154,7 +154,7 @@ def _rules(
 
 
 def _document(
-    file: FoundFile, parsed: ParsedDocument, settings: Settings, source: bytes = b""
+    file: FoundFile, parsed: ParsedDocument, settings: Settings, source: bytes | None
 ) -> StoredDocument:
     metadata = resolve(
         file.path,
@@ -168,8 +168,7 @@ def _document(
     )
     scanned = None
     if settings.scan is not None:
-        markup = source.decode("utf-8", "replace") if source else None
-        parsed, metadata, scanned = examine(parsed, metadata, markup, settings.scan)
+        parsed, metadata, scanned = examine(parsed, metadata, source, settings.scan)
     chunks = chunk_document(metadata.document_id, parsed, settings.chunks)
     return StoredDocument(metadata, _with_forms(chunks, metadata), scanned)
 

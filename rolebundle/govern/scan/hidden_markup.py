@@ -22,15 +22,24 @@ _MAX_TEXT = 4_000
 _NEARLY_SAME = 40
 _NEARLY_WHITE = 235
 
+
+def _other_than(letters: str, rest: str) -> str:
+    """RE2 for what follows where ``letters`` does not, or where ``rest`` follows ``letters``."""
+    for letter in reversed(letters):
+        rest = rf"(?:\z|[^{letter}]|{letter}{rest})"
+    return rest
+
+
 # What may hide an element. One search over the page finds where to look closer.
 _HIDERS = (
     r"(?i)display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}(?:hidden|collapse)"
     r"|opacity\s{0,3}:\s{0,3}0?\.?0|font-size\s{0,3}:\s{0,3}0?\.?[01]"
     r"|color\s{0,3}[:=]|text-indent\s{0,3}:\s{0,3}-|(?:left|top|right|bottom)\s{0,3}:\s{0,3}-\d{3}"
     r"|(?:height|width)\s{0,3}:\s{0,3}0|clip(?:-path)?\s{0,3}:|scale\(0"
-    # An icon or a number that readers of screens pass over comes before all that may be words.
-    r"|\shidden[\s=>/]|aria-hidden=\"true\">[^<\pL]{0,20}</|aria-hidden\s{0,3}="
-    r"|type\s{0,3}=\s{0,3}[\"']?hidden"
+    r"|\shidden[\s=>/]|type\s{0,3}=\s{0,3}[\"']?hidden|aria-hidden\s{1,3}=|aria-hidden="
+    # Icons and numbers that readers of screens pass over are on every page, and no words: it is no
+    # hit where the element ends after at most twenty characters, and none of them is a letter.
+    + _other_than('"true">', r"(?:[^<\pL]{21}|[^<\pL]{0,20}(?:\z|\pL|<(?:\z|[^/])))")
 )
 _STYLE = re.compile(r"""\bstyle\s{0,9}=\s{0,9}("[^"]{0,2000}"|'[^']{0,2000}')""", re.IGNORECASE)
 _QUOTED = re.compile(r"\"[^\"]{0,2000}\"|'[^']{0,2000}'")
@@ -44,23 +53,36 @@ _NO_TEXT = frozenset("script style".split())
 _COLORS = {"white": (255, 255, 255), "black": (0, 0, 0), "snow": (255, 250, 250)}
 _COLORS |= {"ivory": (255, 255, 240), "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255)}
 _COLORS |= {"red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255), "gray": (128, 128, 128)}
-_MARKDOWN_LABEL = re.compile(r"\]: {0,9}(?:#|<>) {0,9}[(\"']")
+_MARKDOWN_LABEL = r"\]: {0,9}(?:#|<>) {0,9}[(\"']"
 _MARKDOWN_COMMENT = re.compile(
     r"^ {0,3}\[[^\]\n]{1,80}\]: {0,9}(?:#|<>) {0,9}([(\"'][^\n]{3,2000})$", re.MULTILINE
 )
 
 
-def find_hidden_markup(source: str, patterns: Patterns | None = None) -> tuple[Finding, ...]:
-    """What the markup of a page or a Markdown file hides, in order."""
+def find_hidden_markup(
+    source: str | bytes, patterns: Patterns | None = None
+) -> tuple[Finding, ...]:
+    """What the markup of a page or a Markdown file hides, in order; offsets are in characters."""
+    source, data = _as_text_and_utf8(source)
     found: list[Finding] = []
     if "<!--" in source:
         found += _comments(source, patterns)
-    if _MARKDOWN_LABEL.search(source):
+    if _compiled(_MARKDOWN_LABEL).search(data):
         found += _markdown_comments(source, patterns)
     if "<" in source:
-        found += _elements(source, patterns)
+        found += _elements(source, data, patterns)
     found.sort(key=lambda finding: finding.start)
     return tuple(found[:MAX_FOUND])
+
+
+def _as_text_and_utf8(source: str | bytes) -> tuple[str, bytes]:
+    """The same characters in both forms; bytes that are UTF-8, as most are, stay as they are."""
+    if isinstance(source, bytes):
+        try:
+            return source.decode("utf-8"), source
+        except UnicodeDecodeError:
+            source = source.decode("utf-8", "replace")
+    return source, source.encode("utf-8", "replace")
 
 
 def _comments(source: str, patterns: Patterns | None) -> Iterator[Finding]:
@@ -81,9 +103,9 @@ def _markdown_comments(source: str, patterns: Patterns | None) -> Iterator[Findi
             yield _finding("markup_comment", match.start(), match.end(), match[1], patterns)
 
 
-def _elements(source: str, patterns: Patterns | None) -> Iterator[Finding]:
+def _elements(source: str, data: bytes, patterns: Patterns | None) -> Iterator[Finding]:
     done = 0
-    for place in _places(source):
+    for place in _places(data, len(data) == len(source)):
         if place < done:
             continue
         start = source.rfind("<", max(done, place - _MAX_TAG), place)
@@ -104,26 +126,27 @@ def _elements(source: str, patterns: Patterns | None) -> Iterator[Finding]:
         yield _finding(kind, start, done, text, patterns)
 
 
-@cache
-def _hiders() -> Any:
+def _compiled(pattern: str) -> Any:
+    # Here, because a retrieval never scans.
     from rolebundle.govern.scan.linear import compiled
 
-    return compiled(_HIDERS)
+    return compiled(pattern)
 
 
-def _places(source: str) -> Iterator[int]:
-    data = source.encode("utf-8", "replace")
-    plain = len(data) == len(source)
+def _places(data: bytes, plain: bool) -> Iterator[int]:
+    """Where to look closer, in characters; ``plain`` is whether each is one byte."""
+    search = _compiled(_HIDERS).search
     last = characters = 0
-    for match in _hiders().finditer(data):
-        if match[0].endswith(b"</"):
-            continue
-        # From after what it begins with, so that `<` of its tag is before it.
+    match = search(data)
+    while match is not None:
+        # From after what it begins with, so that `<` of its tag is before it. The next one may be
+        # in what this one looked at.
         here = match.start() + 1
         if not plain:
             characters += len(data[last:here].decode("utf-8", "ignore"))
             last = here
         yield here if plain else characters
+        match = search(data, here)
 
 
 def _kind(tag: str) -> str:

@@ -41,9 +41,9 @@ _SUBSCRIPTS = frozenset(
 
 WORTH_A_LOOK = re.compile(f"[{_FOREIGN_LETTERS}]")
 """Letters of the scripts that have look-alikes."""
+# From a foreign letter on, and then back: those are rare, and a search for one class is quick.
 TWO_SCRIPTS = re.compile(
-    f"(?<=[{_LATIN_LETTERS}{_ACCENTS}])[{_FOREIGN_LETTERS}]"
-    f"|[{_FOREIGN_LETTERS}][{_ACCENTS}]*[{_LATIN_LETTERS}]"
+    f"[{_FOREIGN_LETTERS}](?:(?<=[{_LATIN_LETTERS}{_ACCENTS}].)|[{_ACCENTS}]*[{_LATIN_LETTERS}])"
 )
 """Where two scripts meet inside a word. Each word of two scripts has such a place."""
 _WORD = re.compile(f"[{_LATIN_LETTERS}{_FOREIGN_LETTERS}{_ACCENTS}]+")

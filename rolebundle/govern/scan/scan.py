@@ -30,8 +30,10 @@ class ScanResult(NamedTuple):
     markup: tuple[Finding, ...] = ()
 
 
-def scan_text(text: str, *, source: str | None, settings: ScanSettings) -> ScanResult:
+def scan_text(text: str, *, source: str | bytes | None, settings: ScanSettings) -> ScanResult:
     """Scans a document's text, and the markup that it was read from, where there is one.
+
+    Bytes of markup are taken for UTF-8.
 
     Raises:
         ConfigurationError: the settings name a file of patterns that is wrong.

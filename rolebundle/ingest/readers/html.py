@@ -10,6 +10,7 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from lxml import etree
@@ -28,12 +29,11 @@ _HIDDEN: Any = etree.XPath(
     "descendant::*/@hidden/.. | descendant::*/@aria-hidden[.='true']/.. | descendant::*/@style"
     "[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]/.."
 )
-# Most pages have no such attribute; a search for text is quicker than the XPath, and the search for
-# words is quicker than that for a pattern.
-_HIDDEN_HINTS = (
-    ((b"hidden",), re.compile(rb"hidden(?:\s*[=/>]|\s+[a-z-]+\s*[=/>])")),
-    ((b"none", b"display"), re.compile(rb":\s*none")),
-)
+# Most pages have no such attribute, and RE2 tells it soon: a word in letters of either case is
+# found ten times as fast as by `re`. Its `\s` is without the vertical tab.
+_HIDDEN_HINT = rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])"
+_NONE_HINT = rb"(?i):[\s\v]*none"
+_LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
 # What the page's source has where one of them is in use, and the elements that carry them: a page
@@ -84,7 +84,7 @@ class HtmlReader:
             return
         found = _found(root)
         main, is_whole = _main_part(root)
-        hidden = _leave_out(main, is_whole, markup.lower())
+        hidden = _leave_out(main, is_whole, markup)
         blocks = html_blocks(main, scale)
         title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
@@ -236,15 +236,28 @@ def _leave_out(main: Any, is_whole: bool, markup: bytes) -> int:
 
 
 def _may_hide(markup: bytes) -> bool:
-    return any(
-        all(word in markup for word in words) and pattern.search(markup)
-        for words, pattern in _HIDDEN_HINTS
-    )
+    if _has(_HIDDEN_HINT, markup):
+        return True
+    return _has(_NONE_HINT, markup) and b"display" in markup.lower()
+
+
+def _has(pattern: bytes, markup: bytes) -> bool:
+    return _compiled(pattern).search(markup) is not None
+
+
+@cache
+def _compiled(pattern: bytes) -> Any:
+    import re2  # type: ignore[import-untyped, unused-ignore]
+
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1  # Bytes: no letter beyond ASCII is meant.
+    return re2.compile(pattern, options)
 
 
 def _leave_out_line_numbers(main: Any, markup: bytes) -> None:
-    if next(main.iter("pre"), None) is None:
+    if not _has(_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
         return
+    markup = markup.lower()
     for hint, tags in _LINE_NUMBER_HINTS:
         if hint in markup:
             for element in list(main.iter(*tags)):
