@@ -214,9 +214,10 @@ class Diagnostics(Contract):
     """Pool sizes and timings.
 
     Only the timings may differ between equal calls, and how many passages had to be embedded for
-    the rerank (``rerank_embedded``) or were found in its cache (``rerank_cached``). Under a policy
-    these two are left out: they would tell an agent what others have asked. ``rerank_note`` says
-    why the cache could not be used, where it could not: that costs time, and changes no answer.
+    the rerank (``rerank_embedded``) or were found in its cache (``rerank_cached``), and whether
+    the question had to be (``rerank_question_embedded``). Under a policy these three are left out:
+    they would tell an agent what others have asked. ``rerank_note`` says why the cache could not
+    be used, where it could not: that costs time, and changes no answer.
     """
 
     latency_ms: float
@@ -230,6 +231,7 @@ class Diagnostics(Contract):
     rerank_ms: float | None = None
     rerank_embedded: int | None = None
     rerank_cached: int | None = None
+    rerank_question_embedded: bool | None = None
     rerank_note: str | None = None
 
     @staticmethod
@@ -242,6 +244,7 @@ class Diagnostics(Contract):
             "rerank_ms",
             "rerank_embedded",
             "rerank_cached",
+            "rerank_question_embedded",
             "rerank_note",
         )
 

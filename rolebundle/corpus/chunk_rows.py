@@ -43,12 +43,17 @@ _UNINDEXED = (
 _EMBEDDED = 3  # title, headings and content are what a vector is made of
 
 
+def indexed_title(title: str, content: str) -> str:
+    """The title under which a chunk is indexed, in words and as a vector."""
+    # A title that is the whole text would be indexed twice, and count for more than a text.
+    return "" if content == title else title
+
+
 def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
     """Chunk id → what is stored of the chunk beside its id."""
     return {
         chunk.chunk_id: (
-            # A title that is the whole text would be indexed twice, and count for more than a text.
-            "" if chunk.content == metadata.title else metadata.title,
+            indexed_title(metadata.title, chunk.content),
             json_array(chunk.headings),
             chunk.content,
             json_array(_distinct(metadata.tags, chunk.tags)),

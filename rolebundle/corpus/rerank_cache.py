@@ -1,9 +1,16 @@
-"""The vectors of passages that some rerank looked at, in a file of their own beside the corpus.
+"""The vectors of passages and questions that a rerank looked at, in a file beside the corpus.
 
 A retrieve never writes the corpus (law 8), and no answer depends on this file: a vector is a pure
 function of the model and the text, found here or made anew, so what others put in changes only how
 long an answer takes. Whatever is wrong with the file is an error that the caller says and lives
 with. Vectors can be turned back into text: the file is its owner's alone, and a purge deletes it.
+
+Of a passage and of a question, which is a user's text, the hash and the vector are stored and no
+word. That is not nothing: who has the file can find out whether a question that he guesses was
+asked.
+
+What a model turned out to be when it was loaded is stored as well, so that it need not be loaded
+to be known: as rows like the others, with the same bound, checksum and end.
 """
 
 from __future__ import annotations
@@ -12,6 +19,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
@@ -41,6 +49,8 @@ SCHEMA = """CREATE TABLE vector (
     UNIQUE (model, input_hash)
 ) STRICT"""
 
+_MODELS = "models"
+"""Stands in a row for the model's key, which is 24 digits, where the row is about a model."""
 _BYTES_A_DIMENSION = 4
 _HEADER = b"SQLite format 3\0"
 _FILES = ("", "-wal", "-shm", "-journal")
@@ -52,7 +62,7 @@ def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dic
     Args:
         path: the cache's file; where there is none, nothing is kept.
         model: the model that made them; another one's are never found.
-        input_hashes: the hashes of what was embedded.
+        input_hashes: what tells apart the texts that were embedded; a question's is no passage's.
 
     Returns:
         Input hash → little-endian float32 bytes, ``4 · dimensions`` of them. What does not fit its
@@ -64,17 +74,12 @@ def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dic
     if not input_hashes or _is_nothing(path):
         return {}
     key = model_key(model)
-    with _errors(path):
-        db, _ = connect_read_only(path, PATIENCE_MS)
-        with Corpus(path, db, writable=False) as cache:
-            harden(db)
-            db.pragma("query_only", True)
-            _check_identity(db, path)
-            found = cache.rows(
-                "SELECT input_hash, vector, checksum FROM vector WHERE model = ? "
-                "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-                (key, _BYTES_A_DIMENSION * model.dimensions, json.dumps(list(input_hashes))),
-            )
+    with _reading(path) as cache:
+        found = cache.rows(
+            "SELECT input_hash, vector, checksum FROM vector WHERE model = ? "
+            "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
+            (key, _BYTES_A_DIMENSION * model.dimensions, json.dumps(list(input_hashes))),
+        )
     return {
         input_hash: vector
         for input_hash, vector, checksum in found
@@ -82,21 +87,49 @@ def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dic
     }
 
 
-def keep(path: Path, model: ModelIdentity, vectors: Mapping[str, bytes]) -> None:
+def recognized(path: Path, recognition: str) -> ModelIdentity | None:
+    """What the model was that had this recognition; see ``embed.provider.KnownByFiles``.
+
+    Raises:
+        WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
+    """
+    if not recognition or _is_nothing(path):
+        return None
+    with _reading(path) as cache:
+        found = cache.rows(
+            "SELECT vector, checksum FROM vector WHERE model = ? AND input_hash = ?",
+            (_MODELS, recognition),
+        )
+    if not found or found[0][1] != _checksum(_MODELS, recognition, found[0][0]):
+        return None
+    try:
+        return ModelIdentity(**json.loads(found[0][0]))
+    except (TypeError, ValueError):
+        # Another version of this package knows more of a model.
+        return None
+
+
+def keep(
+    path: Path, model: ModelIdentity, vectors: Mapping[str, bytes], recognition: str = ""
+) -> None:
     """Keep vectors; the oldest beyond the limit are forgotten.
 
     Args:
         path: the cache's file; it is made where there is none.
         model: the model that made them.
         vectors: input hash → float32 bytes.
+        recognition: by what :func:`recognized` is to find the model; empty for nothing.
 
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: they cannot be kept. A file that is no
             such cache is not changed.
     """
-    if not vectors:
-        return
     key = model_key(model)
+    rows = [(key, input_hash, vector) for input_hash, vector in vectors.items()]
+    if recognition:
+        rows.append((_MODELS, recognition, json.dumps(asdict(model)).encode()))
+    if not rows:
+        return
     with _errors(path):
         _make(path)
         db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -113,28 +146,21 @@ def keep(path: Path, model: ModelIdentity, vectors: Mapping[str, bytes]) -> None
                 cache.run_many(
                     "INSERT OR REPLACE INTO vector (model, input_hash, vector, checksum) "
                     "VALUES (?, ?, ?, ?)",
-                    (
-                        (key, input_hash, vector, _checksum(key, input_hash, vector))
-                        for input_hash, vector in vectors.items()
-                    ),
+                    ((*row, _checksum(*row)) for row in rows),
                 )
                 _forget_the_oldest(cache)
 
 
 def size(path: Path) -> tuple[int, int]:
-    """How many vectors are kept, and how many bytes of the file they take.
+    """How many rows are kept, and how many bytes of the file they take.
 
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
     """
     if _is_nothing(path):
         return 0, 0
-    with _errors(path):
-        db, _ = connect_read_only(path, PATIENCE_MS)
-        with Corpus(path, db, writable=False) as cache:
-            harden(db)
-            _check_identity(db, path)
-            return int(cache.value("SELECT count(*) FROM vector")), _bytes(cache)
+    with _reading(path) as cache:
+        return int(cache.value("SELECT count(*) FROM vector")), _bytes(cache)
 
 
 def erase(corpus: Path) -> None:
@@ -242,6 +268,17 @@ def _bytes(cache: Corpus) -> int:
 
 def _checksum(key: str, input_hash: str, vector: bytes) -> bytes:
     return blake2b(f"{key}\0{input_hash}\0".encode() + vector, digest_size=8).digest()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[Corpus]:
+    with _errors(path):
+        db, _ = connect_read_only(path, PATIENCE_MS)
+        with Corpus(path, db, writable=False) as cache:
+            harden(db)
+            db.pragma("query_only", True)
+            _check_identity(db, path)
+            yield cache
 
 
 @contextmanager

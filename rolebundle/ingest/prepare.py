@@ -20,6 +20,7 @@ from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import looks_binary, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
+from rolebundle.ingest.readers.text_decoding import decode_noting
 from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
 
 # So many chunks tell the language of a document, if any do.
@@ -109,13 +110,21 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 # One record of many that cannot be taken; the others go on.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
-            source = data if data and reader.name in MARKUP_READERS else None
+            source = _markup(data, file.path) if reader.name in MARKUP_READERS else None
             documents.append(_document(file, parsed, settings, source))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
         stored = StoredFile(file.location, *identity)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
+
+
+def _markup(data: bytes, path: str) -> bytes | None:
+    """The source of a page for the scan, which reads UTF-8."""
+    if b"\x00" not in data:
+        return data or None
+    # UTF-16, in which no tag would be found. What the scan reads must be what the reader reads.
+    return decode_noting(data, path)[0].encode("utf-8", "replace")
 
 
 def _hash(data: bytes) -> str:

@@ -1,14 +1,21 @@
 """Asking the model that reranks: cosines of the task with passages, remembered beside the corpus.
 
-A passage's vector is a pure function of the model and of the text, whoever asks, whatever else is
-asked for with it, and whether it comes from the cache: each text is given to the model alone, since
-what else stands in a batch changes the last bits, and what is scored are the float32 bytes that are
-kept. So an answer depends on the cache in nothing but its time.
+A vector is a pure function of the model and of the text, whoever asks, whatever else is asked for
+with it, and whether it comes from the cache: each text is given to the model alone, since what else
+stands in a batch changes the last bits, and what is scored are the float32 bytes that are kept. So
+an answer depends on the cache in nothing but its time.
+
+The question's vector is kept as the passages' are, where the model is one of this process's own:
+asked again, a question then needs no model, which is known by its files and not loaded. A server
+is asked for the question every time: that is how it is noticed that it has another model now, or
+none that works, and an answer must not depend on whether somebody has asked the same before. What
+is left of that: a model whose files are all there, and that cannot be loaded for want of memory,
+is only missed by who asks for something new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from time import perf_counter
@@ -17,8 +24,9 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.document import Passage
 from rolebundle.corpus import rerank_cache
+from rolebundle.corpus.chunk_rows import indexed_title
 from rolebundle.embed.fingerprint import PROBE
-from rolebundle.embed.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embed.provider import TEXT_FAULTS, EmbeddingProvider, KnownByFiles, unit_vectors
 from rolebundle.errors import EmbedderError, RolebundleError
 from rolebundle.ingest.embedding import embedding_text
 
@@ -51,12 +59,21 @@ class Contextual:
         self._provider, self._task, self._cache = provider, task, cache
         self._refuse_if_over = refuse_if_over
         self._model: ModelIdentity | None = None
+        self._of_this_process = isinstance(provider, KnownByFiles)
+        self._question = _question_hash(task)
+        self._learns = ""
+        """By what the model is to be recognized from now on."""
+        self._is_told = False
+        """Whether the cache alone says what the model is: it is not loaded."""
         self._query = b""
         self._vectors: dict[str, bytes] = {}
         self._faults: dict[str, str] = {}
         self._problem = self._cache_problem = ""
         self._embeds_at_all = False
         self.embedded = self.cached = 0
+        """How many passages the model was asked for, and how many it need not be asked for."""
+        self.question_embedded: bool | None = None
+        """Whether the model was asked for the question's vector; ``None`` before it is needed."""
         self.seconds = 0.0
 
     def cosines(self, passages: Sequence[Passage]) -> dict[str, float]:
@@ -71,10 +88,8 @@ class Contextual:
         """
         started = perf_counter()
         try:
-            hashes = {one.chunk_id: _input_hash(one) for one in passages}
             if passages and not self._problem:
-                self._prepare()
-                self._embed(passages, hashes)
+                self._embed({_input_hash(one): one for one in passages})
         except EmbedderError as error:
             self._problem = f"{error.message}; {error.hint}"
         finally:
@@ -131,20 +146,21 @@ class Contextual:
         """Why the cache could not be used; empty where it could."""
         return self._cache_problem and f"passages are embedded anew: {self._cache_problem}"
 
-    def _prepare(self) -> None:
+    def _embed(self, texts: Mapping[str, Passage]) -> None:
         if self._model is None:
-            model = self._provider.identity
-            vector = unit_vectors(self._provider.embed_queries([self._task]), 1, model.dimensions)
-            self._query, self._model = vector[0].tobytes(), model
-
-    def _embed(self, passages: Sequence[Passage], hashes: dict[str, str]) -> None:
-        texts = {hashes[one.chunk_id]: one for one in passages}
+            self._model = self._recognized() or self._provider.identity
         wanted = sorted(texts.keys() - self._vectors.keys() - self._faults.keys())
-        recalled = self._recalled(wanted)
+        asks = self._of_this_process and not self._query
+        recalled = self._recalled([*wanted, self._question] if asks else wanted)
+        if found := recalled.pop(self._question, b""):
+            self._query, self.question_embedded = found, False
         self._vectors |= recalled
         self.cached += len(recalled)
         made: dict[str, bytes] = {}
+        kept: dict[str, bytes] = {}
         try:
+            if not self._query:
+                self._embed_question(kept)
             for input_hash in wanted:
                 if input_hash not in recalled:
                     self._refuse_if_over()
@@ -153,12 +169,19 @@ class Contextual:
             # Also where the time is over: the next one goes on from here.
             self._vectors |= made
             self.embedded += len(made)
-            self._keep(made)
+            self._keep(made | kept)
+
+    def _embed_question(self, kept: dict[str, bytes]) -> None:
+        model = self._loaded()
+        vector = unit_vectors(self._provider.embed_queries([self._task]), 1, model.dimensions)
+        self._query, self.question_embedded = vector[0].tobytes(), True
+        if self._of_this_process:
+            kept[self._question] = self._query
 
     def _embed_one(self, input_hash: str, text: str, made: dict[str, bytes]) -> None:
-        assert self._model is not None
+        model = self._loaded()
         try:
-            vector = unit_vectors(self._provider.embed_passages([text]), 1, self._model.dimensions)
+            vector = unit_vectors(self._provider.embed_passages([text]), 1, model.dimensions)
         except EmbedderError as error:
             if error.code not in TEXT_FAULTS:
                 raise
@@ -174,6 +197,33 @@ class Contextual:
             unit_vectors(self._provider.embed_passages([PROBE]), 1, self._model.dimensions)
             self._embeds_at_all = True
 
+    def _recognized(self) -> ModelIdentity | None:
+        """What the model turned out to be when it was loaded before; ``None`` where it was not."""
+        if self._cache is None or not isinstance(self._provider, KnownByFiles):
+            return None
+        self._learns = self._provider.recognition()
+        try:
+            found = rerank_cache.recognized(self._cache, self._learns)
+        except RolebundleError as error:
+            self._say(error)
+            return None
+        self._is_told = found is not None
+        return found
+
+    def _loaded(self) -> ModelIdentity:
+        """What the model is, before it is asked: now it is loaded, and tells it itself."""
+        assert self._model is not None
+        if self._is_told:
+            told, self._model, self._is_told = self._model, self._provider.identity, False
+            if told != self._model:
+                # What the one made is not compared with what the other makes. The truth is kept.
+                raise EmbedderError(
+                    "model_changed",
+                    f"the model {self._model.model} is not what it was when it was last loaded",
+                    "ask again",
+                )
+        return self._model
+
     def _recalled(self, wanted: Sequence[str]) -> dict[str, bytes]:
         if self._cache is None or self._model is None:
             return {}
@@ -187,7 +237,10 @@ class Contextual:
         if self._cache is None or self._model is None or self._cache_problem:
             return
         try:
-            rerank_cache.keep(self._cache, self._model, made)
+            # Kept anew whenever it was loaded, so that it is not the oldest, which go first.
+            learnt = "" if self._is_told else self._learns
+            rerank_cache.keep(self._cache, self._model, made, learnt)
+            self._learns = ""
         except RolebundleError as error:
             self._say(error)
 
@@ -199,8 +252,14 @@ class Contextual:
 
 
 def _text(passage: Passage) -> str:
-    return embedding_text(passage.document.title, passage.headings, passage.content)
+    title = indexed_title(passage.document.title, passage.content)
+    return embedding_text(title, passage.headings, passage.content)
 
 
 def _input_hash(passage: Passage) -> str:
     return blake2b(_text(passage).encode(), digest_size=16).hexdigest()
+
+
+def _question_hash(task: str) -> str:
+    # Not the form of a passage's: the two are embedded with different prefixes.
+    return "question:" + blake2b(task.encode(errors="surrogatepass"), digest_size=16).hexdigest()

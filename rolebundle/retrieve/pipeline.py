@@ -396,5 +396,6 @@ def _diagnostics(done: Run, seconds: float, *, narrowed: bool) -> Diagnostics:
         rerank_ms=round(late.seconds * 1000, 3) if late else None,
         rerank_embedded=told.embedded if told else None,
         rerank_cached=told.cached if told else None,
+        rerank_question_embedded=told.question_embedded if told else None,
         rerank_note=(late.note or None) if late else None,
     )

@@ -46,6 +46,47 @@ def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> Non
         assert rerank_cache.recall(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
 
 
+def test_a_model_is_recognized_by_what_it_was_kept_under_alone(path: Path) -> None:
+    assert rerank_cache.recognized(path, "files") is None
+    assert not path.exists(), "looking made a file"
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.recognized(path, "files") is None
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    other = replace(IDENTITY, digest="other", query_prefix="é: ")
+    rerank_cache.keep(path, other, {"a": VECTOR[::-1]}, "other files")
+    assert rerank_cache.recognized(path, "files") == IDENTITY
+    assert rerank_cache.recognized(path, "other files") == other
+    for unknown in ("", "a", "no such files"):
+        assert rerank_cache.recognized(path, unknown) is None
+    assert rerank_cache.recall(path, IDENTITY, ["a", "files"]) == {"a": VECTOR}
+    rerank_cache.keep(path, other, {}, "files")
+    assert rerank_cache.recognized(path, "files") == other
+
+
+def test_a_model_that_was_altered_is_not_recognized(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR}, "files")
+    db = apsw.Connection(str(path))
+    [told] = db.execute("SELECT vector FROM vector WHERE model = 'models'").fetchone()
+    told = told.replace(b'"0000"', b'"1111"')
+    db.execute("UPDATE vector SET vector = ? WHERE model = 'models'", (told,))
+    assert db.changes() == 1
+    db.close()
+    assert rerank_cache.recognized(path, "files") is None
+    rerank_cache.erase(path.with_name("team.db"))
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    assert rerank_cache.recognized(path, "files") == IDENTITY
+
+
+def test_what_a_later_version_knows_of_a_model_is_nothing_to_this_one(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    db = apsw.Connection(str(path))
+    for told in (b'{"provider": "fake", "size": 3}', b"[]", b"\xff"):
+        checksum = rerank_cache._checksum("models", "files", told)
+        db.execute("UPDATE vector SET vector = ?, checksum = ?", (told, checksum))
+        assert rerank_cache.recognized(path, "files") is None
+    db.close()
+
+
 def test_it_is_its_owners_alone(path: Path) -> None:
     before = os.umask(0)
     try:
@@ -150,6 +191,8 @@ def test_what_is_no_cache_is_refused_and_not_changed(path: Path, trouble: str) -
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(kind):
         rerank_cache.recall(path, IDENTITY, ["a"])
+    with pytest.raises(kind):
+        rerank_cache.recognized(path, "files")
     with pytest.raises(kind):
         rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
     assert (path.read_bytes() if path.is_file() else b"") == before

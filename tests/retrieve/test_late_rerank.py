@@ -33,7 +33,7 @@ from rolebundle.retrieve.pipeline import retrieve
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, remove, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, RecordingProvider, known
+from support.reranking import FAKE, FileProvider, RecordingProvider, known
 from support.strategies import corpora, overlays, requests
 
 TASK = "token rotation audit"
@@ -93,6 +93,7 @@ class TestAnswers:
         assert "closest in context (1.00)" in best.reasons_selected
         assert bundle.diagnostics.rerank_embedded == 6
         assert bundle.diagnostics.rerank_cached == 0
+        assert bundle.diagnostics.rerank_question_embedded is True
         assert bundle.diagnostics.rerank_ms is not None
 
     def test_without_it_nothing_is_different(self, db: Path) -> None:
@@ -337,6 +338,7 @@ class TestPolicy:
             assert any("salaries" in text for text in model.texts)
             after_hugo = asked(db, agent="ada")
         assert mine.diagnostics.rerank_ms is not None
+        assert mine.diagnostics.rerank_question_embedded is None
         for one in (mine, after_hugo):
             one.diagnostics = replace(
                 one.diagnostics, latency_ms=0, lexical_ms=0, semantic_ms=0, rerank_ms=0
@@ -354,7 +356,7 @@ class TestPolicy:
     ) -> None:
         """Only allowed texts are sent; cold and warm, in any order, the same bytes come out."""
         with scratch_folder() as folder:
-            path, model = build(folder, documents, HashingProvider()), RecordingProvider()
+            path, model = build(folder, documents, HashingProvider()), FileProvider()
             cache = rerank_cache_path(path)
             others = documents if in_order else documents[::-1]
             other_path = build(folder, others, HashingProvider())
@@ -379,7 +381,11 @@ class TestPolicy:
                     one.chunk_id for one in cold.rejected if one.reason in reasons
                 }
                 texts = {
-                    embedding_text(doc.metadata.title, chunk.headings, chunk.content)
+                    embedding_text(
+                        "" if chunk.content == doc.metadata.title else doc.metadata.title,
+                        chunk.headings,
+                        chunk.content,
+                    )
                     for doc in documents
                     for chunk in doc.chunks
                     if chunk.chunk_id in allowed
@@ -387,6 +393,7 @@ class TestPolicy:
                 assert set(model.texts) <= texts
                 assert {len(batch) for batch in model.batches} <= {1}
                 assert len(model.texts) == len(set(model.texts)), "embedded twice"
+                assert model.queries in ([fields["task"]], []), "embedded twice"
                 pool = cold.diagnostics.candidate_pool_size
                 assert pool == len(cold.selected) + len(cold.rejected)
             finally:
