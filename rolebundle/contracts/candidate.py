@@ -75,7 +75,7 @@ class Candidate:
     bm25_expansion: float | None
     cosine: float | None
     lexical_alone: float | None = None
-    """The lexical score before the neighbours had their say; ``None`` where none had one."""
+    """The lexical score before the passages like it had their say; ``None`` where none had."""
     semantic_alone: float | None = None
     contextual: float | None = None
     """The cosine by the model that reranked, in [−1, 1]; ``None`` where it did not look."""

@@ -28,7 +28,7 @@ MODEL = "l2_supercat"
 DIMENSIONS = 256
 
 
-FAMILIAR = 0.3
+FAMILIAR = 0.33
 """Tokens a letter up to which a text is made of words that the model knows."""
 
 
@@ -83,14 +83,14 @@ class StaticProvider:
         0.33, Russian 0.40, Chinese 1.3.
 
         Returns:
-            ``min(1, 0.3 / tokens a letter)``, squared.
+            ``min(1, 0.33 / tokens a letter)``, cubed.
         """
         letters = sum(map(str.isalnum, text))
         tokenizer, _ = self._model
         [encoded] = tokenizer.encode_batch_fast(prepared([text], ""), add_special_tokens=False)
         if not letters or not encoded.ids:
             return 1.0
-        return min(1.0, FAMILIAR * letters / len(encoded.ids)) ** 2
+        return min(1.0, FAMILIAR * letters / len(encoded.ids)) ** 3
 
     def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
         import numpy as np

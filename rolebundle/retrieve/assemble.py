@@ -349,7 +349,7 @@ def _support(candidate: Candidate) -> list[str]:
     by_meaning = _by_lane(candidate) - candidate.semantic_alone
     if max(abs(by_words), abs(by_meaning)) < _SEEN:
         return []
-    return [f"with its neighbours lexical {by_words:+.2f}, semantic {by_meaning:+.2f}"]
+    return [f"with the passages like it lexical {by_words:+.2f}, semantic {by_meaning:+.2f}"]
 
 
 def _by_lane(candidate: Candidate) -> float:

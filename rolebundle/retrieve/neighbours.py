@@ -17,16 +17,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.analysis.forms import forms, is_unspaced
 from rolebundle.analysis.stop_words import ENGLISH
 from rolebundle.contracts.candidate import Candidate, Filtered
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieve.query import words_of
-from rolebundle.retrieve.rerank import best_by_lanes
+from rolebundle.retrieve.rerank import beside_lanes, best_by_lanes, lane_weights
 
 NEIGHBOURS = 5
 """How many of the nearest are asked."""
@@ -46,28 +46,56 @@ if TYPE_CHECKING:
 _Near = list[tuple[float, int]]
 
 
-def supported(
+class Circle(NamedTuple):
+    """The best candidates by their lanes, ordered by chunk id, and how similar they are."""
+
+    best: list[Filtered]
+    cosines: NDArray[np.float64]
+    """Shape (n, n), in [0, 1]; 0 for a text with itself and with its copies."""
+    beside: list[float]
+    """What metadata and vocabulary add to each one's score."""
+
+
+def circle(
     allowed: Sequence[Filtered], overlay: Overlay | None, fusion: Fusion = "weighted"
+) -> Circle:
+    """Those of the candidates that judge each other; the overlay is for the weights."""
+    best = best_by_lanes(allowed, overlay, fusion, AMONG)
+    best.sort(key=lambda one: one.candidate.passage.chunk_id)
+    cosines = similarities([one.candidate.passage for one in best])
+    return Circle(best, cosines, [beside_lanes(one, overlay) for one in best])
+
+
+def supported(
+    allowed: Sequence[Filtered],
+    overlay: Overlay | None,
+    fusion: Fusion = "weighted",
+    among: Circle | None = None,
 ) -> list[Filtered]:
     """The candidates with each lane's score mixed with that of their nearest neighbours.
 
     ``score = 0.6 · own + 0.4 · mean of the neighbours', weighed by similarity``, for either lane
     alike, so that the lanes keep the weights that the overlay gives them; less than 0.4 where the
-    nearest are far. Copies of a text are not its neighbours. With ``rrf`` nothing is changed: there
-    the rank is what counts.
+    nearest are far. Copies of a text are not its neighbours. The first of all, by lanes, metadata
+    and vocabulary, is left as it is, so that it stays first: whoever asks for the one passage that
+    says it in so many words gets that, however many others resemble each other. With ``rrf``
+    nothing is changed: there the rank is what counts.
 
     Args:
         allowed: what policy allows.
         overlay: for the lanes' weights, by which the best are found that take part.
         fusion: how the scores were normalized.
+        among: the best, where they have been found already.
 
     Returns:
         The same candidates in the same order.
     """
     if fusion == "rrf":
         return list(allowed)
-    best = best_by_lanes(allowed, overlay, fusion, AMONG)
-    near = nearest([one.candidate.passage for one in best])
+    among = among or circle(allowed, overlay, fusion)
+    best, near = among.best, nearest(among.cosines)
+    for first in first_of(among, best, overlay, fusion)[:1]:
+        near[first] = []
     mixed = {
         one.candidate.passage.chunk_id: _mixed(one, [(w, best[i].candidate) for w, i in found])
         for one, found in zip(best, near, strict=True)
@@ -75,29 +103,47 @@ def supported(
     return [mixed.get(one.candidate.passage.chunk_id, one) for one in allowed]
 
 
-def nearest(passages: Sequence[Passage]) -> list[_Near]:
-    """For each passage its nearest others: (cosine of their terms, position), nearest first.
+def first_of(
+    among: Circle,
+    candidates: Sequence[Filtered],
+    overlay: Overlay | None,
+    fusion: Fusion = "weighted",
+) -> list[int]:
+    """The positions of a circle's candidates, the first by all that is known of them first."""
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    by_words, by_meaning = lane_weights(policy, fusion)
+    known = [
+        by_words * one.candidate.lexical + by_meaning * one.candidate.semantic + beside
+        for one, beside in zip(candidates, among.beside, strict=True)
+    ]
+    return sorted(range(len(known)), key=lambda position: (-known[position], position))
 
-    Those that have no term in common are not near; ties go to the lesser chunk id.
-    """
-    if len(passages) < 2:
-        return [[] for _ in passages]
+
+def similarities(passages: Sequence[Passage]) -> NDArray[np.float64]:
+    """The cosines of the passages' terms, (n, n); 0 for a text with itself and with its copies."""
     import numpy as np  # Only where the semantic lane answers, which has it loaded.
 
-    order = sorted(range(len(passages)), key=lambda position: passages[position].chunk_id)
-    ordered = [passages[position] for position in order]
-    cosines = _cosines([_terms(one.document.title, one.content) for one in ordered])
+    cosines = _cosines([_terms(one.document.title, one.content) for one in passages])
     texts: dict[str, int] = {}
-    copies = np.array([texts.setdefault(one.content_hash, len(texts)) for one in ordered])
+    copies = np.array([texts.setdefault(one.content_hash, len(texts)) for one in passages])
     cosines[copies[:, None] == copies] = 0.0
-    # Stable, so that ties stay in the order of the ids.
+    return cosines
+
+
+def nearest(cosines: NDArray[np.float64]) -> list[_Near]:
+    """For each passage its nearest others: (cosine of their terms, position), nearest first.
+
+    Those that have no term in common are not near; ties go to the first.
+    """
+    import numpy as np
+
+    # Stable, so that ties stay in the order of the passages.
     others = np.argsort(-cosines, axis=1, kind="stable")[:, :NEIGHBOURS]
     weights = np.take_along_axis(cosines, others, axis=1)
-    found: list[_Near] = [[] for _ in passages]
-    for position, near, near_by in zip(order, weights.tolist(), others.tolist(), strict=True):
-        pairs = zip(near, near_by, strict=True)
-        found[position] = [(weight, order[other]) for weight, other in pairs if weight > 0]
-    return found
+    return [
+        [(weight, other) for weight, other in zip(near, near_by, strict=True) if weight > 0]
+        for near, near_by in zip(weights.tolist(), others.tolist(), strict=True)
+    ]
 
 
 def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filtered:

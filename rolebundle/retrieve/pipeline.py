@@ -3,7 +3,7 @@
 task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─┐
                   ┌──────────────────────────────────────────┘
-                  └▶ neighbours ─▶ late ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
+                  └▶ neighbours ─▶ feedback ─▶ late ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
 """  # noqa: D415
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def rank(
     fusion: Fusion,
     cosines: Callable[[Sequence[Passage]], dict[str, float]] | None = None,
 ) -> list[Ranked]:
-    """Rerank what policy allows, with its neighbours' support where the semantic lane answers.
+    """Rerank what policy allows, with the support of those like it where the semantic lane answers.
 
     Words alone do without: what support takes to be loaded would double a cold start.
 
@@ -298,15 +298,17 @@ def rank(
         fusion: how the lanes' scores were normalized.
         cosines: told the best passages, gives by chunk id how close they are in context.
     """
-    if lane.index is not None:
-        from rolebundle.retrieve.neighbours import supported
+    if lane.index is not None and fusion == "weighted":
+        from rolebundle.retrieve.feedback import agreeing
+        from rolebundle.retrieve.neighbours import circle, supported
 
-        allowed = supported(allowed, overlay, fusion)
+        best = circle(allowed, overlay, fusion)
+        allowed = agreeing(supported(allowed, overlay, fusion, best), best, overlay, fusion)
     if cosines is not None:
         from rolebundle.retrieve.late import DEPTH, rescored
 
-        best = best_by_lanes(allowed, overlay, fusion, DEPTH)
-        found = cosines([one.candidate.passage for one in best])
+        to_score = best_by_lanes(allowed, overlay, fusion, DEPTH)
+        found = cosines([one.candidate.passage for one in to_score])
         allowed = rescored(allowed, found, overlay, fusion)
     return rerank(allowed, overlay, fusion)
 

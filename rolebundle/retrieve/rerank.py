@@ -92,6 +92,17 @@ def _scored(
     )
 
 
+def beside_lanes(filtered: Filtered, overlay: Overlay | None) -> float:
+    """What metadata and vocabulary add to a candidate's score, whatever its lanes say."""
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    passage = filtered.candidate.passage
+    added = policy.metadata_weight * normalized_metadata(filtered.metadata_score)
+    if overlay is not None:
+        spoken, _ = vocabulary_score(passage.content, passage.tags, overlay.vocabulary)
+        added += policy.rerank_weight * spoken
+    return added
+
+
 def lane_weights(policy: RetrievalPolicy, fusion: Fusion) -> tuple[float, float]:
     """The weights of the lexical and of the semantic term."""
     if fusion == "rrf":

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.candidate import Filtered
-from rolebundle.retrieve.neighbours import AMONG, NEIGHBOURS, nearest, supported
+from rolebundle.contracts.document import Passage
+from rolebundle.retrieve.neighbours import AMONG, NEIGHBOURS, nearest, similarities, supported
 from support.corpora import overlay
 from support.values import filtered, passage
 
@@ -37,14 +39,15 @@ class TestSupported:
             ],
             None,
         )
-        # a and b are each other's only neighbour: 0.6 · 1 + 0.4 · 0, and 0.6 · 0 + 0.4 · 1.
-        assert scores(found)["a"] == pytest.approx((0.6, 0.3))
+        # a and b are each other's only neighbour: 0.6 · 0 + 0.4 · 1. But a is the first.
+        assert scores(found)["a"] == (1.0, 0.5)
         assert scores(found)["b"] == pytest.approx((0.4, 0.2))
         assert scores(found)["c"] == (0.5, 0.5)
 
     def test_what_the_lanes_said_alone_is_kept(self) -> None:
         found = supported([one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then")], None)
-        assert (found[0].candidate.lexical_alone, found[0].candidate.semantic_alone) == (1.0, 0.5)
+        assert (found[1].candidate.lexical_alone, found[1].candidate.semantic_alone) == (0.0, 0.0)
+        assert found[0].candidate.lexical_alone is None
         (lonely,) = supported([one("c", TIDES, 0.5)], None)
         assert lonely.candidate.lexical_alone is None
 
@@ -74,7 +77,14 @@ class TestSupported:
         ones = [one(f"c{n:03}", f"{BLOTS} {n}", 1.0, n / 200) for n in range(AMONG + 1)]
         found = supported(ones, role)
         assert found[0] == ones[0]
-        assert all(each.candidate.lexical_alone == 1.0 for each in found[1:])
+        assert found[-1] == ones[-1]
+        assert all(each.candidate.lexical_alone == 1.0 for each in found[1:-1])
+
+    def test_the_first_of_all_is_so_by_metadata_too(self) -> None:
+        ones = [one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then", 0.9, 0.5)]
+        found = supported([ones[0], replace(ones[1], metadata_score=5.0)], None)
+        assert found[0].candidate.lexical == pytest.approx(0.96)
+        assert found[1].candidate.lexical == 0.9
 
     @given(st.data())
     def test_nothing_vanishes_and_the_order_of_arrival_does_not_count(
@@ -95,29 +105,27 @@ class TestSupported:
         assert all(0 <= score <= 1 for pair in scores(found).values() for score in pair)
 
 
+def near(*passages: Passage) -> list[list[int]]:
+    return [[position for _, position in found] for found in nearest(similarities(passages))]
+
+
 class TestNearest:
     def test_words_count_by_their_beginnings(self) -> None:
-        near = nearest(
-            [passage(name, text, title="") for name, text in zip("abc", WORDS, strict=True)]
-        )
-        assert [[position for _, position in found] for found in near[:2]] == [[1], [0]]
+        ones = [passage(name, text, title="") for name, text in zip("abc", WORDS, strict=True)]
+        assert near(*ones)[:2] == [[1], [0]]
 
     def test_a_script_without_spaces_counts_by_pairs(self) -> None:
-        near = nearest(
-            [
-                passage("a", "令牌轮换策略说明", title="甲"),
-                passage("b", "请问令牌轮换是什么", title="乙"),
-                passage("c", "潮汐表", title="丙"),
-            ]
-        )
-        assert [[position for _, position in found] for found in near] == [[1], [0], []]
-
-    def test_so_many_at_most_and_ties_by_chunk_id(self) -> None:
-        ones = [passage(f"c{n}", f"ink {n}0000{n}", title="") for n in range(9, 0, -1)]
-        near = nearest(ones)
-        assert [ones[position].chunk_id for _, position in near[0]] == [
-            f"c{n}" for n in range(1, NEIGHBOURS + 1)
+        ones = [
+            passage("a", "令牌轮换策略说明", title="甲"),
+            passage("b", "请问令牌轮换是什么", title="乙"),
+            passage("c", "潮汐表", title="丙"),
         ]
+        assert near(*ones) == [[1], [0], []]
+
+    def test_so_many_at_most_and_ties_in_their_order(self) -> None:
+        ones = [passage(f"c{n}", f"ink {n}0000{n}", title="") for n in range(9)]
+        assert near(*ones)[8] == list(range(NEIGHBOURS))
 
     def test_text_without_a_word(self) -> None:
-        assert nearest([passage("a", "!?", title=""), passage("b", "\x00", title="")]) == [[], []]
+        ones = [passage("a", "!?", title=""), passage("b", "\x00", title="")]
+        assert near(*ones) == [[], []]
