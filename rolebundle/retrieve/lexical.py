@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rolebundle.analysis.forms import indexed
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.candidate import LexicalHit, Query, Term
 from rolebundle.corpus import compartments, lexical_index
@@ -51,7 +50,11 @@ def match_expression(terms: Iterable[Term]) -> str:
 
 
 def _literal(term: Term) -> str:
-    text = indexed(term.text) if term.form else term.text
+    text = term.text
+    if term.form:
+        from rolebundle.analysis.forms import indexed
+
+        text = indexed(text)
     return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from rolebundle.analysis.forms import forms, phrase_form, spaced
 from rolebundle.analysis.languages import likely_languages
 from rolebundle.analysis.stop_words import ENGLISH, STOP_WORDS
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
@@ -99,8 +98,14 @@ def words_of(text: str) -> list[str]:
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     without = _ABBREVIATION.sub(" ", task)
-    task = spaced(without if _WORD.search(without) else task)
+    task = without if _WORD.search(without) else task
     languages = likely_languages(task)
+    has_forms = bool(languages) or not task.isascii()
+    if has_forms:
+        # Here, because what it compiles would take a tenth of a cold start, and English needs none.
+        from rolebundle.analysis.forms import forms, spaced
+
+        task = spaced(task)
     stop_words = _stop_words(languages)
     words = [_searchable(word) for word in _WORD.findall(task)]
     informative = [word for word in words if word not in stop_words]
@@ -109,12 +114,11 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     counts.update(
         _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
     )
-    found = forms(task, languages, stop_words if informative else ())
-    kinds = (
-        (counts, 1, False),
-        (Counter(found.stems), STEM_WEIGHT, True),
-        (Counter([*found.letters, *found.pairs]), 1, True),
-    )
+    kinds = [(counts, 1, False)]
+    if has_forms:
+        found = forms(task, languages, stop_words if informative else ())
+        kinds.append((Counter(found.stems), STEM_WEIGHT, True))
+        kinds.append((Counter([*found.letters, *found.pairs]), 1, True))
     rules = [
         f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
         for counted, _, _ in kinds
@@ -180,10 +184,14 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
 
 def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[str]:
     """The phrases as their forms, in the task's languages and in their own."""
+    with_forms = [phrase for phrase in phrases if languages or not phrase.isascii()]
+    if not with_forms:
+        return []
+    from rolebundle.analysis.forms import phrase_form
+
     found = (
         phrase_form(phrase, language)
-        for phrase in phrases
-        if languages or not phrase.isascii()
+        for phrase in with_forms
         for language in dict.fromkeys((*languages, *likely_languages(phrase), ""))
     )
     return list(dict.fromkeys(filter(None, found)))
