@@ -13,8 +13,8 @@ does for many languages what a stemmer does for one, and scripts without spaces 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,7 +36,7 @@ NEAR = 0.1
 """The mean cosine from which they are; under it their share shrinks in proportion, to nothing."""
 LETTERS = 5
 """A word's beginning that counts for the word."""
-AMONG = 100
+AMONG = 60
 """So many candidates, the best by their lanes, take part: this bounds the cost."""
 
 if TYPE_CHECKING:
@@ -165,18 +165,22 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
 
 
 @lru_cache(maxsize=1024)
-def _terms(title: str, content: str) -> list[str]:
+def _terms(title: str, content: str) -> dict[str, int]:
+    """How often a text has each term."""
     # Cached, because one question's candidates are often the next one's, too.
     text = f"{title} {content}"
-    words = [word for word in words_of(text) if word not in ENGLISH]
-    if not is_unspaced(text):
-        return [word[:LETTERS] for word in words]
-    pieces = forms(text, ())
-    spaced = [word[:LETTERS] for word in words if not is_unspaced(word)]
-    return spaced + (pieces.pairs or pieces.letters)
+    unspaced = is_unspaced(text)
+    terms: Counter[str] = Counter()
+    for word, count in Counter(words_of(text)).items():
+        if word not in ENGLISH and not (unspaced and is_unspaced(word)):
+            terms[word[:LETTERS]] += count
+    if unspaced:
+        pieces = forms(text, ())
+        terms.update(pieces.pairs or pieces.letters)
+    return terms
 
 
-def _cosines(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
+def _cosines(texts: Sequence[Mapping[str, int]]) -> NDArray[np.float64]:
     """The cosines of all pairs of texts, (n, n): by how often each has a term, and how few do.
 
     A term that no other text has counts for the length of its own and for nothing else. Rounded,
@@ -186,12 +190,11 @@ def _cosines(texts: Sequence[Sequence[str]]) -> NDArray[np.float64]:
 
     columns: defaultdict[str, int] = defaultdict()
     columns.default_factory = columns.__len__  # A new term gets the next column.
-    at = [columns[term] for text in texts for term in text]
+    terms = np.array([columns[term] for text in texts for term in text], dtype=np.intp)
     if not columns:
         return np.zeros((len(texts), len(texts)))
     rows = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    cells, counts = np.unique(rows * len(columns) + np.array(at), return_counts=True)
-    rows, terms = np.divmod(cells, len(columns))
+    counts = np.array([count for text in texts for count in text.values()])
     having = np.bincount(terms, minlength=len(columns))
     weights = np.log1p(counts) * np.log((len(texts) + 1) / having)[terms]
     lengths = np.sqrt(np.bincount(rows, weights * weights, minlength=len(texts)))

@@ -53,19 +53,32 @@ def vocabulary_score(
     text: str, tags: Sequence[str], vocabulary: Vocabulary
 ) -> tuple[float, tuple[str, ...]]:
     """How much of the role's language a chunk speaks, in [0, 1], and the hits that made it so."""
+    phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
+    return _spoken(text, tuple(tags), *map(tuple, phrases))
+
+
+@lru_cache(maxsize=1024)
+def _spoken(
+    text: str,
+    tags: tuple[str, ...],
+    boosts: tuple[str, ...],
+    preferred: tuple[str, ...],
+    suppressed: tuple[str, ...],
+) -> tuple[float, tuple[str, ...]]:
+    # Cached, because it is asked for by two steps, and often by the next question, too.
     content = _spaced(text)
     tagged = _spaced(" | ".join(tags).replace("-", " ")) + " | " + _spaced(" | ".join(tags))
     score = 0.0
     hits: list[str] = []
-    for phrase in vocabulary.boost_phrases:
+    for phrase in boosts:
         if _contains(content, phrase):
             score += BOOST_PHRASE
             hits.append(f"vocab:boost({phrase})")
-    for term in vocabulary.preferred_terms:
+    for term in preferred:
         if _contains(content, term) or _contains(tagged, term):
             score += PREFERRED_TERM
             hits.append(f"vocab:preferred({term})")
-    for phrase in vocabulary.suppress_phrases:
+    for phrase in suppressed:
         if _contains(content, phrase):
             score += SUPPRESS_PHRASE
             hits.append(f"vocab:suppress({phrase})")
@@ -137,8 +150,14 @@ def order(ranked: Ranked) -> tuple[float, str]:
     return (-ranked.final, ranked.passage.chunk_id)
 
 
+@lru_cache(maxsize=1024)
+def _folded(text: str) -> list[str]:
+    # Cached, because vocabulary and duplicates look at the same texts.
+    return text.casefold().split()
+
+
 def _spaced(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(_folded(text))
 
 
 @lru_cache(maxsize=4096)
@@ -180,19 +199,19 @@ def _marked_duplicates(ordered: Sequence[Ranked]) -> list[Ranked]:
 
 
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    words = text.casefold().split()
+    words = _folded(text)
     if len(words) < SHINGLE_WORDS:
         return frozenset([tuple(words)])
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 
 def _is_near(ours: frozenset[tuple[str, ...]], theirs: frozenset[tuple[str, ...]]) -> bool:
-    smaller, larger = sorted((len(ours), len(theirs)))
+    one, other = len(ours), len(theirs)
     # Jaccard cannot exceed the ratio of the sizes, which costs nothing to look at.
-    if smaller < NEAR_DUPLICATE * larger:
+    if one < NEAR_DUPLICATE * other or other < NEAR_DUPLICATE * one:
         return False
     shared = len(ours & theirs)
-    return shared >= NEAR_DUPLICATE * (smaller + larger - shared)
+    return shared >= NEAR_DUPLICATE * (one + other - shared)
 
 
 def _diversified(ordered: Sequence[Ranked], policy: RetrievalPolicy) -> list[Ranked]:
