@@ -36,7 +36,7 @@ NEAR = 0.1
 """The mean cosine from which they are; under it their share shrinks in proportion, to nothing."""
 LETTERS = 5
 """A word's beginning that counts for the word."""
-AMONG = 60
+AMONG = 100
 """So many candidates, the best by their lanes, take part: this bounds the cost."""
 
 if TYPE_CHECKING:
