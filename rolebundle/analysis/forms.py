@@ -28,6 +28,8 @@ from typing import NamedTuple
 from rolebundle.analysis.languages import latin_language, letters_language
 
 FORMS_VERSION = "forms-1"
+LONGEST = 64
+"""Characters of a word; what is longer is no word of a language, and gets no stem."""
 BEGINNING = 5
 """Letters of a word that stand for it, where there is no stemmer."""
 
@@ -187,7 +189,7 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
         runs = () if word.isascii() else _RUN.findall(word)
         for run in runs:
             _add(_LETTER.findall(run), found)
-        if runs or word in without or _DIGIT.search(word):
+        if runs or word in without or len(word) > LONGEST or _DIGIT.search(word):
             continue
         if _NOT_LATIN.search(word):
             whole = (word,) if _MARK.search(word) else ()

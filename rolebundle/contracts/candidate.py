@@ -105,6 +105,28 @@ class Filtered:
     freshness: FreshnessStatus
     overlay_hits: tuple[str, ...]
 
+    def with_lanes(self, lexical: float, semantic: float) -> Filtered:
+        """The same with other scores of its lanes; the first ones are kept as those alone.
+
+        By its fields and not by ``replace``, which takes four times as long, for each candidate.
+        """
+        own = self.candidate
+        candidate = Candidate(
+            own.passage,
+            own.lanes,
+            lexical,
+            semantic,
+            own.bm25,
+            own.bm25_expansion,
+            own.cosine,
+            own.lexical if own.lexical_alone is None else own.lexical_alone,
+            own.semantic if own.semantic_alone is None else own.semantic_alone,
+            own.contextual,
+            own.contextual_score,
+            own.semantic_before,
+        )
+        return Filtered(candidate, self.metadata_score, self.freshness, self.overlay_hits)
+
 
 @plain_value
 class Ranked:

@@ -9,7 +9,6 @@ disagree tell nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.candidate import Filtered
@@ -90,11 +89,6 @@ def feedback(cosines: NDArray[np.float64], first: Sequence[int]) -> tuple[list[f
 
 def _mixed(one: Filtered, score: float, share: float) -> Filtered:
     own = one.candidate
-    mixed = replace(
-        own,
-        lexical=(1 - share) * own.lexical + share * score,
-        semantic=(1 - share) * own.semantic + share * score,
-        lexical_alone=own.lexical if own.lexical_alone is None else own.lexical_alone,
-        semantic_alone=own.semantic if own.semantic_alone is None else own.semantic_alone,
+    return one.with_lanes(
+        (1 - share) * own.lexical + share * score, (1 - share) * own.semantic + share * score
     )
-    return replace(one, candidate=mixed)

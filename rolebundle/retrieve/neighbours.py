@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -154,14 +153,10 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
     share = SHARE * min(1.0, total / len(near) / NEAR)
     lexical = math.fsum(weight * one.lexical for weight, one in near) / total
     semantic = math.fsum(weight * one.semantic for weight, one in near) / total
-    mixed = replace(
-        own,
-        lexical=(1 - share) * own.lexical + share * lexical,
-        semantic=(1 - share) * own.semantic + share * semantic,
-        lexical_alone=own.lexical,
-        semantic_alone=own.semantic,
+    return filtered.with_lanes(
+        (1 - share) * own.lexical + share * lexical,
+        (1 - share) * own.semantic + share * semantic,
     )
-    return replace(filtered, candidate=mixed)
 
 
 @lru_cache(maxsize=1024)
@@ -169,14 +164,18 @@ def _terms(title: str, content: str) -> dict[str, int]:
     """How often a text has each term."""
     # Cached, because one question's candidates are often the next one's, too.
     text = f"{title} {content}"
+    words = Counter(words_of(text))
+    for word in ENGLISH & words.keys():
+        del words[word]
     unspaced = is_unspaced(text)
-    terms: Counter[str] = Counter()
-    for word, count in Counter(words_of(text)).items():
-        if word not in ENGLISH and not (unspaced and is_unspaced(word)):
-            terms[word[:LETTERS]] += count
+    terms: dict[str, int] = {}
+    for word, count in words.items():
+        if not (unspaced and is_unspaced(word)):
+            beginning = word[:LETTERS]
+            terms[beginning] = terms.get(beginning, 0) + count
     if unspaced:
         pieces = forms(text, ())
-        terms.update(pieces.pairs or pieces.letters)
+        terms |= Counter(pieces.pairs or pieces.letters)
     return terms
 
 

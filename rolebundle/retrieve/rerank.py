@@ -68,20 +68,19 @@ def _spoken(
     # Cached, because it is asked for by two steps, and often by the next question, too.
     content = _spaced(text)
     tagged = _spaced(" | ".join(tags).replace("-", " ")) + " | " + _spaced(" | ".join(tags))
+    both = f"{content} | {tagged}"
     score = 0.0
     hits: list[str] = []
-    for phrase in boosts:
-        if _contains(content, phrase):
-            score += BOOST_PHRASE
-            hits.append(f"vocab:boost({phrase})")
-    for term in preferred:
+    for phrase in _said(boosts, content):
+        score += BOOST_PHRASE
+        hits.append(f"vocab:boost({phrase})")
+    for term in _said(preferred, both):
         if _contains(content, term) or _contains(tagged, term):
             score += PREFERRED_TERM
             hits.append(f"vocab:preferred({term})")
-    for phrase in suppressed:
-        if _contains(content, phrase):
-            score += SUPPRESS_PHRASE
-            hits.append(f"vocab:suppress({phrase})")
+    for phrase in _said(suppressed, content):
+        score += SUPPRESS_PHRASE
+        hits.append(f"vocab:suppress({phrase})")
     return min(1.0, max(0.0, score)), tuple(hits)
 
 
@@ -163,6 +162,17 @@ def _spaced(text: str) -> str:
 @lru_cache(maxsize=4096)
 def _spaced_phrase(phrase: str) -> str:
     return _spaced(phrase)
+
+
+def _said(phrases: tuple[str, ...], spaced: str) -> list[str]:
+    # Most are not there at all, which is told sooner than where a word begins.
+    pairs = zip(phrases, _spaced_phrases(phrases), strict=True)
+    return [phrase for phrase, wanted in pairs if wanted in spaced and _contains(spaced, phrase)]
+
+
+@lru_cache(maxsize=64)
+def _spaced_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_spaced_phrase, phrases))
 
 
 def _contains(spaced: str, phrase: str) -> bool:

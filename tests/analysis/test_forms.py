@@ -56,6 +56,11 @@ def test_what_has_digits_has_no_form() -> None:
     assert forms("v2 e4", ["de"]).stems == []
 
 
+def test_a_word_of_a_megabyte_is_none() -> None:
+    assert forms("ä" * 1_000_000, ["de", "fi", "hu"]).stems == []
+    assert forms("令" * 3, []).pairs == ["令令", "令令"]
+
+
 def test_english_has_none() -> None:
     assert index_text(["The naïve keys – they're rotated"], "") == ""
     assert index_text(["rotated keys"], "en") == ""
