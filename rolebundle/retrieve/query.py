@@ -100,14 +100,19 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     without = _ABBREVIATION.sub(" ", task)
     task = without if _WORD.search(without) else task
     languages = likely_languages(task)
+    touching: list[str] = []
     has_forms = bool(languages) or not task.isascii()
     if has_forms:
         # Here, because what it compiles would take a tenth of a cold start, and English needs none.
         from rolebundle.analysis.forms import forms, spaced
 
+        # Both, since a corpus of before has the words as they touch each other.
+        touching = [_searchable(word) for word in _WORD.findall(task)]
         task = spaced(task)
     stop_words = _stop_words(languages)
     words = [_searchable(word) for word in _WORD.findall(task)]
+    apart = frozenset(words)
+    words += [word for word in touching if word not in apart]
     informative = [word for word in words if word not in stop_words]
     # "Who are we?" has stop words alone; they are better than nothing.
     counts = Counter(informative or words)
