@@ -346,14 +346,14 @@ def _support(candidate: Candidate) -> list[str]:
     if candidate.lexical_alone is None or candidate.semantic_alone is None:
         return []
     by_words = candidate.lexical - candidate.lexical_alone
-    by_meaning = _by_lane(candidate) - candidate.semantic_alone
+    by_meaning = candidate.semantic - candidate.semantic_alone
     if max(abs(by_words), abs(by_meaning)) < _SEEN:
         return []
     return [f"with the passages like it lexical {by_words:+.2f}, semantic {by_meaning:+.2f}"]
 
 
 def _by_lane(candidate: Candidate) -> float:
-    """The semantic score as the lane and the neighbours have it, before the context."""
+    """The semantic score as it is without the context."""
     before = candidate.semantic_before
     return candidate.semantic if before is None else before
 

@@ -1,4 +1,4 @@
-"""Step 3c: what the first passages have in common lifts the others that have it, too. Pure.
+"""Step 3d: what the first passages have in common lifts the others that have it, too. Pure.
 
 Pseudo-relevance feedback (Rocchio 1971) among the candidates, in the terms that
 `neighbours.py` compares them by: the first ten stand for what was meant, and each candidate is

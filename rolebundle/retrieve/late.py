@@ -1,10 +1,10 @@
-"""Step 3c: the best candidates are scored again by a contextual model. Pure.
+"""Step 3b: the best candidates are scored again by a contextual model. Pure.
 
 Late, because only what the cheap lanes found is looked at: no index of that model is needed. The
 cosines come in as plain numbers; what asks the model for them is `contextual.py`.
 
-The step re-orders the best candidates among themselves, and nothing else. Policy comes after it:
-metadata, vocabulary, duplicates and diversity weigh what they weighed before.
+The step re-orders the best candidates among themselves, and nothing else. What comes after it
+weighs what it weighed before: passages that are alike, metadata, vocabulary, diversity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rolebundle.retrieve.rerank import best_by_lanes, lane_weights
 
 DEPTH = 50
 """How many candidates, the best by their lanes, are scored again: this bounds the cost."""
-SHARE = 0.7
+SHARE = 0.85
 """The context's share of the semantic term (docs/quality.md has what it was chosen by)."""
 KEPT = 0.1
 """What is left of the distances of those that are lifted, so that their order stays."""

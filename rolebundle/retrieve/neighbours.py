@@ -1,4 +1,4 @@
-"""Step 3b: a passage is judged together with the passages that are about the same. Pure.
+"""Step 3c: a passage is judged together with the passages that are about the same. Pure.
 
 Closely related texts tend to be relevant to the same questions (van Rijsbergen's cluster
 hypothesis, 1979), so part of a candidate's score comes from its nearest neighbours among the

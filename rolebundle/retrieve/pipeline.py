@@ -3,7 +3,7 @@
 task + overlay ─▶ query ─▶ lexical lane ─┐
                   └──────▶ semantic lane ┴▶ merge ─▶ filter ─┐
                   ┌──────────────────────────────────────────┘
-                  └▶ neighbours ─▶ feedback ─▶ late ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
+                  └▶ late ─▶ neighbours ─▶ feedback ─▶ rerank ─▶ cut ─▶ assemble ─▶ bundle
 """  # noqa: D415
 
 from __future__ import annotations
@@ -213,16 +213,15 @@ def corpus_state(corpus: Corpus) -> CorpusState:
         generation=counts.generation,
         documents=counts.documents,
         chunks=counts.chunks,
-        index=(
-            IndexState(
-                provider=index.identity.model.provider,
-                model=index.identity.model.model,
-                dimensions=index.identity.model.dimensions,
-                chunker=index.identity.chunker,
-            )
-            if index
-            else None
-        ),
+        index=_index_state(index) if index else None,
+    )
+
+
+def _index_state(index: EmbeddingIndex) -> IndexState:
+    known = index.identity.model
+    name, chunker = known.model, index.identity.chunker
+    return IndexState(
+        provider=known.provider, model=name, dimensions=known.dimensions, chunker=chunker
     )
 
 
@@ -287,9 +286,10 @@ def rank(
     fusion: Fusion,
     cosines: Callable[[Sequence[Passage]], dict[str, float]] | None = None,
 ) -> list[Ranked]:
-    """Rerank what policy allows, with the support of those like it where the semantic lane answers.
+    """Rerank what policy allows.
 
-    Words alone do without: what support takes to be loaded would double a cold start.
+    Passages like it support it where meanings are searched: words alone do without, since what
+    that takes to be loaded would double a cold start.
 
     Args:
         allowed: what policy allows; nothing else is scored in context.
@@ -298,18 +298,18 @@ def rank(
         fusion: how the lanes' scores were normalized.
         cosines: told the best passages, gives by chunk id how close they are in context.
     """
-    if lane.index is not None and fusion == "weighted":
-        from rolebundle.retrieve.feedback import agreeing
-        from rolebundle.retrieve.neighbours import circle, supported
-
-        best = circle(allowed, overlay, fusion)
-        allowed = agreeing(supported(allowed, overlay, fusion, best), best, overlay, fusion)
     if cosines is not None:
         from rolebundle.retrieve.late import DEPTH, rescored
 
         to_score = best_by_lanes(allowed, overlay, fusion, DEPTH)
         found = cosines([one.candidate.passage for one in to_score])
         allowed = rescored(allowed, found, overlay, fusion)
+    if lane.index is not None and fusion == "weighted":
+        from rolebundle.retrieve.feedback import agreeing
+        from rolebundle.retrieve.neighbours import circle, supported
+
+        best = circle(allowed, overlay, fusion)
+        allowed = agreeing(supported(allowed, overlay, fusion, best), best, overlay, fusion)
     return rerank(allowed, overlay, fusion)
 
 

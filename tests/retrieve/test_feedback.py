@@ -1,4 +1,4 @@
-"""Step 3c: what the first passages have in common lifts the others that have it, too."""
+"""Step 3d: what the first passages have in common lifts the others that have it, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step 3b: a passage's score is mixed with that of the passages that are about the same."""
+"""Step 3c: a passage's score is mixed with that of the passages that are about the same."""
 
 from __future__ import annotations
 
