@@ -30,7 +30,7 @@ from rolebundle.evaluate.metrics import (
 )
 from rolebundle.evaluate.questions import Question, References
 from rolebundle.evaluate.runs import BEST, Answer, Retriever, Runner
-from rolebundle.retrieve.pipeline import corpus_state
+from rolebundle.retrieve.corpus_state import corpus_state
 
 SYSTEMS: tuple[System, ...] = get_args(System)
 Progress = Callable[[str, int, int], None]

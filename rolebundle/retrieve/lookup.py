@@ -23,7 +23,7 @@ from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.fast_index import FastState
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.errors import UsageError
-from rolebundle.retrieve.pipeline import corpus_state
+from rolebundle.retrieve.corpus_state import corpus_state
 
 _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
 _PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)

@@ -18,7 +18,6 @@ from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import (
     CorpusState,
     Diagnostics,
-    IndexState,
     RequestEcho,
     RetrievalBundle,
 )
@@ -37,7 +36,6 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
 from rolebundle.corpus import documents, vector_index
 from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.migrate import latest_version
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
@@ -45,6 +43,7 @@ from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.govern.taint import DEFAULT_TABLE, Purpose, TrustTable, purpose_of
 from rolebundle.retrieve import lexical, semantic
 from rolebundle.retrieve.assemble import Context, Cut, assemble, cut
+from rolebundle.retrieve.corpus_state import corpus_state
 from rolebundle.retrieve.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieve.merge import merge
 from rolebundle.retrieve.query import build_query
@@ -199,29 +198,6 @@ def echo(request: RetrievalRequest) -> RequestEcho:
         lexical_only=request.lexical_only,
         fusion=request.fusion,
         rerank=request.rerank,
-    )
-
-
-def corpus_state(corpus: Corpus) -> CorpusState:
-    """Which corpus this is and in what state."""
-    counts = documents.counts(corpus)
-    index = vector_index.active_index(corpus)
-    return CorpusState(
-        file=corpus.path.name,
-        corpus_id=counts.corpus_id,
-        schema_version=latest_version(),
-        generation=counts.generation,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        index=_index_state(index) if index else None,
-    )
-
-
-def _index_state(index: EmbeddingIndex) -> IndexState:
-    known = index.identity.model
-    name, chunker = known.model, index.identity.chunker
-    return IndexState(
-        provider=known.provider, model=name, dimensions=known.dimensions, chunker=chunker
     )
 
 

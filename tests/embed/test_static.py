@@ -83,3 +83,22 @@ def test_a_damaged_package_is_said(
         StaticProvider().embed_passages(["text"])
     assert caught.value.code == "static_model_missing"
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "question", ["Can a stolen tablet replay a token?", "API rate limits", "!?", "", "\x00"]
+)
+def test_it_reads_english_as_well_as_any(question: str) -> None:
+    assert PROVIDER.grasp(question) == 1
+
+
+def test_it_tells_what_it_reads_badly() -> None:
+    german, russian, chinese = map(
+        PROVIDER.grasp,
+        [
+            "Wer erneuert die Serverschlüssel?",
+            "Где хранятся резервные копии?",
+            "密钥多久轮换一次？",
+        ],
+    )
+    assert 1 > german > russian > chinese > 0
