@@ -66,7 +66,7 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine) -> None:
     plan = Plan("golden", golden.name, None, questions, compared=roles)
     apart = evaluate(sample, plan, silent).distinctiveness
     assert apart is not None
-    # One of six each: "Plan release 3.0" begins with the docs plan for a code reviewer, and
+    # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
     # "How do sessions and tokens work?" with security's audit for a product strategist.
     assert min(one.own_first for one in apart.roles) >= 5 / 6
     assert apart.mean_overlap <= 0.4
