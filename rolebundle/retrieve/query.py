@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from rolebundle.analysis.frames import without_frames
 from rolebundle.analysis.languages import likely_languages
 from rolebundle.analysis.stop_words import ENGLISH, STOP_WORDS
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
@@ -55,7 +56,9 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         The lexical terms of the task and of the role, the semantic text and its context, the
         weights of each, and the rules that were applied.
     """
-    task_terms, rules = _task_terms(task)
+    topic, rules = _topic(task)
+    task_terms, term_rules = _task_terms(topic)
+    rules += term_rules
     expansion: tuple[Term, ...] = ()
     context = ""
     filters: tuple[AppliedFilter, ...] = ()
@@ -76,7 +79,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         task_text=task,
         task_terms=task_terms,
         expansion_terms=expansion,
-        semantic_text=task,
+        semantic_text=topic,
         context_text=context,
         weights=QueryWeights(
             lexical_task=1 - lexical_share,
@@ -94,6 +97,14 @@ def words_of(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())  # The same, in half the time.
     return _WORD.findall(text.casefold())
+
+
+def _topic(task: str) -> tuple[str, list[str]]:
+    """What the task is about, without the phrases that only ask; the rule, where there were any."""
+    topic, frames = without_frames(task)
+    if not frames or ENGLISH.issuperset(words_of(topic)):
+        return task, []
+    return topic, [f"task:frame({frames})"]
 
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
