@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from datetime import UTC, date, datetime
 from typing import Annotated
 
@@ -32,6 +34,38 @@ def _without_repeats(values: list[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+_BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
+# "Kim, A. and Lee, B.": a comma may stand inside a name.
+_BETWEEN_AUTHORS = re.compile(r"[;\n]|\s(?:and|&)\s")
+_LONGEST_KEYWORD = 200
+_LONGEST_AUTHOR = 1000
+_MOST_LISTED = 50
+
+
+def _keywords(value: object) -> object:
+    return _listed(value, _BETWEEN_KEYWORDS, _LONGEST_KEYWORD)
+
+
+def _authors(value: object) -> object:
+    return _listed(value, _BETWEEN_AUTHORS, _LONGEST_AUTHOR)
+
+
+def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
+    """Texts out of what other tools write: one text with separators, texts, or named things."""
+    if isinstance(value, str):
+        value = between.split(value)
+    if not isinstance(value, list):
+        return value
+    parts: list[str] = []
+    for one in value:
+        text = one.get("name") if isinstance(one, dict) else one
+        if not isinstance(text, str):
+            raise ValueError("a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
+        parts += textwrap.wrap(text, longest)
+    # A thousand names would make the document look long, and are not what it is about.
+    return list(dict.fromkeys(parts))[:_MOST_LISTED]
+
+
 RoleName = Annotated[str, StringConstraints(pattern=ROLE_ID_PATTERN)]
 Moment = Annotated[str, BeforeValidator(_parse_moment)]
 Slug = Annotated[
@@ -42,10 +76,16 @@ Slug = Annotated[
 ]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
 Slugs = Annotated[list[Slug], AfterValidator(_without_repeats)]
+Keywords = Annotated[list[Slug], BeforeValidator(_keywords)]
+Authors = Annotated[list[Line], BeforeValidator(_authors)]
 
 
 class DeclaredMetadata(BaseModel):
-    """The keys that front matter, a manifest or a flag may set. ``None`` is: not declared."""
+    """The keys that front matter, a manifest or a flag may set. ``None`` is: not declared.
+
+    ``keywords``, ``authors`` and ``author`` are how other tools say it: a document is found by
+    them, keywords as further tags and authors as retrieval hints, the first fifty of either.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +103,10 @@ class DeclaredMetadata(BaseModel):
     origin: Origin | None = None
     scope: Slug | None = None
     tags: Slugs | None = None
+    keywords: Keywords | None = None
     applicable_roles: list[RoleName] | None = None
     excluded_roles: list[RoleName] | None = None
     retrieval_hints: list[Line] | None = None
+    authors: Authors | None = None
+    author: Authors | None = None
     supersedes: Slugs | None = None

@@ -200,6 +200,8 @@ def resolve(
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
         merged |= checked.model_dump(exclude_none=True)
+    _fold(merged, "tags", "keywords")
+    _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)
     inside = f"{path}#{key}" if key else path
     document_id = merged.pop("document_id", f"{source_id}/{inside}")
@@ -207,6 +209,13 @@ def resolve(
     merged.setdefault("uri", inside)
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(document_id=document_id, source_id=source_id, **{**merged, **lists})
+
+
+def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
+    """Add to one key's texts those of others that mean the same for the retriever."""
+    texts = [text for name in others for text in merged.pop(name, ())]
+    if texts:
+        merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
 
 
 def _usable(found: Mapping[str, object]) -> dict[str, object]:

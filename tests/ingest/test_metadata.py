@@ -23,6 +23,8 @@ VALUES = {
     "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
     "supersedes": ["old"],
 }  # fmt: skip
+# How other tools say it, and the key under which it is stored.
+OTHERS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
 
 
 def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, DocumentMetadata]:
@@ -40,7 +42,7 @@ def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, Docu
 
 def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
     """A file a key, and then all keys at once as flags."""
-    assert set(VALUES) == set(METADATA_KEYS)
+    assert {*VALUES, *OTHERS} == set(METADATA_KEYS)
     told = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
     places = {
         "yaml": {f"{key}.md": f"---\n{key}: {text}\n---\n\nText.\n" for key, text in told.items()},
@@ -74,6 +76,42 @@ def stored_of(key: str) -> object:
         return "2026-01-02T00:00:00Z"
     value = VALUES[key]
     return tuple(value) if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(
+    ("declared", "tags", "hints"),
+    [
+        ("keywords: sync, offline clocks; merge", ("sync", "offline clocks", "merge"), ()),
+        ("keywords: [a, 'b, c']\ntags: [z, a]", ("z", "a", "b, c"), ()),
+        ("author: Kim, A.", (), ("Kim, A.",)),
+        ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
+        ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
+        ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
+        ("keywords:\nauthors: ''\nauthor: []", (), ()),
+    ],
+)
+def test_keywords_are_tags_and_authors_are_hints(
+    tmp_path: Path, declared: str, tags: tuple[str, ...], hints: tuple[str, ...]
+) -> None:
+    [found] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
+    assert (found.tags, found.retrieval_hints) == (tags, hints)
+
+
+def test_a_thousand_authors_and_one_endless_keyword_are_taken(tmp_path: Path) -> None:
+    crowd = "; ".join(f"Author {number}" for number in range(1000))
+    words = [f"word-{number}" for number in range(500)]
+    front = f"---\nauthors: {crowd}\nkeywords: {' '.join(words)}\n---\n\nText.\n"
+    [found] = ingested(tmp_path, {"a.md": front}).values()
+    assert len(found.retrieval_hints) == 50
+    assert " ".join(found.tags).split() == words
+
+
+@pytest.mark.parametrize("bad", ["authors: 5", "author: [1]", "keywords: {a: b}", "authors: [{}]"])
+def test_what_names_nobody_is_refused(bad: str) -> None:
+    import yaml
+
+    with pytest.raises(DocumentError, match=bad.partition(":")[0]):
+        validated(yaml.safe_load(bad), "a.md:2", DocumentError, "bad_metadata")
 
 
 def test_defaults(tmp_path: Path) -> None:

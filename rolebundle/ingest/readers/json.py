@@ -30,7 +30,7 @@ class JsonReader:
 
     name = "json"
     suffixes = suffixes_of("json")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """The documents of a corpus, or one document for any other file.

@@ -29,7 +29,7 @@ class JsonlReader:
 
     name = "jsonl"
     suffixes = suffixes_of("jsonl")
-    version = 1
+    version = 2
 
     def read(
         self, data: bytes, path: str, options: ReaderOptions

@@ -23,8 +23,8 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 # What a record may say of its document; everything else in it is its own business.
 DOCUMENT_KEYS = frozenset(
     "document_id source_id title uri document_type domain trust_tier updated_at language"
-    " source_kind sensitivity origin scope tags applicable_roles excluded_roles retrieval_hints"
-    " supersedes".split()
+    " source_kind sensitivity origin scope tags keywords applicable_roles excluded_roles"
+    " retrieval_hints authors author supersedes".split()
 )
 
 

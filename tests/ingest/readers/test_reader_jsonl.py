@@ -14,7 +14,7 @@ def test_a_line_is_a_document():
         "_id": 7,
         "title": "T",
         "text": "one\nline\n\n \ntwo",
-        "metadata": {"domain": "x", "authors": "A"},
+        "metadata": {"domain": "x", "volume": "A"},
     }
     (document,) = read("\n" + json.dumps(record) + "\n")
     assert document.key == "7"
@@ -24,12 +24,12 @@ def test_a_line_is_a_document():
         ("one\nline", 2, 2),
         ("two", 2, 2),
     ]
-    assert "'authors'" in document.notes[0]
+    assert "'volume'" in document.notes[0]
     assert not document.line_exact
 
 
 def test_an_unknown_key_is_noted_once():
-    line = '{"_id": "%s", "text": "x", "metadata": {"authors": "A"}}\n'
+    line = '{"_id": "%s", "text": "x", "metadata": {"volume": "A"}}\n'
     documents = read(line % "a" + line % "b")
     assert [len(d.notes) for d in documents] == [1, 0]
 
