@@ -164,7 +164,7 @@ def _embedding_texts(corpus: Corpus) -> list[str]:
 def _texts(corpus: Corpus, rowids: list[int]) -> Iterator[str]:
     for start in range(0, len(rowids), BATCH):
         stored = documents.texts(corpus, rowids[start : start + BATCH])
-        yield from (embedding_text(title, path, content) for _, title, path, content in stored)
+        yield from (embedding_text(*passage[1:]) for passage in stored)
 
 
 def _state(path: Path) -> tuple[str, int, int]:

@@ -340,6 +340,6 @@ class Upkeep:
 
 
 def _chunker() -> str:
-    from rolebundle.ingest.chunking import CHUNKER_VERSION
+    from rolebundle.ingest.embedding import EMBEDDED_AS
 
-    return CHUNKER_VERSION
+    return EMBEDDED_AS

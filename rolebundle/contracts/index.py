@@ -19,7 +19,7 @@ class ModelIdentity:
 
 @dataclass(frozen=True, slots=True)
 class IndexIdentity:
-    """A model and the chunker whose passages it embedded."""
+    """A model, and the chunker whose passages it embedded with what of them."""
 
     model: ModelIdentity
     chunker: str

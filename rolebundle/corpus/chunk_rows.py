@@ -40,7 +40,7 @@ _UNINDEXED = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
     "excluded_roles"
 )
-_EMBEDDED = 3  # title, headings and content are what a vector is made of
+_EMBEDDED = 4  # title, headings, content and tags are what a vector is made of
 
 
 def indexed_title(title: str, content: str) -> str:

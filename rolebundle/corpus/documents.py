@@ -74,17 +74,20 @@ def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     return {passage.rowid: passage for passage in _passages(corpus, found)}
 
 
-def texts(corpus: Corpus, rowids: Sequence[int]) -> list[tuple[int, str, tuple[str, ...], str]]:
-    """(rowid, title, headings, content) of these chunks: what is embedded, and nothing more."""
+def texts(
+    corpus: Corpus, rowids: Sequence[int]
+) -> list[tuple[int, str, tuple[str, ...], str, tuple[str, ...]]]:
+    """(rowid, title, headings, content, tags) of these chunks: what is embedded, and no more."""
     found = corpus.rows(
-        "SELECT id, title, headings, content FROM chunk "
+        "SELECT id, title, headings, content, tags FROM chunk "
         "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
         (json.dumps(list(rowids)),),
     )
     for row in found:
-        sound(row, (int, str, str, str), "a chunk")
+        sound(row, (int, str, str, str, str), "a chunk")
     return [
-        (rowid, title, _strings(headings), content) for rowid, title, headings, content in found
+        (rowid, title, _strings(headings), content, _strings(tags))
+        for rowid, title, headings, content, tags in found
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
@@ -283,6 +283,22 @@ def score(
 
 def _cosine(distance: float) -> float:
     return 1.0 - distance * distance / 2.0
+
+
+def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
+    """Chunk rowid → the hash of what its vector is of; the next ``limit`` rowids after one."""
+    found = corpus.rows(
+        "SELECT chunk, input_hash FROM embedded WHERE index_id = ? AND chunk > ? "
+        "ORDER BY chunk LIMIT ?",
+        (index.id, after, limit),
+    )
+    return dict(found)
+
+
+def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
+    """Note whose passages the index has from now on. Call it inside a write transaction."""
+    corpus.run("UPDATE embedding_index SET chunker = ? WHERE id = ?", (chunker, index.id))
+    return replace(index, identity=replace(index.identity, chunker=chunker))
 
 
 def set_reach(corpus: Corpus, index: EmbeddingIndex, reach: str) -> None:

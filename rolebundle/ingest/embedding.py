@@ -15,8 +15,11 @@ from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.fingerprint import PROBE
 from rolebundle.embed.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
+from rolebundle.ingest.chunking import CHUNKER_VERSION
 
 BATCH = 512
+EMBEDDED_AS = f"{CHUNKER_VERSION}, tags"
+"""What an index of today is made of: whose passages, and what of them besides title and text."""
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -34,9 +37,10 @@ class EmbeddingReport:
     problem: str = ""
 
 
-def embedding_text(title: str, headings: Sequence[str], content: str) -> str:
-    """What is embedded for a passage: its title, its heading path, its content."""
-    return "\n".join([" › ".join(dict.fromkeys((title, *headings))), content])
+def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
+    """What is embedded for a passage: its title, its heading path, its content, its tags."""
+    lines = [" › ".join(dict.fromkeys((title, *headings))), content]
+    return "\n".join([*lines, ", ".join(tags)] if tags else lines)
 
 
 def ensure_index(
@@ -66,7 +70,24 @@ def ensure_index(
             f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
             "index of this model beside it, or --lexical-only",
         )
-    return index
+    return _of_today(corpus, index, chunker)
+
+
+def _of_today(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
+    """The index without the vectors of what would be embedded otherwise today; those chunks wait.
+
+    An earlier version may have left the tags out, say. Looked through once, and all at once.
+    """
+    if index.identity.chunker == chunker:
+        return index
+    with corpus.writing():
+        after = 0
+        while stored := vector_index.input_hashes(corpus, index, after, BATCH):
+            after = max(stored)
+            texts = _texts(corpus, list(stored))
+            others = [row for row, text in texts.items() if stored[row] != _input_hash(text)]
+            vector_index.remove(corpus, index, others)
+        return vector_index.set_chunker(corpus, index, chunker)
 
 
 def build_index(
@@ -97,6 +118,7 @@ def build_index(
         elif reach not in {"{}", index.reach}:
             # The model moved: to another port, or to other prefixes spelled out.
             vector_index.set_reach(corpus, index, reach)
+    index = _of_today(corpus, index, chunker)
     embedded = 0
     while True:
         report = fill_index(corpus, index, provider, progress)
@@ -233,8 +255,8 @@ def _input_hash(text: str) -> str:
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """What to embed, by rowid; rows that are gone by now are left out."""
     return {
-        rowid: embedding_text(title, headings, content)
-        for rowid, title, headings, content in documents.texts(corpus, rowids)
+        rowid: embedding_text(title, headings, content, tags)
+        for rowid, title, headings, content, tags in documents.texts(corpus, rowids)
     }
 
 

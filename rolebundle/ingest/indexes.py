@@ -55,7 +55,7 @@ def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
     waiting = count_waiting(corpus, index) if index else chunks
     rows = corpus.rows("SELECT id FROM chunk ORDER BY id LIMIT ?", (_TIMED_TEXTS,))
     stored = documents.texts(corpus, [rowid for (rowid,) in rows])
-    texts = [embedding_text(title, path, content) for _, title, path, content in stored]
+    texts = [embedding_text(*passage[1:]) for passage in stored]
     if not texts:
         return Plan(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model

@@ -21,8 +21,9 @@ from rolebundle.embed.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.govern.scopes import deny_matcher
-from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings
+from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.embedding import (
+    EMBEDDED_AS,
     EmbeddingReport,
     Progress,
     count_waiting,
@@ -176,7 +177,7 @@ def _index_for(
     if provider is None:
         return None, ""
     try:
-        return ensure_index(corpus, provider, CHUNKER_VERSION, reach), ""
+        return ensure_index(corpus, provider, EMBEDDED_AS, reach), ""
     except EmbedderError as error:
         if error.code == "model_mismatch":
             raise

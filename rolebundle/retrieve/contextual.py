@@ -253,7 +253,7 @@ class Contextual:
 
 def _text(passage: Passage) -> str:
     title = indexed_title(passage.document.title, passage.content)
-    return embedding_text(title, passage.headings, passage.content)
+    return embedding_text(title, passage.headings, passage.content, passage.tags)
 
 
 def _input_hash(passage: Passage) -> str:

@@ -122,7 +122,7 @@ def similarities(passages: Sequence[Passage]) -> NDArray[np.float64]:
     """The cosines of the passages' terms, (n, n); 0 for a text with itself and with its copies."""
     import numpy as np  # Only where the semantic lane answers, which has it loaded.
 
-    cosines = _cosines([_terms(one.document.title, one.content) for one in passages])
+    cosines = _cosines([_terms(_about(one), one.content) for one in passages])
     texts: dict[str, int] = {}
     copies = np.array([texts.setdefault(one.content_hash, len(texts)) for one in passages])
     cosines[copies[:, None] == copies] = 0.0
@@ -159,11 +159,16 @@ def _mixed(filtered: Filtered, near: Sequence[tuple[float, Candidate]]) -> Filte
     )
 
 
+def _about(passage: Passage) -> str:
+    """What is said of the passage: the title of its document, and its tags."""
+    return " ".join((passage.document.title, *passage.tags))
+
+
 @lru_cache(maxsize=1024)
-def _terms(title: str, content: str) -> dict[str, int]:
-    """How often a text has each term."""
+def _terms(about: str, content: str) -> dict[str, int]:
+    """How often a text has each term, with what is said of it."""
     # Cached, because one question's candidates are often the next one's, too.
-    text = f"{title} {content}"
+    text = f"{about} {content}"
     words = Counter(words_of(text))
     for word in ENGLISH & words.keys():
         del words[word]

@@ -22,7 +22,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import embedding, indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.ingest.embedding import EmbeddingReport, build_index
+from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, build_index
 from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import DIGEST, MODEL, EmbeddingServer, Handler, embedding_server
@@ -82,7 +82,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 def build(db: Path, provider: HashingProvider) -> tuple[EmbeddingIndex, EmbeddingReport]:
     with open_writer(db) as corpus:
-        return build_index(corpus, provider, CHUNKER_VERSION, lambda *_: None)
+        return build_index(corpus, provider, EMBEDDED_AS, lambda *_: None)
 
 
 def active(db: Path) -> EmbeddingIndex:
@@ -546,6 +546,31 @@ def test_the_url_option_wins_over_the_memory(db: Path) -> None:
         embed_with(first, db)
     with embedding_server() as second, Engine(db, embed_url=second.url) as engine:
         assert "SEMANTIC_LANE_DEGRADED" not in codes(engine.retrieve(RetrievalRequest(task="n3")))
+
+
+def test_an_index_of_before_gets_what_is_embedded_otherwise_today(tree: Path, db: Path) -> None:
+    """Its vectors lack the tags: those chunks are embedded anew, and no other."""
+    for name in ("n1", "n2"):
+        path = tree / f"{name}.md"
+        path.write_text(f"---\ntags: [zebra]\n---\n{path.read_text('utf-8')}", encoding="utf-8")
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+        index = vector_index.active_index(corpus)
+        assert index is not None and index.identity.chunker == EMBEDDED_AS
+        tagged = [row for (row,) in corpus.rows("SELECT id FROM chunk WHERE tags <> '[]'")]
+        assert len(tagged) == 2
+        with corpus.writing():
+            vector_index.set_chunker(corpus, index, "structure-1")
+            corpus.run("UPDATE embedded SET input_hash = 'x' WHERE chunk = ?", (tagged[0],))
+        before = dict(corpus.rows("SELECT chunk, input_hash FROM embedded"))
+        counting = HashingProvider()
+        report = sync.ingest(corpus, [tree], counting)
+        assert (report.embedded, report.waiting) == (1, 0)
+        after = dict(corpus.rows("SELECT chunk, input_hash FROM embedded"))
+        assert {row for row in after if after[row] != before[row]} == {tagged[0]}
+        again = vector_index.active_index(corpus)
+        assert again is not None and again.identity.chunker == EMBEDDED_AS
+    assert build(db, HashingProvider())[1] == EmbeddingReport(0, 0)
 
 
 def test_an_index_that_never_was_complete_is_found_again_by_its_model(db: Path) -> None:

@@ -140,13 +140,25 @@ def dict_of(rows: Any) -> dict[str, tuple[int, str]]:
 def test_metadata_alone_embeds_nothing(world: World) -> None:
     world.ingest()
     chunks, embedded = world.rows(CHUNKS), world.provider.embedded
-    world.write("rolebundle.toml", "[defaults]\ntrust_tier = 'authoritative'\ntags = ['x']\n")
+    declared = "[defaults]\ntrust_tier = 'authoritative'\nauthors = 'Lee; Kim'\n"
+    world.write("rolebundle.toml", declared)
     assert counted(world.ingest()) == (0, 6, 0, 0)
-    assert world.rows("SELECT DISTINCT trust_tier, tags FROM document") == [
-        ("authoritative", '["x"]')
+    assert world.rows("SELECT DISTINCT trust_tier, retrieval_hints FROM document") == [
+        ("authoritative", '["Lee", "Kim"]')
     ]
     assert world.rows(CHUNKS) == chunks
     assert world.provider.embedded == embedded
+    assert len(world.look(lambda corpus: search_everywhere(corpus, "hints:kim"))) == len(chunks)
+
+
+def test_new_tags_are_embedded(world: World) -> None:
+    """They stand in the text that a vector is of."""
+    world.ingest()
+    chunks, embedded = world.rows(CHUNKS), world.provider.embedded
+    world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
+    assert counted(world.ingest()) == (0, 6, 0, 0)
+    assert world.rows(CHUNKS) == chunks
+    assert world.provider.embedded == embedded + len(chunks)
     assert len(world.look(lambda corpus: search_everywhere(corpus, "tags:x"))) == len(chunks)
 
 

@@ -109,7 +109,9 @@ class TestAnswers:
             told = {one.chunk_id: one for one in bundle.selected}
             for name, cosine in contextual(bundle).items():
                 chunk = told[name]
-                text = embedding_text(chunk.title or "", chunk.headings, chunk.content)
+                text = embedding_text(
+                    chunk.title or "", chunk.headings, chunk.content, chunk.metadata.tags
+                )
                 assert text in model.texts
                 one, two = model._embed([TASK, text]).astype(np.float64)
                 expected = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
@@ -385,6 +387,7 @@ class TestPolicy:
                         "" if chunk.content == doc.metadata.title else doc.metadata.title,
                         chunk.headings,
                         chunk.content,
+                        (*doc.metadata.tags, *chunk.tags),
                     )
                     for doc in documents
                     for chunk in doc.chunks

@@ -117,7 +117,9 @@ class TestAskedAgain:
 
         with open_reader(db) as corpus:
             passage = documents.passages_of_document(corpus, "plan")[0]
-        text = embedding_text(passage.document.title, passage.headings, passage.content)
+        text = embedding_text(
+            passage.document.title, passage.headings, passage.content, passage.tags
+        )
         Contextual(Prefixed(), OTHER, rerank_cache_path(db)).cosines([passage])
         for is_new in (True, False):
             late = Contextual(Prefixed(), text, rerank_cache_path(db))

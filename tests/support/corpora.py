@@ -113,7 +113,10 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     passages = stored_documents.passages(corpus, rowids)
     texts = [
         embedding_text(
-            passages[rowid].document.title, passages[rowid].headings, passages[rowid].content
+            passages[rowid].document.title,
+            passages[rowid].headings,
+            passages[rowid].content,
+            passages[rowid].tags,
         )
         for rowid in rowids
     ]

@@ -45,7 +45,10 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             texts = [
                 model.passage_prefix
                 + embedding_text(
-                    passages[row].document.title, passages[row].headings, passages[row].content
+                    passages[row].document.title,
+                    passages[row].headings,
+                    passages[row].content,
+                    passages[row].tags,
                 )
                 for row in beside
             ]
