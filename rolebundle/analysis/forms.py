@@ -94,6 +94,7 @@ _NOT_LATIN = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2c00-\ud7ff\uf900-\ufdff]"
 _FORM = "\ue000"
 _PRIVATE, _PRIVATE_LETTERS = 0xE001, 0x18FF
 _ASCII = bytes(range(128))
+_SHORT = 300
 _OTHER_LETTER = rf"[^\W{_UNSPACED}]"
 _GLUED = re.compile(rf"(?<=[{_UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{_UNSPACED}])")
 
@@ -138,20 +139,36 @@ def index_text(texts: Iterable[str], language: str) -> str:
     plain: list[str] = []
     found: list[str] = []
     for text in texts:
-        if text.isascii():
-            if language in _STEMMERS:
-                found += forms(text, (language,)).stems
+        if text.isascii() and language not in _STEMMERS:
             continue
-        others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
-        if not any(map(str.isalpha, others)):
-            continue
-        languages = [latin_language(text) or language]
-        if _NOT_LATIN.search(others):
-            languages.append(letters_language(text))
-            plain += _touching(text)
-        for kind in forms(text, languages):
-            found += kind
-    return " ".join((*plain, *map(indexed, found)))
+        # A title and a heading stand over many passages.
+        of_text = _of_text if len(text) > _SHORT else _of_short_text
+        its_plain, its_found = of_text(text, language)
+        plain += its_plain
+        found += its_found
+    if not found:
+        return " ".join(plain)
+    # All at once what `indexed` does with one.
+    return " ".join((*plain, _MARK.sub(_private, _FORM + f" {_FORM}".join(found))))
+
+
+def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The plain words and the forms that are indexed of one text beside itself."""
+    if text.isascii():
+        return (), forms(text, (language,)).stems
+    others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
+    if not any(map(str.isalpha, others)):
+        return (), ()
+    languages = [latin_language(text) or language]
+    plain: list[str] = []
+    if _NOT_LATIN.search(others):
+        languages.append(letters_language(text))
+        plain = _touching(text)
+    stems, letters, pairs = forms(text, languages)
+    return plain, [*stems, *letters, *pairs]
+
+
+_of_short_text = lru_cache(maxsize=256)(_of_text)
 
 
 def document_language(texts: Iterable[str], declared: str) -> str:
@@ -183,9 +200,12 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     latin = [_stemmer(code) for code in languages if code in _STEMMERS and code not in _OTHER]
     other = [_stemmer(code) for code in languages if code in _OTHER]
+    by_syllable = _BY_SYLLABLE in languages
     found = Forms([], [], [])
     syllables: list[str] = []
     for word in _WORD.findall(text):
+        if not latin and not by_syllable and word.isascii():
+            continue  # Most words of a technical text in Chinese.
         runs = () if word.isascii() else _RUN.findall(word)
         for run in runs:
             _add(_LETTER.findall(run), found)
@@ -195,9 +215,9 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
             whole = (word,) if _MARK.search(word) else ()
             found.stems.extend(dict.fromkeys(stem(word) for stem in other) or whole)
         else:
-            found.stems.extend(dict.fromkeys(stem(word) for stem in latin))
+            found.stems.extend({stem(word): None for stem in latin})
             syllables.append(word)
-    if _BY_SYLLABLE in languages:
+    if by_syllable:
         # Taken apart, so that the index does not strip their tones.
         _add([unicodedata.normalize("NFD", syllable) for syllable in syllables], found)
     return found
