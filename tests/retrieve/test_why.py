@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.corpus.connection import Corpus, open_reader
@@ -364,7 +365,11 @@ def sample() -> Iterator[Corpus]:
 
 
 class TestSampleCorpus:
-    """For every role: `why` says what `retrieve` says, of every passage or of every third."""
+    """For every role: `why` says what `retrieve` says.
+
+    Without vectors of every passage; with them of all that are selected, of some that each code
+    rejects, and of every sixth, another one for each role.
+    """
 
     @pytest.mark.parametrize(
         ("role_id", "lexical_only"), [(ROLES[0], True), *((role, False) for role in ROLES)]
@@ -385,7 +390,11 @@ class TestSampleCorpus:
         unfound = ("not_proposed", None, None, "no lane proposed it")
         outcomes = set()
         every = all_chunks(sample)
-        asked = every if role_id == ROLES[0] else sorted({*selected, *every[::3]})
+        asked = every
+        if not lexical_only:
+            rejected = [one for code in codes(bundle) for one in of_code(bundle, code)[:2]]
+            sixth = every[ROLES.index(role_id) % 6 :: 6]
+            asked = sorted({*selected, *rejected, *sixth})
         for chunk_id in asked:
             found = why(sample, chunk_id, role, PROVIDER, **fields)
             fate = (found.outcome, found.rank, found.code, found.notes)
@@ -404,6 +413,14 @@ class TestSampleCorpus:
         role = load_role(ROLES[0], [OVERLAYS]).overlay
         found = why(sample, all_chunks(sample)[0], role, PROVIDER, task=TASK)
         assert Why.model_validate_json(found.model_dump_json()) == found
+
+
+def codes(bundle: RetrievalBundle) -> list[str]:
+    return sorted({one.reason for one in bundle.rejected})
+
+
+def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
+    return [one.chunk_id for one in bundle.rejected if one.reason == code]
 
 
 def all_chunks(corpus: Corpus) -> list[str]:

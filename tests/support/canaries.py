@@ -105,7 +105,9 @@ def files_of(db: Path) -> list[Path]:
 
 def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
     """Which of the traces stand anywhere in these files, in whatever case."""
-    wanted = np.array([int.from_bytes(one, "little") for one in traces], dtype=np.uint64)
+    # Sorted, to be searched by bisection: np.isin sorts the file's windows, which takes ten times
+    # as long.
+    wanted = np.array(sorted(int.from_bytes(one, "little") for one in traces), dtype=np.uint64)
     hits: set[int] = set()
     for path in paths:
         stored = path.read_bytes()
@@ -113,5 +115,6 @@ def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
             for shift in range(WIDTH):
                 end = shift + (len(data) - shift) // WIDTH * WIDTH
                 windows = np.frombuffer(data[shift:end], dtype="<u8")
-                hits.update(windows[np.isin(windows, wanted)].tolist())
+                places = np.searchsorted(wanted, windows).clip(max=len(wanted) - 1)
+                hits.update(windows[wanted[places] == windows].tolist())
     return {hit.to_bytes(WIDTH, "little") for hit in hits}

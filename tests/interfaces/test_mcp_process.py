@@ -1,0 +1,290 @@
+"""What the MCP server does as a process: begins, ends, is cut off, and has other corpora."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+
+from support.commands import SAMPLE, invoke
+from support.mcp import (
+    SERVE,
+    TASK,
+    Session,
+    command,
+    error_of,
+    ingest_sample,
+    text_of,
+    with_session,
+)
+
+
+@pytest.fixture(scope="module")
+def sample_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ingest_sample(tmp_path_factory.mktemp("mcp") / "sample.db")
+
+
+def test_an_empty_corpus_answers_that_nothing_was_found(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    db = tmp_path / "empty.db"
+    invoke("ingest", tmp_path / "docs", "--lexical-only", "--db", db)
+
+    async def talk(session: Session) -> Any:
+        return await session.call_tool("retrieve", {"task": TASK, "lexical_only": True})
+
+    result = with_session(talk, db)
+    assert not result.is_error, text_of(result)
+    assert result.structured_content["selected"] == []
+    assert "No passage was found" in text_of(result)
+
+
+def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
+    db = tmp_path / "later.db"
+
+    async def talk(session: Session) -> Any:
+        before = await session.call_tool("status", {})
+        await asyncio.to_thread(
+            lambda: invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db)
+        )
+        return before, await session.call_tool("status", {})
+
+    before, after = with_session(talk, db)
+    assert error_of(before)["code"]
+    assert "ingest" in error_of(before)["hint"]
+    assert after.structured_content["corpus"]["documents"] > 0
+
+
+def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    for number in range(1_030):
+        (docs / f"note {number}.md").write_text(f"# Note {number}\n\nThe note {number}.\n")
+    db = tmp_path / "many.db"
+    assert invoke("ingest", docs, "--lexical-only", "--db", db).code == 0
+
+    async def talk(session: Session) -> Any:
+        from mcp_types import PaginatedRequestParams
+
+        names, cursor, pages = [], None, 0
+        while pages == 0 or cursor:
+            page = await session.list_resources(params=PaginatedRequestParams(cursor=cursor))
+            names += [one.uri for one in page.resources if "://document/" in one.uri]
+            cursor, pages = page.next_cursor, pages + 1
+        return names, pages, await session.read_resource(names[-1])
+
+    uris, pages, last = with_session(talk, db)
+    assert (len(set(uris)), len(uris), pages) == (1_000, 1_000, 10)
+    assert "The note" in last.contents[0].text
+
+
+STRAY = """
+import os, subprocess, sys
+from rolebundle.engine import Engine
+ask = Engine.retrieve
+def noisy(self, *arguments, **named):
+    print("stray")
+    os.write(1, b"stray bytes\\n")
+    subprocess.run([sys.executable, "-c", "print('stray child')"])
+    return ask(self, *arguments, **named)
+Engine.retrieve = noisy
+from rolebundle.interfaces.cli.main import main; main()
+"""
+
+
+def test_stray_prints_do_not_reach_the_client(sample_db: Path) -> None:
+    done = piped(sample_db, CALL, program=STRAY)
+    assert {json.loads(line)["jsonrpc"] for line in done.stdout.splitlines()} == {"2.0"}
+    assert b"stray bytes" in done.stderr and b"stray child" in done.stderr
+
+
+HELLO = [
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "0"},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+]
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 2,
+    "method": "tools/call",
+    "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
+}
+
+
+class Conversation:
+    """A server spoken to line by line."""
+
+    def __init__(self, db: Path, *more: str, program: str = SERVE) -> None:
+        self.process = subprocess.Popen(
+            command(db, *more, program=program),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.say(*HELLO)
+        self.line()
+
+    def say(self, *messages: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        for message in messages:
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def line(self) -> bytes:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def ended(self, started: float) -> subprocess.CompletedProcess[bytes]:
+        """What it left behind; it has two seconds from ``started``."""
+        rest, errors = self.process.communicate(timeout=10)
+        assert time.monotonic() - started < 2
+        assert b"Traceback" not in errors, errors.decode()
+        return subprocess.CompletedProcess([], self.process.returncode, rest, errors)
+
+
+def piped(db: Path, call: dict[str, Any], program: str = SERVE) -> Any:
+    talk = Conversation(db, program=program)
+    talk.say(call)
+    answered = talk.line()
+    done = talk.ended(time.monotonic())
+    return subprocess.CompletedProcess([], done.returncode, answered + done.stdout, done.stderr)
+
+
+def test_end_of_input_ends_it(sample_db: Path) -> None:
+    done = piped(sample_db, CALL)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["id"] == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it(sample_db: Path, number: signal.Signals) -> None:
+    talk = Conversation(sample_db)
+    started = time.monotonic()
+    talk.process.send_signal(number)
+    done = talk.ended(started)
+    assert done.returncode == (0 if number == signal.SIGTERM else 130)
+
+
+def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> None:
+    talk = Conversation(sample_db)
+    whole = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
+    for number in range(20):
+        talk.say({**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": whole}})
+    time.sleep(1)
+    started = time.monotonic()
+    talk.process.send_signal(signal.SIGTERM)
+    talk.process.wait(5)
+    assert time.monotonic() - started < 2
+    assert b"Traceback" not in talk.process.communicate()[1]
+
+
+def test_calls_that_were_piped_in_are_answered_before_the_end(sample_db: Path) -> None:
+    said = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
+    done = subprocess.run(command(sample_db), input=said, capture_output=True, check=True)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_a_client_that_reads_no_more_ends_it(sample_db: Path) -> None:
+    talk = Conversation(sample_db)
+    assert talk.process.stdout is not None
+    talk.process.stdout.close()
+    started = time.monotonic()
+    talk.say(CALL)
+    with pytest.raises(subprocess.TimeoutExpired):
+        talk.process.wait(0.01)
+    talk.process.wait(5)
+    assert talk.process.stdin is not None and talk.process.stderr is not None
+    talk.process.stdin.close()
+    assert time.monotonic() - started < 4
+    assert b"Traceback" not in talk.process.stderr.read()
+
+
+SLOW = """
+import sys, time
+from rolebundle.engine import Engine
+from rolebundle.errors import Interrupted
+stopped = []
+def slow(self, *arguments, **named):
+    print("begun", file=sys.stderr, flush=True)
+    for _ in range(600):
+        time.sleep(0.05)
+        if stopped:
+            stopped.clear()
+            print("interrupted", file=sys.stderr, flush=True)
+            raise Interrupted("interrupted", "the search was ended")
+Engine.retrieve = slow
+Engine.interrupt = lambda self: stopped.append(1)
+from rolebundle.interfaces.cli.main import main; main()
+"""
+DEAF = SLOW.replace("stopped.append(1)", "None")
+
+
+def begun(talk: Conversation) -> None:
+    talk.say(CALL)
+    assert talk.process.stderr is not None
+    assert b"begun" in talk.process.stderr.readline()
+
+
+def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) -> None:
+    talk = Conversation(sample_db, program=SLOW)
+    begun(talk)
+    talk.say(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}},
+        {**CALL, "id": 3, "params": {"name": "status", "arguments": {}}},
+    )
+    answer = json.loads(talk.line())
+    while answer["id"] != 3:
+        answer = json.loads(talk.line())
+    assert not answer["result"].get("isError"), answer
+    assert b"interrupted" in talk.ended(time.monotonic()).stderr
+
+
+@pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
+def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
+    talk = Conversation(sample_db, program=program)
+    begun(talk)
+    assert talk.ended(time.monotonic()).returncode == 0
+
+
+def test_lines_that_are_no_messages_do_not_end_it(sample_db: Path) -> None:
+    talk = Conversation(sample_db)
+    assert talk.process.stdin is not None
+    talk.process.stdin.write(b'not json\n\xff\xfe\n{"jsonrpc": "2.0"}\n[]\n')
+    talk.say(CALL)
+    answer = json.loads(talk.line())
+    while answer.get("id") != 2:
+        answer = json.loads(talk.line())
+    assert answer["result"]["structuredContent"]["selected"]
+    assert talk.ended(time.monotonic()).returncode == 0
+
+
+def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Path) -> None:
+    talk = Conversation(tmp_path / "none.db", "--preload")
+    talk.say({**CALL, "params": {"name": "list_roles", "arguments": {}}})
+    assert json.loads(talk.line())["result"]["structuredContent"]["roles"]
+    assert b"not loaded ahead" in talk.ended(time.monotonic()).stderr
+
+
+def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['mcp'] = None; sys.modules['mcp_types'] = None; " + SERVE
+    done = subprocess.run(
+        command(tmp_path / "none.db", program=hidden), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    assert "[mcp_missing]" in done.stderr
+    assert "pip install 'rolebundle[mcp]'" in done.stderr
