@@ -22,7 +22,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice
+from operator import add
 from typing import NamedTuple
 
 from rolebundle.analysis.languages import latin_language, letters_language
@@ -88,6 +89,8 @@ _RUN = re.compile(rf"[{_UNSPACED}]+")
 _LETTER = re.compile(
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
 )
+# Where a letter may be more than one character.
+_HAS_PARTS = re.compile(rf"[{_MARKS}\u0e40-\u0e44\u0ec0-\u0ec4]")
 _MARK = re.compile(f"[{_MARKS}]")
 _DIGIT = re.compile(r"\d")
 _NOT_LATIN = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2c00-\ud7ff\uf900-\ufdff]")
@@ -198,24 +201,27 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
     """
     text = text.lower()
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    latin = [_stemmer(code) for code in languages if code in _STEMMERS and code not in _OTHER]
-    other = [_stemmer(code) for code in languages if code in _OTHER]
+    latin = tuple(code for code in languages if code in _STEMMERS and code not in _OTHER)
+    other = tuple(code for code in languages if code in _OTHER)
     by_syllable = _BY_SYLLABLE in languages
+    find_letters = list if _HAS_PARTS.search(text) is None else _LETTER.findall
     found = Forms([], [], [])
     syllables: list[str] = []
     for word in _WORD.findall(text):
-        if not latin and not by_syllable and word.isascii():
-            continue  # Most words of a technical text in Chinese.
-        runs = () if word.isascii() else _RUN.findall(word)
-        for run in runs:
-            _add(_LETTER.findall(run), found)
-        if runs or word in without or len(word) > LONGEST or _DIGIT.search(word):
-            continue
-        if _NOT_LATIN.search(word):
-            whole = (word,) if _MARK.search(word) else ()
-            found.stems.extend(dict.fromkeys(stem(word) for stem in other) or whole)
+        if word.isascii():
+            if not latin and not by_syllable:
+                continue  # Most words of a technical text in Chinese.
         else:
-            found.stems.extend({stem(word): None for stem in latin})
+            runs = _RUN.findall(word)
+            for run in runs:
+                _add(find_letters(run), found)
+            if runs:
+                continue
+        if word in without or len(word) > LONGEST:
+            continue
+        stems, is_syllable = _stems(word, latin, other)
+        found.stems.extend(stems)
+        if is_syllable:
             syllables.append(word)
     if by_syllable:
         # Taken apart, so that the index does not strip their tones.
@@ -241,7 +247,20 @@ def phrase_form(phrase: str, language: str) -> str:
 
 def _add(letters: list[str], found: Forms) -> None:
     found.letters.extend(letters)
-    found.pairs.extend(first + second for first, second in pairwise(letters))
+    found.pairs.extend(map(add, letters, islice(letters, 1, None)))
+
+
+@lru_cache(maxsize=16_384)
+def _stems(
+    word: str, latin: tuple[str, ...], other: tuple[str, ...]
+) -> tuple[tuple[str, ...], bool]:
+    """A word's stems, by the languages of its letters; and whether it is one in Latin letters."""
+    if _DIGIT.search(word):
+        return (), False
+    if not _NOT_LATIN.search(word):
+        return tuple({_stemmer(code)(word): None for code in latin}), True
+    whole = (word,) if _MARK.search(word) else ()
+    return tuple({_stemmer(code)(word): None for code in other}) or whole, False
 
 
 @lru_cache(maxsize=64)
