@@ -69,23 +69,36 @@ def _bm25(compartment: int) -> str:
     return f"bm25({table(compartment)}, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
 
 
-def _among(compartment: int) -> str:
-    name = table(compartment)
-    return f" AND +rowid IN (SELECT rowid FROM {name} WHERE {name} MATCH ?)"
-
-
-def search_sql(compartment: int, *, within: bool = False, among: bool = False) -> str:
+def search_sql(compartment: int, *, within: bool = False) -> str:
     """The best chunks for a MATCH expression.
 
-    Bindings: match[, documents as JSON][, another match], limit. With ``among`` only chunks that
-    the other expression matches too are scored, and scoring is what an OR query's time goes to.
-    bm25() is smaller for better matches; we turn its sign. Ties are broken by rowid.
+    Bindings: match[, documents as JSON], limit. bm25() is smaller for better matches; we turn its
+    sign. Ties are broken by rowid.
     """
     name = table(compartment)
     return (
         f"SELECT rowid, -{_bm25(compartment)} AS score FROM {name} WHERE {name} MATCH ?"
-        f"{_WITHIN if within else ''}{_among(compartment) if among else ''} "
-        "ORDER BY score DESC, rowid LIMIT ?"
+        f"{_WITHIN if within else ''} ORDER BY score DESC, rowid LIMIT ?"
+    )
+
+
+def among_sql(compartment: int) -> str:
+    """The best chunks among those that another expression matches too, and the scores of others.
+
+    Bindings: the other match, match, rowids as JSON, limit, the rowids once more. Rows: rowid,
+    score, 1 for the best and 0 for the others. Scoring is what an OR query's time goes to, and
+    going through all that matches; so the scores of some more chunks come with it for nothing.
+    """
+    name = table(compartment)
+    return (
+        f"WITH telling (id) AS MATERIALIZED (SELECT rowid FROM {name} WHERE {name} MATCH ?), "
+        f"scored (id, score) AS MATERIALIZED (SELECT rowid, -{_bm25(compartment)} FROM {name} "
+        f"WHERE {name} MATCH ? AND (+rowid IN (SELECT id FROM telling) "
+        "OR +rowid IN (SELECT value FROM json_each(?)))) "
+        "SELECT id, score, 1 AS best FROM (SELECT id, score FROM scored "
+        "WHERE id IN (SELECT id FROM telling) ORDER BY score DESC, id LIMIT ?) "
+        "UNION ALL SELECT id, score, 0 FROM scored "
+        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY best DESC, score DESC, id"
     )
 
 
@@ -102,7 +115,6 @@ def search(
     limit: int,
     *,
     within: Sequence[int] | None = None,
-    among: str | None = None,
 ) -> list[tuple[int, float]]:
     """The ``limit`` best (rowid, BM25) of a compartment for an FTS5 expression, best first.
 
@@ -112,15 +124,31 @@ def search(
         match: the expression that is scored.
         limit: how many.
         within: rowids of the documents to search in.
-        among: another expression; only what it matches is scored.
     """
     bindings: list[str | int] = [match]
     if within is not None:
         bindings.append(json.dumps(list(within)))
-    if among is not None:
-        bindings.append(among)
-    sql = search_sql(compartment, within=within is not None, among=among is not None)
+    sql = search_sql(compartment, within=within is not None)
     return corpus.rows(sql, (*bindings, limit))
+
+
+def search_among(
+    corpus: Corpus,
+    compartment: int,
+    match: str,
+    limit: int,
+    among: str,
+    also: Sequence[int] = (),
+) -> tuple[list[tuple[int, float]], dict[int, float]]:
+    """As :func:`search`, scoring only what the expression ``among`` matches too, and ``also``.
+
+    Returns:
+        The ``limit`` best, best first; and the scores of those of ``also`` that match.
+    """
+    others = json.dumps(list(also))
+    rows = corpus.rows(among_sql(compartment), (among, match, others, limit, others))
+    best = [(rowid, score) for rowid, score, is_best in rows if is_best]
+    return best, {rowid: score for rowid, score, _ in rows[len(best) :]}
 
 
 def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:

@@ -14,6 +14,7 @@ again with the statistics of all that is visible (`rolebundle/retrieve/bm25.py`)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.candidate import LexicalHit, Query, Term
@@ -38,6 +39,15 @@ class LexicalFound:
 
     task: dict[int, float]
     role: dict[int, float]
+    others: dict[int, float] | None = None
+    """Against the task, of what was to be scored on the way; 0 where nothing matches."""
+
+
+class _Found(NamedTuple):
+    """Rowid → BM25: of the best, and of others that were scored on the way."""
+
+    best: dict[int, float]
+    others: dict[int, float]
 
 
 def match_expression(terms: Iterable[Term]) -> str:
@@ -59,7 +69,11 @@ def _literal(term: Term) -> str:
 
 
 def search(
-    corpus: Corpus, query: Query, depth: int, within: Sequence[int] | None = None
+    corpus: Corpus,
+    query: Query,
+    depth: int,
+    within: Sequence[int] | None = None,
+    also: Sequence[int] = (),
 ) -> LexicalFound:
     """Chunks that match the task best, and chunks that match the role's expansion best.
 
@@ -68,12 +82,13 @@ def search(
         query: the built query.
         depth: how many chunks each of the two may propose.
         within: rowids of the documents to search in; ``None`` for all.
+        also: rowids that will have to be completed: in a large corpus it is cheaper to score them
+            on the way.
     """
     places = compartments.filled(corpus)
-    return LexicalFound(
-        _best(corpus, places, query.task_terms, depth, within),
-        _best(corpus, places, query.expansion_terms, depth, within),
-    )
+    task = _best(corpus, places, query.task_terms, depth, within, also)
+    role = _best(corpus, places, query.expansion_terms, depth, within)
+    return LexicalFound(task.best, role.best, task.others)
 
 
 def complete(
@@ -81,12 +96,14 @@ def complete(
 ) -> list[LexicalHit]:
     """The true scores of ``rowids`` on both counts, whoever proposed them; zeros are left out."""
     places = compartments.filled(corpus)
-    task = _completed(corpus, places, query.task_terms, found.task, rowids)
+    known = {**(found.others or {}), **found.task}
+    task = _completed(corpus, places, query.task_terms, known, rowids)
     role = _completed(corpus, places, query.expansion_terms, found.role, rowids)
     proposed = found.task.keys() | found.role.keys()
     return [
         LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
         for rowid in sorted(task.keys() | role.keys())
+        if task.get(rowid) or role.get(rowid)
     ]
 
 
@@ -119,19 +136,20 @@ def _best(
     terms: Sequence[Term],
     depth: int,
     within: Sequence[int] | None,
-) -> dict[int, float]:
+    also: Sequence[int] = (),
+) -> _Found:
     """The best chunks of all places, by the statistics of all of them together."""
     if not terms or not places:
-        return {}
+        return _Found({}, {})
     if len(places) == 1:
-        return _best_of(corpus, places[0], terms, depth, within)
+        return _best_of(corpus, places[0], terms, depth, within, also)
     terms = _occurring(corpus, places, terms)
     if not terms:
-        return {}
+        return _Found({}, {})
     together = _statistics(corpus, places, terms)
     estimates: dict[int, float] = {}
     for place in places:
-        found = _best_of(corpus, place, terms, depth, within)
+        found = _best_of(corpus, place, terms, depth, within).best
         if found:
             alone = _statistics(corpus, [place], terms)
             scale = together.reach / alone.reach
@@ -140,7 +158,7 @@ def _best(
     likely = sorted(estimates, key=lambda rowid: (-estimates[rowid], rowid))[: 2 * depth]
     scores = _scores(corpus, places, terms, likely)
     best = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
-    return {rowid: scores[rowid] for rowid in best}
+    return _Found({rowid: scores[rowid] for rowid in best}, {})
 
 
 def _scores(
@@ -193,24 +211,26 @@ def _best_of(
     terms: Sequence[Term],
     depth: int,
     within: Sequence[int] | None,
-) -> dict[int, float]:
+    also: Sequence[int] = (),
+) -> _Found:
     """The best chunks of one place, by its own statistics."""
     match = match_expression(terms)
     if within is not None or place.chunks <= SCORE_ALL_UP_TO:
-        return dict(lexical_index.search(corpus, place.id, match, depth, within=within))
+        found = lexical_index.search(corpus, place.id, match, depth, within=within)
+        return _Found(dict(found), {})
     counted = list(zip(terms, _frequencies(corpus, [place], terms), strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     taken = _first_look([frequency for _, frequency in rarest])
     while taken < len(rarest):
         among = " OR ".join(_literal(term) for term, _ in rarest[:taken])
-        found = lexical_index.search(corpus, place.id, match, depth, among=among)
+        found, others = lexical_index.search_among(corpus, place.id, match, depth, among, also)
         # Fewer than the depth would look as if the corpus had no more.
         sure = found[min(SURE_OF, depth) - 1][1] if len(found) == depth else 0.0
         needed = essential(rarest, place.chunks, sure)
         if needed <= taken:
-            return dict(found)
+            return _Found(dict(found), dict.fromkeys(also, 0.0) | others)
         taken = needed
-    return dict(lexical_index.search(corpus, place.id, match, depth))
+    return _Found(dict(lexical_index.search(corpus, place.id, match, depth)), {})
 
 
 def _first_look(frequencies: Sequence[int]) -> int:

@@ -169,19 +169,12 @@ def _terms(about: str, content: str) -> dict[str, int]:
     """How often a text has each term, with what is said of it."""
     # Cached, because one question's candidates are often the next one's, too.
     text = f"{about} {content}"
-    words = Counter(words_of(text))
-    for word in ENGLISH & words.keys():
-        del words[word]
-    unspaced = is_unspaced(text)
-    terms: dict[str, int] = {}
-    for word, count in words.items():
-        if not (unspaced and is_unspaced(word)):
-            beginning = word[:LETTERS]
-            terms[beginning] = terms.get(beginning, 0) + count
-    if unspaced:
-        pieces = forms(text, ())
-        terms |= Counter(pieces.pairs or pieces.letters)
-    return terms
+    words = [word for word in words_of(text) if word not in ENGLISH]
+    if not is_unspaced(text):
+        return Counter([word[:LETTERS] for word in words])
+    pieces = forms(text, ())
+    beginnings = Counter([word[:LETTERS] for word in words if not is_unspaced(word)])
+    return {**beginnings, **Counter(pieces.pairs or pieces.letters)}
 
 
 def _cosines(texts: Sequence[Mapping[str, int]]) -> NDArray[np.float64]:

@@ -307,15 +307,15 @@ def _run_lanes(
     Returns:
         The larger of what the two lanes had to offer.
     """
-    started = perf_counter()
-    found = lexical.search(corpus, query, depth, within)
-    pool.lexical_seconds += perf_counter() - started
     proposed: list[SemanticHit] = []
     if lane.index is not None:
         started = perf_counter()
         proposed = semantic.search(corpus, lane.index, lane.vector, depth, within)
         pool.semantic_seconds += perf_counter() - started
     pool.semantic |= {hit.rowid: hit for hit in proposed}
+    started = perf_counter()
+    found = lexical.search(corpus, query, depth, within, [hit.rowid for hit in proposed])
+    pool.lexical_seconds += perf_counter() - started
     pool.by_task |= found.task
     pool.by_role |= found.role
     rowids = sorted(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 
 from rolebundle.contracts.candidate import Candidate, Filtered, Ranked
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
@@ -198,8 +199,14 @@ def _marked_duplicates(ordered: Sequence[Ranked]) -> list[Ranked]:
         # The window counts different texts, so that copies of the best cannot fill it.
         if original is None and len(kept_shingles) < NEAR_DUPLICATE_WINDOW:
             shingles = _shingles(passage.content)
+            some = _some(shingles)
             original = next(
-                (chunk_id for chunk_id, kept in kept_shingles if _is_near(shingles, kept)), None
+                (
+                    chunk_id
+                    for chunk_id, kept in kept_shingles
+                    if not kept.isdisjoint(some) and _is_near(shingles, kept)
+                ),
+                None,
             )
             if original is None:
                 kept_shingles.append((passage.chunk_id, shingles))
@@ -213,6 +220,14 @@ def _shingles(text: str) -> frozenset[tuple[str, ...]]:
     if len(words) < SHINGLE_WORDS:
         return frozenset([tuple(words)])
     return frozenset(zip(words, words[1:], words[2:], strict=False))
+
+
+def _some(shingles: frozenset[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """So many that a near-duplicate has one of them: it lacks a tenth of them at most.
+
+    One more, for what is lost in rounding.
+    """
+    return list(islice(shingles, int((1 - NEAR_DUPLICATE) * len(shingles)) + 2))
 
 
 def _is_near(ours: frozenset[tuple[str, ...]], theirs: frozenset[tuple[str, ...]]) -> bool:

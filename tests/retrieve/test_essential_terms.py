@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -126,15 +126,20 @@ def test_with_the_true_bound_the_best_are_the_same(
 @pytest.mark.usefixtures("few_rows")
 def test_overlap_with_the_full_search(zipf: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     spared = []
-    search = lexical_index.search
 
-    def watched(*arguments: object, **settings: object) -> list[tuple[int, float]]:
-        spared.append(settings.get("among") is not None)
-        return search(*arguments, **settings)  # type: ignore[arg-type]
+    def watched(name: str) -> Callable[..., list[tuple[int, float]]]:
+        search = getattr(lexical_index, name)
+
+        def asked(*arguments: object, **settings: object) -> list[tuple[int, float]]:
+            spared.append(name == "search_among")
+            return search(*arguments, **settings)  # type: ignore[no-any-return]
+
+        return asked
 
     tasks = questions(60)
     truths = [full(zipf, task) for task in tasks]
-    monkeypatch.setattr(lexical_index, "search", watched)
+    for name in ("search", "search_among"):
+        monkeypatch.setattr(lexical_index, name, watched(name))
     shares = []
     for task, truth in zip(tasks, truths, strict=True):
         ours = fast(zipf, task)
@@ -146,6 +151,28 @@ def test_overlap_with_the_full_search(zipf: Corpus, monkeypatch: pytest.MonkeyPa
         shares.append(len({*best(ours)} & {*best(truth)}) / max(1, len(best(truth))))
     assert sum(shares) / len(shares) >= 0.95
     assert sum(spared) > len(spared) / 2, "most searches leave chunks out"
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_what_is_scored_on_the_way_has_the_score_of_the_full_search(zipf: Corpus) -> None:
+    """Whoever the other lane proposed is completed without another search, and all the same."""
+    chance = random.Random(5)
+    others = 0
+    for task in questions(30):
+        rowids = [row for (row,) in zipf.rows("SELECT id FROM chunk ORDER BY id")]
+        also = chance.sample(rowids, 70)
+        plain, found = (lexical.search(zipf, query(task), DEPTH, None, one) for one in ((), also))
+        assert (found.task, found.role) == (plain.task, plain.role)
+        completed, expected = (
+            [(hit.rowid, hit.bm25, hit.proposed) for hit in hits]
+            for hits in (
+                lexical.complete(zipf, query(task), found, also),
+                lexical.complete(zipf, query(task), plain, also),
+            )
+        )
+        assert completed == expected
+        others += sum(not proposed for _, _, proposed in completed)
+    assert others
 
 
 @pytest.mark.usefixtures("few_rows")
