@@ -59,6 +59,8 @@ def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
     parts: list[str] = []
     for one in value:
         text = one.get("name") if isinstance(one, dict) else one
+        if isinstance(text, int):
+            text = str(text)  # Some collections name their authors by number.
         if not isinstance(text, str):
             raise ValueError("a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
         parts += textwrap.wrap(text, longest)

@@ -87,6 +87,7 @@ def stored_of(key: str) -> object:
         ("authors: Kim, A. and Lee, B.; Wu\nauthor: Kim, A.", (), ("Kim, A.", "Lee, B.", "Wu")),
         ("authors:\n- name: Kim\n  mail: k@example.org\n- Lee", (), ("Kim", "Lee")),
         ("author: Kim\nretrieval_hints: [who did it]", (), ("who did it", "Kim")),
+        ("authors: [1741101, Kim]", (), ("1741101", "Kim")),
         ("keywords:\nauthors: ''\nauthor: []", (), ()),
     ],
 )
@@ -106,7 +107,9 @@ def test_a_thousand_authors_and_one_endless_keyword_are_taken(tmp_path: Path) ->
     assert " ".join(found.tags).split() == words
 
 
-@pytest.mark.parametrize("bad", ["authors: 5", "author: [1]", "keywords: {a: b}", "authors: [{}]"])
+@pytest.mark.parametrize(
+    "bad", ["authors: 5", "author: [[1]]", "keywords: {a: b}", "authors: [{}]"]
+)
 def test_what_names_nobody_is_refused(bad: str) -> None:
     import yaml
 
