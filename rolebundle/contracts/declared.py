@@ -52,12 +52,9 @@ def _authors(value: object) -> object:
 
 def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
     """Texts out of what other tools write: one text with separators, texts, or named things."""
-    if isinstance(value, str):
-        value = between.split(value)
-    if not isinstance(value, list):
-        return value
+    listed = between.split(value) if isinstance(value, str) else value
     parts: list[str] = []
-    for one in value:
+    for one in listed if isinstance(listed, list) else [listed]:
         text = one.get("name") if isinstance(one, dict) else one
         if isinstance(text, int):
             text = str(text)  # Some collections name their authors by number.

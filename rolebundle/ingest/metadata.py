@@ -159,7 +159,11 @@ def validated(
         if first["type"] == "extra_forbidden":
             raise _unknown(error_type, code, place, key, METADATA_KEYS) from None
         allowed = _CLOSED.get(key)
-        expected = f"one of {', '.join(allowed)}" if allowed else first["msg"]
+        expected = (
+            f"one of {', '.join(allowed)}"
+            if allowed
+            else first["msg"].removeprefix("Value error, ")
+        )
         raise error_type(
             code,
             f"{place}: {key} = {_shown(first['input'])} is not allowed; expected {expected}",

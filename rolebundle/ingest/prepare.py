@@ -111,7 +111,13 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             source = _markup(data, file.path) if reader.name in MARKUP_READERS else None
-            documents.append(_document(file, parsed, settings, source))
+            try:
+                documents.append(_document(file, parsed, settings, source))
+            except DocumentError as error:
+                if not parsed.key:
+                    raise
+                notes.append(Skipped(file.path, error.code, error.message))
+                continue
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
         stored = StoredFile(file.location, *identity)
         return Prepared(stored, tuple(documents), tuple(notes))

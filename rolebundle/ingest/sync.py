@@ -331,7 +331,9 @@ def _store_batch(
         )
         store.note_change(corpus)
     for (task, file), problem in zip(prepared, problems, strict=True):
-        report.notes += file.notes
+        # One record of many that was refused: its file is taken, and it is a mistake all the same.
+        report.skipped += [note for note in file.notes if note.code in ERROR_CODES]
+        report.notes += [note for note in file.notes if note.code not in ERROR_CODES]
         verdicts = [one.scanned.verdict for one in file.documents if one.scanned]
         report.flagged += len(verdicts)
         report.quarantined += verdicts.count("quarantine")

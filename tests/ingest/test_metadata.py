@@ -108,13 +108,31 @@ def test_a_thousand_authors_and_one_endless_keyword_are_taken(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "bad", ["authors: 5", "author: [[1]]", "keywords: {a: b}", "authors: [{}]"]
+    "bad", ["authors: 5.5", "author: [[1]]", "keywords: {a: b}", "authors: [{}]"]
 )
 def test_what_names_nobody_is_refused(bad: str) -> None:
     import yaml
 
     with pytest.raises(DocumentError, match=bad.partition(":")[0]):
         validated(yaml.safe_load(bad), "a.md:2", DocumentError, "bad_metadata")
+
+
+def test_a_record_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+    """One line of many: its file is taken, and the run still ends as a mistake does."""
+    lines = ('{"_id": "a", "text": "x", "metadata": {"authors": 5.5}}',
+             '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
+             '{"_id": "c", "text": "z"}')  # fmt: skip
+    (tmp_path / "notes.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    outcome = invoke("ingest", tmp_path / "notes.jsonl", "--lexical-only", "--db", tmp_path / "c")
+    assert outcome.code == 10
+    for said in (
+        "notes.jsonl:1: authors = 5.5",
+        "expected a text, or a list",
+        "notes.jsonl:2: trust",
+    ):
+        assert said in outcome.err
+    with open_reader(tmp_path / "c") as corpus:
+        assert [one.document_id for _, one in all_documents(corpus)] == ["c"]
 
 
 def test_defaults(tmp_path: Path) -> None:
