@@ -63,8 +63,8 @@ def prepared_ones(tasks: Sequence[Task], settings: Settings, workers: int) -> It
             raise DocumentError(
                 "worker_died",
                 "a process that parses files ended unexpectedly; what was stored before is kept",
-                "run the same command with --workers 1 to see which file it is, and leave it out; a "
-                'script of your own ingests under `if __name__ == "__main__":`',
+                "run the same command with --workers 1 to see which file it is, and leave it out; "
+                'a script of your own ingests under `if __name__ == "__main__":`',
             ) from error
 
 
