@@ -23,7 +23,7 @@ import sqlite_vec
 from documentation import Missing, add_arguments, gather, print_table, questions
 
 from retrieve import build
-from rolebundle.corpus import fast_index, vector_index
+from rolebundle.corpus import fast_index, vector_index, vector_search
 from rolebundle.corpus.connection import Corpus, open_reader
 from rolebundle.corpus.fast_index import Share
 from rolebundle.corpus.vector_index import EmbeddingIndex
@@ -91,11 +91,11 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
             "ORDER BY distance"
         )
         proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _WANTED))]
-        return _best(vector_index.score(corpus, index, query, proposed))
+        return _best(vector_search.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
         proposed = fast_index.nearest(corpus, share, query, 2 * _WANTED)
-        return _best(vector_index.score(corpus, index, query, proposed))
+        return _best(vector_search.score(corpus, index, query, proposed))
 
     ways: dict[str, Search] = {
         "float, exact": exact,
@@ -143,11 +143,11 @@ def among(
     chosen = json.dumps(sorted(random.Random(1).sample(rowids, int(share * len(rowids)))))
 
     def through_all(query: bytes) -> list[int]:
-        sql = vector_index.search_sql(own, within=True)
+        sql = vector_search.search_sql(own, within=True)
         return [row[0] for row in corpus.rows(sql, (query, _WANTED, chosen))]
 
     def one_by_one(query: bytes) -> list[int]:
-        sql = vector_index.NEAREST_OF_FEW
+        sql = vector_search.NEAREST_OF_FEW
         return [row[0] for row in corpus.rows(sql, (query, index.id, chosen, _WANTED))]
 
     return measure({"vec0 with `rowid IN`": through_all, "one by one": one_by_one}, queries)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
-from rolebundle.corpus import documents, fast_index, vector_index
+from rolebundle.corpus import documents, fast_index, vector_index, vector_search
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.fast_index import LEAST_RECALL, FastState, Share
 from rolebundle.corpus.vector_index import EmbeddingIndex
@@ -188,7 +188,7 @@ def _sampled_recall(corpus: Corpus, share: Share, state: FastState) -> float:
         vector = corpus.value(
             "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (share.index_id, rowid)
         )
-        exact = corpus.rows(vector_index.search_sql(share), (vector, SAMPLE_NEIGHBOURS))
+        exact = corpus.rows(vector_search.search_sql(share), (vector, SAMPLE_NEIGHBOURS))
         proposed = set(fast_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
         hits += sum(row in proposed for row, _ in exact)
         wanted += len(exact)

@@ -34,7 +34,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
-from rolebundle.corpus import documents, vector_index
+from rolebundle.corpus import documents, vector_index, vector_search
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 POOL_DEPTH = 100
 """What each lane proposes at first; at least four times what is wanted."""
-MAX_DEPTH = vector_index.MAX_NEIGHBOURS
+MAX_DEPTH = vector_search.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rolebundle.contracts.candidate import Query, SemanticHit
-from rolebundle.corpus import vector_index
+from rolebundle.corpus import vector_index, vector_search
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider, KnowsItsLimits, unit_vectors
@@ -82,7 +82,7 @@ def search(
     within: Sequence[int] | None = None,
 ) -> list[SemanticHit]:
     """The ``depth`` nearest chunks, ordered by rowid."""
-    found = vector_index.search(corpus, index, vector, depth, within)
+    found = vector_search.search(corpus, index, vector, depth, within)
     return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(found)]
 
 
@@ -92,5 +92,5 @@ def score(
     """The true cosines of chunks that the other lane proposed."""
     if not rowids:
         return []
-    found = vector_index.score(corpus, index, vector, rowids)
+    found = vector_search.score(corpus, index, vector, rowids)
     return [SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(found.items())]

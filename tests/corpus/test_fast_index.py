@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.corpus import fast_index, vector_index
+from rolebundle.corpus import fast_index, vector_index, vector_search
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_writer
 from rolebundle.corpus.fast_index import FastState, Share
@@ -94,7 +94,7 @@ def vector(number: int) -> bytes:
 
 
 def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
-    return vector_index.search(corpus, active(corpus), vector(number), limit)
+    return vector_search.search(corpus, active(corpus), vector(number), limit)
 
 
 def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:

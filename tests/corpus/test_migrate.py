@@ -10,7 +10,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.corpus import compartments, lexical_index, migrate, partition, vector_index
+from rolebundle.corpus import (
+    compartments,
+    lexical_index,
+    migrate,
+    partition,
+    vector_index,
+    vector_search,
+)
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.corpus.store import StoredDocument
@@ -256,7 +263,7 @@ class TestFromTheFirstSchema:
         with open_reader(old) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            found = dict(vector_index.search(corpus, index, vector, 4000))
+            found = dict(vector_search.search(corpus, index, vector, 4000))
         assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
         assert len(found) == len(expected) > 40
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.corpus import compartments, lexical_index, migrate, vector_index
+from rolebundle.corpus import compartments, lexical_index, migrate, vector_index, vector_search
 from rolebundle.corpus import documents as stored
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.corpus.narrowing import NARROWING
@@ -204,9 +204,9 @@ class TestWhatIsShown:
             assert index is not None
             assert index.vectors == len(rows)
             vector = narrowed.value("SELECT vector FROM main.embedded WHERE chunk = 3")
-            found = [row for row, _ in vector_index.search(narrowed, index, vector, 100)]
+            found = [row for row, _ in vector_search.search(narrowed, index, vector, 100)]
             assert sorted(found) == rows
-            assert [*vector_index.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
+            assert [*vector_search.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
             assert [*stored.passages(narrowed, [1, 2, 3, 4])] == rows
 
     def test_is_what_was_shown_last(self, narrowed: Corpus) -> None:

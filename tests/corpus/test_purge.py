@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.corpus import documents as stored
-from rolebundle.corpus import fast_index, store, vector_cache, vector_index
+from rolebundle.corpus import fast_index, store, vector_cache, vector_index, vector_search
 from rolebundle.corpus import purge as erasure
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_reader, open_writer
@@ -278,7 +278,7 @@ class TestTheFastIndex:
             assert index is not None
             assert [bool(share.fast) for share in index.shares] == [False, True]
             assert vector_index.doubt(corpus, index) == ""
-            assert vector_index.search(corpus, index, bytes(32), 5)
+            assert vector_search.search(corpus, index, bytes(32), 5)
         assert_sound(db)
 
     def test_without_its_extension_nothing_is_purged(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.index import IndexIdentity
-from rolebundle.corpus import vector_index
+from rolebundle.corpus import vector_index, vector_search
 from rolebundle.corpus.check import problems
 from rolebundle.corpus.connection import Corpus, open_writer
 from rolebundle.corpus.vector_index import EmbeddingIndex
@@ -63,17 +63,17 @@ class TestSearch:
         return read
 
     def test_nearest_first_with_their_cosines(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        found = vector_index.search(corpus, index, unit(1, 0), 10)
+        found = vector_search.search(corpus, index, unit(1, 0), 10)
         assert [row for row, _ in found] == [1, 2, 3, 4]
         assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
 
     def test_at_most_as_many_as_asked(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        assert [row for row, _ in vector_index.search(corpus, index, unit(1, 0), 2)] == [1, 2]
+        assert [row for row, _ in vector_search.search(corpus, index, unit(1, 0), 2)] == [1, 2]
 
     def test_within_documents(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
-        assert [r for r, _ in vector_index.search(corpus, index, unit(1, 0), 1, [2])] == [4]
-        assert vector_index.search(corpus, index, unit(1, 0), 9, []) == []
+        assert [r for r, _ in vector_search.search(corpus, index, unit(1, 0), 1, [2])] == [4]
+        assert vector_search.search(corpus, index, unit(1, 0), 9, []) == []
 
     @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
     def test_few_documents_and_many_are_searched_alike(
@@ -85,25 +85,25 @@ class TestSearch:
     ) -> None:
         found = []
         for few in (0.0, 2.0):
-            monkeypatch.setattr(vector_index, "_FEW", few)
-            found.append(vector_index.search(corpus, index, unit(0.8, 0.6), 3, documents))
+            monkeypatch.setattr(vector_search, "_FEW", few)
+            found.append(vector_search.search(corpus, index, unit(0.8, 0.6), 3, documents))
         rows, cosines = zip(*found[0], strict=True)
         assert [row for row, _ in found[1]] == list(rows)
         assert [cosine for _, cosine in found[1]] == pytest.approx(cosines, abs=1e-6)
 
     def test_given_rows_are_scored(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        found = vector_index.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
+        found = vector_search.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
 
     def test_more_than_sqlite_vec_can_is_cut(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        assert len(vector_index.search(corpus, index, unit(1, 0), 1_000_000)) == 4
+        assert len(vector_search.search(corpus, index, unit(1, 0), 1_000_000)) == 4
 
 
 class TestAddAndRemove:
     def test_a_vector_is_replaced(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1, 0)})
         add(corpus, index, {1: unit(0, 1), 2: unit(1, 0)})
-        found = vector_index.score(corpus, index, unit(0, 1), [1, 2])
+        found = vector_search.score(corpus, index, unit(0, 1), [1, 2])
         assert found == pytest.approx({1: 1.0, 2: 0.0}, abs=1e-6)
         assert vector_index.count_embedded(corpus, index) == 2
         assert problems(corpus) == []
