@@ -215,7 +215,7 @@ def test_offsets_lead_back(text: str) -> None:
 )
 def test_a_megabyte_of_anything_takes_under_a_second(piece: str) -> None:
     text = piece * (1_000_000 // len(piece))
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = find_hidden(text)
-    assert time.perf_counter() - begin < 3  # A second where nobody else is at work.
+    assert time.process_time() - begin < 3  # A second of an idle processor.
     assert all(isinstance(finding, Finding) for finding in found)

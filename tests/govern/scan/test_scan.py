@@ -82,9 +82,9 @@ def test_markup_that_hides_nothing(source: str) -> None:
 def test_a_megabyte_of_markup_is_linear(piece: str) -> None:
     find_hidden_markup("<!-- a b -->")
     text = piece * (1_000_000 // len(piece))
-    begin = time.perf_counter()
+    begin = time.process_time()
     find_hidden_markup(text)
-    assert time.perf_counter() - begin < 6  # A second where nobody else is at work.
+    assert time.process_time() - begin < 6  # A second of an idle processor.
 
 
 def _tags(text: str) -> str:

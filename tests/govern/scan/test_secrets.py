@@ -109,6 +109,6 @@ def test_nothing_found_masks_nothing() -> None:
 def test_a_megabyte_of_anything_is_linear(piece: str) -> None:
     find_secrets("x")
     text = piece * (1_000_000 // len(piece))
-    begin = time.perf_counter()
+    begin = time.process_time()
     find_secrets(text)
-    assert time.perf_counter() - begin < 6  # A second where nobody else is at work.
+    assert time.process_time() - begin < 6  # A second of an idle processor.
