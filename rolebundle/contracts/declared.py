@@ -56,7 +56,7 @@ def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
     parts: list[str] = []
     for one in listed if isinstance(listed, list) else [listed]:
         text = one.get("name") if isinstance(one, dict) else one
-        if isinstance(text, int):
+        if isinstance(text, int) and not isinstance(text, bool):
             text = str(text)  # Some collections name their authors by number.
         if not isinstance(text, str):
             raise ValueError("a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)

@@ -87,6 +87,7 @@ def _of_today(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingI
             texts = _texts(corpus, list(stored))
             others = [row for row, text in texts.items() if stored[row] != _input_hash(text)]
             vector_index.remove(corpus, index, others)
+        store.note_change(corpus)
         return vector_index.set_chunker(corpus, index, chunker)
 
 

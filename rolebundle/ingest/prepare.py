@@ -105,6 +105,7 @@ def prepare(task: Task, settings: Settings) -> Outcome:
         options = ReaderOptions(separator=file.defaults.separator)
         notes: list[Skipped] = []
         documents = []
+        refused = False
         for parsed in reader.read(data, file.path, options):
             if isinstance(parsed, DocumentError):
                 # One record of many that cannot be taken; the others go on.
@@ -117,8 +118,12 @@ def prepare(task: Task, settings: Settings) -> Outcome:
                 if not parsed.key:
                     raise
                 notes.append(Skipped(file.path, error.code, error.message))
+                refused = True
                 continue
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+        if refused:
+            # Without a recipe it is read again by the next run, which says it again.
+            identity = (*identity[:2], "")
         stored = StoredFile(file.location, *identity)
         return Prepared(stored, tuple(documents), tuple(notes))
     except DocumentError as error:

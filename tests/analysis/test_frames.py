@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from rolebundle.analysis.frames import without_frames
@@ -73,4 +75,6 @@ def test_a_question_of_a_megabyte_takes_no_time() -> None:
     """Nothing in the patterns goes back and forth."""
     for piece in ("all any some ", "i am ", "find me the ", " ", "interested in all "):
         task = piece * (400_000 // len(piece)) + "articles"
-        assert len(without_frames(task)[0]) <= len(task)
+        begin = time.process_time()
+        without_frames(task)
+        assert time.process_time() - begin < 3  # A third of a second on a slow processor.
