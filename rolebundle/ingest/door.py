@@ -10,11 +10,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.finding import Finding
 from rolebundle.corpus.quarantine import Scanned
-from rolebundle.govern.scan.scan import ScanResult, scan_text
+from rolebundle.govern.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.parsed import Block, ParsedDocument
 
@@ -24,38 +25,59 @@ _BETWEEN = "\n\n"
 _MOST_FINDINGS = 200
 
 
-def examine(
-    parsed: ParsedDocument, metadata: DocumentMetadata, source: bytes | None, settings: ScanSettings
-) -> tuple[ParsedDocument, DocumentMetadata, Scanned | None]:
-    """A document without what was hidden in it, and what was found.
+class Arrival(NamedTuple):
+    """A document as its reader found it, what it carries, and its markup where there is one.
 
-    Args:
-        parsed: the document as its reader found it.
-        metadata: what it carries; its title is shown to models, too.
-        source: the markup that it was read from, where there is one.
-        settings: what weighs how much, and what becomes of secrets.
+    The title is scanned as well: it is shown to models, too.
+    """
+
+    parsed: ParsedDocument
+    metadata: DocumentMetadata
+    source: bytes | None = None
+
+
+class Examined(NamedTuple):
+    """A document without what was hidden in it, and what was found."""
+
+    parsed: ParsedDocument
+    metadata: DocumentMetadata
+    scanned: Scanned | None
+
+
+def examine(arrivals: Sequence[Arrival], settings: ScanSettings) -> list[Examined]:
+    """Documents without what was hidden in them, in order.
 
     Raises:
         ConfigurationError: the settings name a file of patterns that is wrong.
     """
+    scannable = [Scannable(_text(one.parsed, one.metadata), one.source) for one in arrivals]
+    results = scan_texts(scannable, settings)
+    return [
+        _examined(one, text, result, masks=settings.secrets == "mask")
+        for one, (text, _), result in zip(arrivals, scannable, results, strict=True)
+    ]
+
+
+def _text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     # What it declares comes last, so that offsets in the text do not depend on it.
-    text = _BETWEEN.join((metadata.title, *_texts(parsed), *_declared(parsed, metadata)))
-    result = scan_text(text, source=source, settings=settings)
+    return _BETWEEN.join((metadata.title, *_texts(parsed), *_declared(parsed, metadata)))
+
+
+def _examined(arrival: Arrival, text: str, result: ScanResult, *, masks: bool) -> Examined:
+    parsed, metadata, _ = arrival
     if result.verdict == "clean" and result.text == text:
-        return parsed, metadata, None
-    scanned = _scanned(result, text, masks=settings.secrets == "mask")
+        return Examined(parsed, metadata, None)
+    scanned = _scanned(result, text, masks=masks)
     if result.text == text:
-        return parsed, metadata, scanned
+        return Examined(parsed, metadata, scanned)
     lines = iter(result.text.split("\n"))
-    title = _take(lines, metadata.title)
-    masks = settings.secrets == "mask"
     shown = replace(
         metadata,
-        title=title,
+        title=_take(lines, metadata.title),
         tags=_shown(metadata.tags, masks),
         retrieval_hints=_shown(metadata.retrieval_hints, masks),
     )
-    return _with_texts(parsed, lines, masks), shown, scanned
+    return Examined(_with_texts(parsed, lines, masks), shown, scanned)
 
 
 def _texts(parsed: ParsedDocument) -> list[str]:

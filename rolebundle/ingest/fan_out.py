@@ -40,11 +40,11 @@ def prepared_ones(tasks: Sequence[Task], settings: Settings, workers: int) -> It
     Raises:
         DocumentError: ``worker_died``.
     """
-    if workers <= 1 or len(tasks) < _WORTH_WORKERS:
-        for task in tasks:
-            yield from prepare_all([task], settings)
-        return
     groups = _groups(tasks)
+    if workers <= 1 or len(tasks) < _WORTH_WORKERS:
+        for group in groups:
+            yield from prepare_all(group, settings)
+        return
     # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
     with ProcessPoolExecutor(
         workers, mp_context=get_context("spawn"), initializer=follow_the_parent

@@ -14,7 +14,7 @@ from rolebundle.corpus import quarantine
 from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.engine import Engine
 from rolebundle.govern.scan.settings import ScanSettings
-from rolebundle.ingest.door import examine
+from rolebundle.ingest.door import Arrival, examine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.sync import IngestOptions, ingest
 from support.compartments import kept_back, search_everywhere
@@ -163,7 +163,7 @@ def test_ready_made_chunks_keep_their_ids_and_their_own_texts(door: Door) -> Non
         ready=tuple(ReadyChunk(one["chunk_id"], one["content"], 1, 1) for one in chunks),
     )
     metadata = DocumentMetadata("d", "s", f"Ti{ZERO}tle", "u")
-    after, known, scanned = examine(parsed, metadata, None, ScanSettings())
+    ((after, known, scanned),) = examine([Arrival(parsed, metadata)], ScanSettings())
     assert [one.content for one in after.ready] == ["one\ntoken", "", "\n\nthree"]
     assert known.title == "Title" and scanned is not None
 
@@ -173,7 +173,7 @@ def test_blocks_without_lines_of_their_own_keep_their_texts_apart() -> None:
     blocks = tuple(Block("paragraph", text, n, n) for n, text in enumerate(texts, 1))
     parsed = ParsedDocument(blocks=blocks, line_exact=False)
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    after, known, _ = examine(parsed, metadata, None, ScanSettings())
+    ((after, known, _),) = examine([Arrival(parsed, metadata)], ScanSettings())
     assert [one.text for one in after.blocks] == ["a\nb", "", "c\n\nd", ""]
     assert [one.start_line for one in after.blocks] == [1, 2, 3, 4]
     assert known.title == "Title"
@@ -250,7 +250,7 @@ def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_goes() -> None:
     )
     block = Block("paragraph", "A token plan.", 1, 1)
     parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
-    _, shown, scanned = examine(parsed, metadata, None, ScanSettings(secrets="mask"))
+    ((_, shown, scanned),) = examine([Arrival(parsed, metadata)], ScanSettings(secrets="mask"))
     assert scanned is not None
     assert key not in " ".join(shown.tags)
     assert "" not in shown.tags

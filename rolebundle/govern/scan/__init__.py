@@ -6,7 +6,7 @@ parts import what they need when they are first used, so that nothing else pays 
 
 from __future__ import annotations
 
-from rolebundle.govern.scan.scan import ScanResult, Verdict, scan_text
+from rolebundle.govern.scan.scan import Scannable, ScanResult, Verdict, scan_texts
 from rolebundle.govern.scan.settings import ScanSettings
 
-__all__ = ["ScanResult", "ScanSettings", "Verdict", "scan_text"]
+__all__ = ["ScanResult", "ScanSettings", "Scannable", "Verdict", "scan_texts"]

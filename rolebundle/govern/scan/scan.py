@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -30,44 +31,86 @@ class ScanResult(NamedTuple):
     markup: tuple[Finding, ...] = ()
 
 
-def scan_text(text: str, *, source: str | bytes | None, settings: ScanSettings) -> ScanResult:
-    """Scans a document's text, and the markup that it was read from, where there is one.
+class Scannable(NamedTuple):
+    """A document's text, and the markup that it was read from, where there is one.
 
     Bytes of markup are taken for UTF-8.
+    """
+
+    text: str
+    source: str | bytes | None = None
+
+
+def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
+    """Scans documents, in order.
+
+    Search by search and not text by text: the tables of one search fill the processor's cache, and
+    the next search would drive them out of it again for every text.
 
     Raises:
         ConfigurationError: the settings name a file of patterns that is wrong.
     """
+    from rolebundle.govern.scan.hidden_markup import find_hidden_markup
     from rolebundle.govern.scan.hidden_text import find_hidden
-    from rolebundle.govern.scan.normalize import normalized_with_offsets
 
     patterns = _patterns(settings.patterns)
-    hidden = find_hidden(text)
+    hidden = [find_hidden(text) for text, _ in documents]
     # Look-alikes and joiners inside words would hide the rest from the patterns.
-    shown, removals = normalized_with_offsets(text, hidden) if hidden else (text, ())
-    seen = patterns.find(shown)
-    secrets: tuple[Finding, ...] = ()
-    if settings.secrets != "off":
-        from rolebundle.govern.scan.secrets import find_secrets, masked
+    shown = [_shown(text, found) for (text, _), found in zip(documents, hidden, strict=True)]
+    seen = [patterns.find(text) for text, _ in shown]
+    secrets = _secrets([text for text, _ in shown], settings)
+    markup = [
+        () if source is None else find_hidden_markup(source, patterns) for _, source in documents
+    ]
+    found = map(_Found, hidden, shown, seen, secrets, markup)
+    return [
+        _result(text, one, patterns, settings)
+        for (text, _), one in zip(documents, found, strict=True)
+    ]
 
-        secrets = find_secrets(shown)
-        if secrets and settings.secrets == "mask":
-            shown = masked(shown, secrets)
+
+class _Found(NamedTuple):
+    """What the searches found in one document; ``shown`` is its text without what is hidden."""
+
+    hidden: tuple[Finding, ...]
+    shown: tuple[str, tuple[Removal, ...]]
+    seen: tuple[Finding, ...]
+    secrets: tuple[Finding, ...]
+    markup: tuple[Finding, ...]
+
+
+def _shown(text: str, hidden: tuple[Finding, ...]) -> tuple[str, tuple[Removal, ...]]:
+    if not hidden:
+        return text, ()
+    from rolebundle.govern.scan.normalize import normalized_with_offsets
+
+    return normalized_with_offsets(text, hidden)
+
+
+def _secrets(texts: Sequence[str], settings: ScanSettings) -> list[tuple[Finding, ...]]:
+    if settings.secrets == "off":
+        return [()] * len(texts)
+    from rolebundle.govern.scan.secrets import find_secrets
+
+    return [find_secrets(text) for text in texts]
+
+
+def _result(text: str, found: _Found, patterns: Patterns, settings: ScanSettings) -> ScanResult:
+    hidden, (normal, removals), seen, secrets, markup = found
+    if not (hidden or seen or secrets or markup):
+        return ScanResult((), 0.0, "clean", text)
+    if secrets and settings.secrets == "mask":
+        from rolebundle.govern.scan.secrets import masked
+
+        normal = masked(normal, secrets)
     if removals:
         seen = tuple(_in_original(finding, removals) for finding in seen)
         secrets = tuple(_in_original(finding, removals) for finding in secrets)
-    markup: tuple[Finding, ...] = ()
-    if source is not None:
-        from rolebundle.govern.scan.hidden_markup import find_hidden_markup
-
-        markup = find_hidden_markup(source, patterns)
-    if not (hidden or seen or secrets or markup):
-        return ScanResult((), 0.0, "clean", text)
     spelled = _spelled(text, hidden)
     score = _score(hidden, seen, markup, _is_wordy(spelled, patterns), settings.weights)
     findings = tuple(sorted((*hidden, *seen, *secrets), key=lambda finding: finding[1:3]))
     verdict = _verdict(score, bool(secrets), settings)
-    return ScanResult(findings, score, verdict, shown, markup)
+    return ScanResult(findings, score, verdict, normal, markup)
 
 
 @lru_cache(maxsize=4)
