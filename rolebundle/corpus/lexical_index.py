@@ -22,6 +22,10 @@ _TOKENIZER = "porter unicode61 remove_diacritics 2"
 # running the full-text query once for each rowid in it.
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
 _THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
+# A commit leaves a segment for each megabyte of words. FTS5 would merge them four by four as they
+# come, and write a word of a large ingest several times; so they wait for `merge`.
+_SETTINGS = {"automerge": 0, "crisismerge": 512}
+_PAGES_A_STEP = 2_000
 
 
 class Extent(NamedTuple):
@@ -57,6 +61,8 @@ def create(corpus: Corpus, compartment: int) -> None:
         f"CREATE VIRTUAL TABLE {table(compartment)} USING fts5 ({_COLUMNS}, "
         f"content = '{view}', content_rowid = 'id', tokenize = '{_TOKENIZER}')"
     )
+    for setting, value in _SETTINGS.items():
+        _order(corpus, compartment, setting, value)
 
 
 def drop(corpus: Corpus, compartment: int) -> None:
@@ -258,6 +264,28 @@ def rebuild(corpus: Corpus, compartment: int) -> None:
     name = table(compartment)
     with corpus.own_views():
         corpus.run(f"INSERT INTO {name} ({name}) VALUES ('rebuild')")
+    while merge(corpus, compartment):
+        pass
+
+
+def merge(corpus: Corpus, compartment: int) -> bool:
+    """One step of merging the segments that commits left; about 8 MB of the file are written.
+
+    Call it inside a write transaction. No answer changes by it; a word is looked up in each
+    segment, so that fewer of them answer sooner.
+
+    Returns:
+        Whether there was anything to merge, and may be more.
+    """
+    before = corpus.value("SELECT total_changes()")
+    _order(corpus, compartment, "merge", _PAGES_A_STEP)
+    # One change is the order itself, and the next tells of a page (https://sqlite.org/fts5.html).
+    return bool(corpus.value("SELECT total_changes()") - before >= 2)
+
+
+def _order(corpus: Corpus, compartment: int, order: str, number: int) -> None:
+    name = table(compartment)
+    corpus.run(f"INSERT INTO {name} ({name}, rank) VALUES (?, ?)", (order, number))
 
 
 def check(corpus: Corpus, compartment: int) -> None:
@@ -266,9 +294,8 @@ def check(corpus: Corpus, compartment: int) -> None:
     Raises:
         CorpusCorrupt: they differ.
     """
-    name = table(compartment)
     with corpus.own_views():
-        corpus.run(f"INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)")
+        _order(corpus, compartment, "integrity-check", 1)
 
 
 def _columns(alias: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.corpus import documents, store
+from rolebundle.corpus import compartments, documents, lexical_index, store
 from rolebundle.corpus.connection import Corpus
 from rolebundle.corpus.vector_index import EmbeddingIndex
 from rolebundle.embed.provider import EmbeddingProvider
@@ -155,6 +155,8 @@ def _ingest(
     report = IngestReport()
     for walked in walks:
         _ingest_walked(corpus, walked, known, options, report, progress)
+    if report.added or report.updated or report.removed:
+        _merge_lexical_indexes(corpus)
     embedding = EmbeddingReport(0, count_waiting(corpus), problem)
     if provider is not None and index is not None:
         embedding = fill_index(corpus, index, provider, progress)
@@ -256,6 +258,15 @@ def _ingest_walked(
         done += len(batch)
         progress("reading", done, len(tasks))
     _remove(corpus, walked.gone(known.keys() - set(gone), taken), report)
+
+
+def _merge_lexical_indexes(corpus: Corpus) -> None:
+    """In short transactions, so that whoever else writes does not wait long."""
+    for compartment in compartments.all_compartments(corpus):
+        more = True
+        while more:
+            with corpus.writing():
+                more = lexical_index.merge(corpus, compartment.id)
 
 
 def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> None:

@@ -85,6 +85,19 @@ CHUNKS = "SELECT chunk_id, id, content FROM chunk ORDER BY chunk_id"
 VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
 
 
+def test_what_many_commits_leave_in_the_lexical_index_is_merged(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "_BATCH_FILES", 1)
+    for number in range(40):
+        world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
+    world.ingest()
+    ((segments,),) = world.rows("SELECT count(DISTINCT segid) FROM lexical_1_idx")
+    assert segments == 1
+    found = world.look(lambda corpus: search_everywhere(corpus, '"text"'))
+    assert len(found) == 40
+
+
 # -- unchanged, changed, deleted, moved ---------------------------------------------------------
 
 
