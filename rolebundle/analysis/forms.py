@@ -207,11 +207,12 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
     find_letters = list if _HAS_PARTS.search(text) is None else _LETTER.findall
     found = Forms([], [], [])
     syllables: list[str] = []
-    for word in _WORD.findall(text):
-        if word.isascii():
-            if not latin and not by_syllable:
-                continue  # Most words of a technical text in Chinese.
-        else:
+    words = _WORD.findall(text)
+    if not latin and not by_syllable:
+        # Without most words of a technical text in Chinese.
+        words = [word for word in words if not word.isascii()]
+    for word in words:
+        if not word.isascii():
             runs = _RUN.findall(word)
             for run in runs:
                 _add(find_letters(run), found)
@@ -276,10 +277,9 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 def _touching(text: str) -> list[str]:
     """Words that touch a script without spaces, as plain words."""
-    apart = spaced(text)
-    if apart == text:
+    if _GLUED.search(text) is None:
         return []
-    return [_RUN.sub(" ", word) for word in text.split() if spaced(word) != word]
+    return [_RUN.sub(" ", word) for word in text.split() if _GLUED.search(word)]
 
 
 def _private(mark: re.Match[str]) -> str:

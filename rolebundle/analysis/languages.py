@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from itertools import chain
 
 from rolebundle.analysis.stop_words import ENGLISH, STOP_WORDS
 
@@ -53,7 +54,7 @@ _BY_LETTERS = (
     ("[\u0b83-\u0bcd]", ("ta",)),
 )
 _LATIN = re.compile("[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+")
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz")
+_SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 
 
 def _languages_of_words() -> dict[str, tuple[str, ...]]:
@@ -111,8 +112,11 @@ def _by_letters(text: str) -> tuple[str, ...]:
 def _hits(text: str) -> tuple[Counter[str], list[str]]:
     """Language → function words in a text, one more where its alphabet has all letters; words."""
     words = _LATIN.findall(text)
-    hits = Counter(language for word in words for language in _LANGUAGES_OF.get(word, ()))
-    special = set().union(*words) - _PLAIN if words and not text.isascii() else set()
+    telling = [word for word in words if word in _LANGUAGES_OF]
+    hits = Counter(chain.from_iterable(map(_LANGUAGES_OF.__getitem__, telling)))
+    if text.isascii():
+        return hits, words
+    special = set(_SPECIAL.findall("".join(set(text))))
     if special:
         hits.update(code for code, letters in _ALPHABETS.items() if special.issubset(letters))
     return hits, words

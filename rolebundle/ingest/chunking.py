@@ -194,6 +194,9 @@ def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
 
 
 def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
+    if first == last:
+        kind = blocks[first].kind
+        return "paragraph" if kind == "heading" else kind
     kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
     if len(kinds) > 1:
         return "excerpt"
@@ -242,26 +245,27 @@ def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) 
     Little indentation and a blank line above begin something; a closing bracket does not.
     """
     rows: list[_Row] = []
-    after_blank = 0
+    above = _LINE + 100
     first_line, last_line = block.start_line, block.end_line
     for line_number, line in enumerate(block.text.split("\n"), start=block.start_line):
         body = line.lstrip()
         if body:
             if aligned:
                 first_line = last_line = line_number
-            end = start + len(line)
-            strength = _LINE + 100 - after_blank + min(end - start - len(body), _DEEPEST_INDENT)
+            length = len(line)
+            indent = length - len(body)
+            strength = above + (indent if indent < _DEEPEST_INDENT else _DEEPEST_INDENT)
             if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED])):
                 strength += 200
-            if end - start <= maximum:
-                rows.append((number, start, end, first_line, last_line, strength))
+            if length <= maximum:
+                rows.append((number, start, start + length, first_line, last_line, strength))
             else:
                 for low, high, weaker in _parts(line, maximum):
                     where = (start + low, start + high, first_line, last_line)
                     rows.append((number, *where, weaker or strength))
-            after_blank = 0
+            above = _LINE + 100
         else:
-            after_blank = 100
+            above = _LINE  # A blank line.
         start += len(line) + 1
     return rows
 

@@ -209,7 +209,8 @@ def resolve(
     source_id = merged.pop("source_id", default_source)
     inside = f"{path}#{key}" if key else path
     document_id = merged.pop("document_id", f"{source_id}/{inside}")
-    merged.setdefault("title", key or PurePosixPath(path).stem.replace("_", " ").replace("-", " "))
+    if "title" not in merged:
+        merged["title"] = key or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
     merged.setdefault("uri", inside)
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(document_id=document_id, source_id=source_id, **{**merged, **lists})

@@ -8,7 +8,7 @@ reads like an instruction to a model. Style sheets are not followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -63,38 +63,46 @@ def find_hidden_markup(
     source: str | bytes, patterns: Patterns | None = None
 ) -> tuple[Finding, ...]:
     """What the markup of a page or a Markdown file hides, in order; offsets are in characters."""
-    source, data = _as_text_and_utf8(source)
-    found: list[Finding] = []
-    if "<!--" in source:
-        found += _comments(source, patterns)
-    if _compiled(_MARKDOWN_LABEL).search(data):
-        found += _markdown_comments(source, patterns)
-    if "<" in source:
-        found += _elements(source, data, patterns)
+    data = source if isinstance(source, bytes) else source.encode("utf-8", "replace")
+    comments = list(_comments(data))
+    hides = _compiled(_HIDERS).search(data) is not None
+    markdown = _compiled(_MARKDOWN_LABEL).search(data) is not None
+    if not (comments or hides or markdown):
+        return ()
+    # Only now, as most pages end here. Bytes that are UTF-8, as most are, stay as they are.
+    text = data.decode("utf-8", "replace")
+    found = [_finding("markup_comment", *comment, patterns) for comment in _placed(comments, data)]
+    if markdown:
+        found += _markdown_comments(text, patterns)
+    if hides:
+        found += _elements(text, text.encode() if "\ufffd" in text else data, patterns)
     found.sort(key=lambda finding: finding.start)
     return tuple(found[:MAX_FOUND])
 
 
-def _as_text_and_utf8(source: str | bytes) -> tuple[str, bytes]:
-    """The same characters in both forms; bytes that are UTF-8, as most are, stay as they are."""
-    if isinstance(source, bytes):
-        try:
-            return source.decode("utf-8"), source
-        except UnicodeDecodeError:
-            source = source.decode("utf-8", "replace")
-    return source, source.encode("utf-8", "replace")
-
-
-def _comments(source: str, patterns: Patterns | None) -> Iterator[Finding]:
-    place = source.find("<!--")
+def _comments(data: bytes) -> Iterator[tuple[int, int, str]]:
+    """Where comments are, in bytes, and their text; without those that tell nothing."""
+    place = data.find(b"<!--")
     while place >= 0:
-        end = source.find("-->", place + 4)
-        stop = len(source) if end < 0 else end + 3
-        text = source[place + 4 : min(stop, place + _MAX_TEXT)].removesuffix("-->")
+        end = data.find(b"-->", place + 4)
+        stop = len(data) if end < 0 else end + 3
+        # No character has more than four bytes.
+        part = data[place + 4 : min(stop, place + 4 * _MAX_TEXT)]
+        text = part.decode("utf-8", "replace")[:_MAX_TEXT].removesuffix("-->")
         # `<!--[if IE]>` and a single word such as `<!-- more -->` are for programs.
         if len(_WORDS.findall(text)) > 1 and not text.startswith("[if "):
-            yield _finding("markup_comment", place, stop, text, patterns)
-        place = source.find("<!--", stop)
+            yield place, stop, text
+        place = data.find(b"<!--", stop)
+
+
+def _placed(found: Iterable[tuple[int, int, str]], data: bytes) -> Iterator[tuple[int, int, str]]:
+    """The same with places in characters."""
+    last = characters = 0
+    for start, stop, text in found:
+        here = characters + len(data[last:start].decode("utf-8", "replace"))
+        characters = here + len(data[start:stop].decode("utf-8", "replace"))
+        last = stop
+        yield here, characters, text
 
 
 def _markdown_comments(source: str, patterns: Patterns | None) -> Iterator[Finding]:
