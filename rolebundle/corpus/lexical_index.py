@@ -23,8 +23,8 @@ _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
 _THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
 # A commit leaves a segment for each megabyte of words. FTS5 would merge them four by four as they
-# come, and write a word of a large ingest several times; so they wait for `merge`.
-_SETTINGS = {"automerge": 0, "crisismerge": 512}
+# come, and write a word of a large ingest several times; so they wait for a crowd, or for `merge`.
+_SETTINGS = {"automerge": 0, "crisismerge": 128}
 _PAGES_A_STEP = 2_000
 
 
