@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from rolebundle.analysis.languages import latin_language, letters_language
 
-FORMS_VERSION = "forms-1"
+FORMS_VERSION = "forms-2"
 LONGEST = 64
 """Characters of a word; what is longer is no word of a language, and gets no stem."""
 BEGINNING = 5

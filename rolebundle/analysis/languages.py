@@ -53,7 +53,8 @@ _BY_LETTERS = (
     ("[\u0904-\u0963]", ("hi",)),
     ("[\u0b83-\u0bcd]", ("ta",)),
 )
-_LATIN = re.compile("[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+")
+# With what hangs on it: an address, a path or a name in code is one word, and none of a language.
+_LATIN = re.compile(r"[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+(?:[.@/:_]+\w+|\d\w*)*")
 _SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 
 

@@ -46,6 +46,15 @@ def test_running_text_tells_also_where_it_is_half_english() -> None:
     assert latin_language("E_CONFLICT:409 src/auth.py de") == ""
 
 
+def test_addresses_paths_and_names_in_code_tell_nothing() -> None:
+    header = "Authors: A. Lee <lee@intel.com>, B. Ray <ray@ibm.com>; see https://a.com/os/com"
+    assert latin_language(header) == ""
+    assert latin_language("pub fn std::os::unix std::os::wasi std::os::fd") == ""
+    assert latin_language("LA32R, LA32S, LA64 la_32 __la_t") == ""
+    spanish = "El servidor de intel.com renueva la clave para los equipos que usan esta red."
+    assert latin_language(spanish) == "es"
+
+
 def test_letters_other_than_latin_tell_one_language() -> None:
     assert letters_language("Ключ от сервера, the key") == "ru"
     assert letters_language("the key") == ""
