@@ -200,10 +200,10 @@ def resolve(
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
     merged: dict[str, Any] = _usable(found)
     if defaults:
-        merged |= DeclaredMetadata.model_validate(defaults).model_dump(exclude_none=True)
+        merged |= DeclaredMetadata.model_validate(defaults).said()
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-        merged |= checked.model_dump(exclude_none=True)
+        merged |= checked.said()
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)
@@ -223,10 +223,10 @@ def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
 
 
-def _usable(found: Mapping[str, object]) -> dict[str, object]:
+def _usable(found: Mapping[str, object]) -> dict[str, Any]:
     # Nobody declared these, so a bad one is no error: it is as if it were not there.
     try:
-        return DeclaredMetadata.model_validate(dict(found)).model_dump(exclude_none=True)
+        return DeclaredMetadata.model_validate(dict(found)).said()
     except ValidationError as error:
         bad = {problem["loc"][0] for problem in error.errors(include_url=False)}
         return _usable({key: value for key, value in found.items() if key not in bad})
