@@ -313,6 +313,8 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     """Index ranges of the atoms of each chunk, from the top."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
+    # Slices of bytes need no encoding, and most texts have one for each character.
+    data = text.encode() if text.isascii() else None
 
     waiting = [(0, len(starts))]
     while waiting:
@@ -325,7 +327,13 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             elif central:
                 for i in central:
                     if i not in hashes:
-                        hashes[i] = _hash_of(text[starts[i] : min(starts[i] + _HASHED, ends[i])])
+                        start, end = starts[i], ends[i]
+                        end = end if end - start < _HASHED else start + _HASHED
+                        hashes[i] = _hash_of(
+                            data[start:end]
+                            if data is not None
+                            else text[start:end].encode("utf-8", "surrogatepass")
+                        )
                 cut = min(central, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[low] + ends[high - 1]) / 2
@@ -336,8 +344,8 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             yield low, high
 
 
-def _hash_of(words: str) -> bytes:
-    return blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _hash_of(words: bytes) -> bytes:
+    return blake2b(words, digest_size=8).digest()
 
 
 def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequence[int]]:
