@@ -1,6 +1,7 @@
 """Bringing the corpus in step with files: added, updated, unchanged, removed, skipped.
 
-walk ─▶ prepare (in worker processes where there is much to do) ─▶ store ─▶ embed what waits
+walk ─▶ prepare (in worker processes where there is much to do) ─▶ store ─▶ merge the lexical index
+     ─▶ embed what waits
 
 Files are stored in batches, each in one transaction: a run that is killed anywhere leaves whole
 batches, and the next run completes it.

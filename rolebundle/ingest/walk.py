@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -58,7 +57,7 @@ class Skipped:
     message: str
 
 
-def walk(root: Path, start: Path, flags: FileDefaults) -> Iterator[FoundFile | Skipped]:
+def walk(root: Path, start: Path, flags: FileDefaults) -> list[FoundFile | Skipped]:
     """Every file at or below ``start``, in path order, and everything that was passed over.
 
     Args:
@@ -75,9 +74,11 @@ def walk(root: Path, start: Path, flags: FileDefaults) -> Iterator[FoundFile | S
     if start.is_dir() and not start.is_symlink():
         if start != root:
             folder = folder.child(start.name)
-        yield from _walk_folder(folder, flags)
-    else:
-        yield _judged(folder, start.name, str(start), start.lstat(), flags)
+        # One list for all folders: nested generators would pass each file up through every level.
+        found: list[FoundFile | Skipped] = []
+        _walk_folder(folder, flags, found)
+        return found
+    return [_judged(folder, start.name, str(start), start.lstat(), flags)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,13 @@ def _own_manifest(location: Path, inside: str) -> tuple[tuple[int, Manifest], ..
     return () if manifest is EMPTY_MANIFEST else ((len(inside), manifest),)
 
 
-def _walk_folder(folder: _Folder, flags: FileDefaults) -> Iterator[FoundFile | Skipped]:
+def _walk_folder(folder: _Folder, flags: FileDefaults, found: list[FoundFile | Skipped]) -> None:
     try:
         with os.scandir(folder.location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
         path = folder.inside.rstrip("/") or "."
-        yield Skipped(path, "unreadable_folder", error.strerror or str(error))
+        found.append(Skipped(path, "unreadable_folder", error.strerror or str(error)))
         return
     inside, unruled = folder.inside, not folder.manifests
     for entry in entries:
@@ -119,25 +120,25 @@ def _walk_folder(folder: _Folder, flags: FileDefaults) -> Iterator[FoundFile | S
         if name == MANIFEST_NAME:
             continue
         if not (name.isascii() or _is_text(name)):
-            yield Skipped(path, "bad_name", "its name is not valid text")
+            found.append(Skipped(path, "bad_name", "its name is not valid text"))
             continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            yield Skipped(path, "unreadable", error.strerror or str(error))
+            found.append(Skipped(path, "unreadable", error.strerror or str(error)))
             continue
         mode = status.st_mode
         if unruled and stat.S_ISREG(mode) and name[0] != ".":
             # What `_judged` would say, at half the cost: nearly all files of most folders.
-            yield FoundFile(entry.path, path, status.st_size, flags, _NO_KEYS)
+            found.append(FoundFile(entry.path, path, status.st_size, flags, _NO_KEYS))
         elif not stat.S_ISDIR(mode):
-            yield _judged(folder, name, entry.path, status, flags)
+            found.append(_judged(folder, name, entry.path, status, flags))
         elif name.startswith(".") or name in _NEVER:
-            yield Skipped(f"{path}/", "ignored", "hidden or generated folder")
+            found.append(Skipped(f"{path}/", "ignored", "hidden or generated folder"))
         elif inside.count("/") >= _DEPTH:
-            yield Skipped(f"{path}/", "too_deep", f"more than {_DEPTH} folders deep")
+            found.append(Skipped(f"{path}/", "too_deep", f"more than {_DEPTH} folders deep"))
         else:
-            yield from _walk_folder(folder.child(name), flags)
+            _walk_folder(folder.child(name), flags, found)
 
 
 def _judged(
