@@ -55,7 +55,7 @@ ERROR_CODES = frozenset(
 )
 """Skips that are the author's mistake to mend: the run goes on, and ends with exit code 10."""
 
-_BATCH_CHUNKS = 4_000
+_BATCH_CHUNKS = 8_000
 _BATCH_FILES = 2_000
 
 
