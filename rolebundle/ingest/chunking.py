@@ -194,9 +194,6 @@ def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
 
 
 def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
-    if first == last:
-        kind = blocks[first].kind
-        return "paragraph" if kind == "heading" else kind
     kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
     if len(kinds) > 1:
         return "excerpt"
@@ -252,8 +249,7 @@ def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) 
         if body:
             if aligned:
                 first_line = last_line = line_number
-            length = len(line)
-            indent = length - len(body)
+            indent = (length := len(line)) - len(body)
             strength = above + (indent if indent < _DEEPEST_INDENT else _DEEPEST_INDENT)
             if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED])):
                 strength += 200
@@ -314,8 +310,7 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
     # Slices of bytes need no encoding, and most texts have one for each character.
-    data = text.encode() if text.isascii() else None
-
+    words = text.encode() if text.isascii() else text
     waiting = [(0, len(starts))]
     while waiting:
         low, high = waiting.pop()
@@ -327,13 +322,7 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             elif central:
                 for i in central:
                     if i not in hashes:
-                        start, end = starts[i], ends[i]
-                        end = end if end - start < _HASHED else start + _HASHED
-                        hashes[i] = _hash_of(
-                            data[start:end]
-                            if data is not None
-                            else text[start:end].encode("utf-8", "surrogatepass")
-                        )
+                        hashes[i] = _hash_of(words[starts[i] : min(starts[i] + _HASHED, ends[i])])
                 cut = min(central, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[low] + ends[high - 1]) / 2
@@ -344,8 +333,9 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             yield low, high
 
 
-def _hash_of(words: bytes) -> bytes:
-    return blake2b(words, digest_size=8).digest()
+def _hash_of(words: str | bytes) -> bytes:
+    data = words.encode("utf-8", "surrogatepass") if isinstance(words, str) else words
+    return blake2b(data, digest_size=8).digest()
 
 
 def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequence[int]]:
