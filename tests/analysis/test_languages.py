@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rolebundle.analysis import languages
 from rolebundle.analysis.languages import latin_language, letters_language, likely_languages
 
 
 @pytest.mark.parametrize(
-    ("question", "languages"),
+    ("question", "told"),
     [
         ("How do we rotate the signing token?", ()),
         ("TLS handshake timeout", ()),
@@ -28,8 +31,8 @@ from rolebundle.analysis.languages import latin_language, letters_language, like
         ("!? \x00 🚀", ()),
     ],
 )
-def test_a_question_tells_what_it_may_be_in(question: str, languages: tuple[str, ...]) -> None:
-    assert likely_languages(question) == languages
+def test_a_question_tells_what_it_may_be_in(question: str, told: tuple[str, ...]) -> None:
+    assert likely_languages(question) == told
 
 
 def test_letters_tell_where_no_function_word_does() -> None:
@@ -58,3 +61,14 @@ def test_addresses_paths_and_names_in_code_tell_nothing() -> None:
 def test_letters_other_than_latin_tell_one_language() -> None:
     assert letters_language("Ключ от сервера, the key") == "ru"
     assert letters_language("the key") == ""
+
+
+_PIECES = [" ", "", ".", "/", "1", "_", "\u2019", "\u0130", "ß", "é", "X", "\n", "の"]
+_WORDS = [*sorted(languages._LANGUAGES_OF)[::40], "the", "key", "intel"]
+
+
+@given(st.lists(st.sampled_from([*_PIECES, *_WORDS, *map(str.upper, _WORDS)]), max_size=30))
+def test_the_quick_look_never_overlooks_a_language(parts: list[str]) -> None:
+    text = "".join(parts).lower()
+    counted, _ = languages._hits(text)
+    assert not languages._surely_english(text) or max(counted.values(), default=0) < 2

@@ -10,7 +10,6 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from lxml import etree
@@ -19,8 +18,10 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.byte_patterns import byte_pattern
 from rolebundle.ingest.readers.html_blocks import html_blocks
 from rolebundle.ingest.readers.html_lines import end_line, scaled_source
+from rolebundle.ingest.readers.html_reduce import reduced
 from rolebundle.ingest.readers.text_decoding import clean, cleaned_note, decode_noting
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
@@ -29,8 +30,7 @@ _HIDDEN: Any = etree.XPath(
     "descendant::*/@hidden/.. | descendant::*/@aria-hidden[.='true']/.. | descendant::*/@style"
     "[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]/.."
 )
-# Most pages have no such attribute, and RE2 tells it soon: a word in letters of either case is
-# found ten times as fast as by `re`. Its `\s` is without the vertical tab.
+# Most pages have no such attribute, and RE2 tells it soon.
 _HIDDEN_HINT = rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])"
 _NONE_HINT = rb"(?i):[\s\v]*none"
 _LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
@@ -68,7 +68,7 @@ class HtmlReader:
 
     name = "html"
     suffixes = suffixes_of("html")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document a file.
@@ -77,14 +77,19 @@ class HtmlReader:
             DocumentError: ``unreadable_html``, ``undecodable``.
         """
         page, notes = utf8_html(data, path)
-        markup, scale = scaled_source(page)
+        source, scale = scaled_source(page)
+        markup, is_cut = reduced(source)
         root = _parse(markup, path)
         if root is None:
             yield ParsedDocument(line_exact=False, notes=notes)
             return
+        main, sign = _main_part(root)
+        if is_cut and sign != "main":
+            # Two main parts are none, and the page's own text may be in what was left out.
+            markup, root = source, _parse(source, path)
+            main, sign = _main_part(root)
         found = _found(root)
-        main, is_whole = _main_part(root)
-        hidden = _leave_out(main, is_whole, markup)
+        hidden = _leave_out(main, not sign, markup)
         blocks = html_blocks(main, scale)
         title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
@@ -187,15 +192,15 @@ def _is_iso(value: str) -> bool:
     return True
 
 
-def _main_part(root: Any) -> tuple[Any, bool]:
-    """The element that holds the page's own text, and whether it is the whole body.
+def _main_part(root: Any) -> tuple[Any, str]:
+    """The element that holds the page's own text, and its sign; none for the whole body.
 
     One pass over the few elements that may be it: an XPath for each sign would cost more than
     all the rest of the reader. A look for the one ``<main>`` is quicker still.
     """
     mains = list(root.iter("main"))
     if len(mains) == 1:
-        return mains[0], False
+        return mains[0], "main"
     signs: dict[str, list[Any]] = {sign: [] for sign in _SIGNS}
     for element in root.iter("main", "article", "div", "section"):
         sign = _sign_of(element)
@@ -203,9 +208,9 @@ def _main_part(root: Any) -> tuple[Any, bool]:
             signs[sign].append(element)
     for sign in _SIGNS:
         if len(signs[sign]) == 1:
-            return signs[sign][0], False
+            return signs[sign][0], sign
     body = root.find("body")
-    return (root if body is None else body), True
+    return (root if body is None else body), ""
 
 
 def _sign_of(element: Any) -> str:
@@ -242,16 +247,7 @@ def _may_hide(markup: bytes) -> bool:
 
 
 def _has(pattern: bytes, markup: bytes) -> bool:
-    return _compiled(pattern).search(markup) is not None
-
-
-@cache
-def _compiled(pattern: bytes) -> Any:
-    import re2  # type: ignore[import-untyped, unused-ignore]
-
-    options = re2.Options()
-    options.encoding = re2.Options.Encoding.LATIN1  # Bytes: no letter beyond ASCII is meant.
-    return re2.compile(pattern, options)
+    return byte_pattern(pattern).search(markup) is not None
 
 
 def _leave_out_line_numbers(main: Any, markup: bytes) -> None:

@@ -16,6 +16,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from rolebundle.ingest.readers.byte_patterns import byte_pattern
+
 # Stands for a line break on the page that is none in the file, such as ``<br>``.
 SOFT_BREAK = "\u2028"
 # Stands for a line break of the file that libxml2 shall not count.
@@ -23,8 +25,8 @@ UNCOUNTED_BREAK = "\f"
 _MOST_LINES = 65_000
 _BROKEN_END_TAG = re.compile(rb"</([A-Za-z][^\s<>]*)\s*\n\s*>")
 # Line breaks are fewer than end tags: this search is the quicker one.
-_BREAK_BEFORE_CLOSE = re.compile(rb"\n\s*>")
-_BREAK_ENTITY = re.compile(rb"&(?:#0*10|#[xX]0*[aA]|NewLine);")
+_BREAK_BEFORE_CLOSE = rb"\n[\s\v]*>"
+_BREAK_ENTITY = rb"&(?:#0*10|#[xX]0*[aA]|NewLine);"
 
 
 def scaled_source(page: bytes) -> tuple[bytes, LineScale]:
@@ -37,9 +39,11 @@ def scaled_source(page: bytes) -> tuple[bytes, LineScale]:
         groups = range(0, count, scale)
         uncounted = UNCOUNTED_BREAK.encode()
         source = b"\n".join(uncounted.join(lines[i : i + scale]) for i in groups)
-    if _BREAK_BEFORE_CLOSE.search(source):
+    if byte_pattern(_BREAK_BEFORE_CLOSE).search(source):
         source = _BROKEN_END_TAG.sub(_with_comment, source)
-    return _BREAK_ENTITY.sub(SOFT_BREAK.encode(), source), LineScale(scale, count)
+    if byte_pattern(_BREAK_ENTITY).search(source):
+        source = re.sub(_BREAK_ENTITY, SOFT_BREAK.encode(), source)
+    return source, LineScale(scale, count)
 
 
 def _with_comment(found: re.Match[bytes]) -> bytes:
