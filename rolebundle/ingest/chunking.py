@@ -353,11 +353,12 @@ def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequ
     # Offsets only grow, so that the middle half is a range.
     from_ = bisect_left(starts, first + quarter, low + 1, high)
     to = bisect_right(starts, first + 3 * quarter, from_, high)
+    middle = strengths[from_:to]
     if strongest >= _LINE:
-        strongest = min(strengths[from_:to], default=_NEVER)
+        strongest = min(middle, default=_NEVER)
         if strongest == _NEVER:
             return [i for i in range(low + 1, high) if strengths[i] != _NEVER], ()
-    central = [i for i in range(from_, to) if strengths[i] == strongest]
+    central = [i for i, strength in enumerate(middle, from_) if strength == strongest]
     if central:
         return (), central
     return [i for i in range(low + 1, high) if strengths[i] == strongest], ()
