@@ -4,7 +4,7 @@ Two thirds of the tags on a page of documentation are navigation, of which nothi
 links and highlighting inside the text, which change neither its words nor its structure. libxml2
 would make elements of them all. They are taken out of the source first, but only where nobody can
 doubt what they are: on a page of tokens that every parser of HTML reads alike. Any other page stays
-as it is, and what is hidden on it stays hidden (docs/decisions/0018-less-of-a-page.md).
+as it is, and what is hidden on it stays hidden (docs/decisions/0018).
 """
 
 from __future__ import annotations

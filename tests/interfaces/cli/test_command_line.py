@@ -46,6 +46,13 @@ def test_version() -> None:
     assert shown.out.strip()[0].isdigit()
 
 
+def test_python_m_is_the_command() -> None:
+    command = [sys.executable, "-m", "rolebundle", "nonsense"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert shown.returncode == 2
+    assert shown.stderr.startswith("Usage: rolebundle")
+
+
 # -- exit codes ----------------------------------------------------------------------------------
 
 
