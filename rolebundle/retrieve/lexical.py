@@ -96,6 +96,8 @@ def complete(
 ) -> list[LexicalHit]:
     """The true scores of ``rowids`` on both counts, whoever proposed them; zeros are left out."""
     places = compartments.filled(corpus)
+    if not places:
+        return []
     known = {**(found.others or {}), **found.task}
     task = _completed(corpus, places, query.task_terms, known, rowids)
     role = _completed(corpus, places, query.expansion_terms, found.role, rowids)

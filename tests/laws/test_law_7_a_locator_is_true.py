@@ -179,6 +179,8 @@ def _memory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
+# All that there is, is kept back by the scan at the door.
+@example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 0, 120))
 @given(file=markdown_file(), settings=sizes)
 def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     each_selected_passage_is_where_it_says(*file, settings)
