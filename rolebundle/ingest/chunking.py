@@ -55,8 +55,7 @@ class ChunkSettings:
 # 1 to 6 are headings of that level.
 _BLOCK = 7
 _LINE = 10
-_SENTENCE, _WORD, _HARD = 500, 501, 502
-_NEVER = 999
+_SENTENCE, _WORD, _HARD, _NEVER = 500, 501, 502, 999
 
 # Where the file's own lines do not stand between two blocks of a kind, these have no blank line.
 _TIGHT = frozenset({"list", "table"})
