@@ -19,15 +19,15 @@ from itertools import count, groupby
 from pathlib import Path
 
 from documentation import Missing, add_arguments, gather, print_table, questions
-
 from retrieve import Warm, build, warm
+
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.corpus import store, vector_index
-from rolebundle.corpus.chunk_rows import StoredChunk
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.corpus.store import StoredDocument, StoredFile
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
+from rolebundle.storage import store, vector_index
+from rolebundle.storage.chunk_rows import StoredChunk
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.store import StoredDocument, StoredFile
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 _BATCH = 4_000

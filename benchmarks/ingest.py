@@ -24,13 +24,13 @@ from time import perf_counter
 import apsw
 from documentation import Missing, Workplace, add_arguments, gather, print_table
 
-from rolebundle.corpus import documents
-from rolebundle.corpus.connection import Corpus, open_reader
-from rolebundle.embed.static import StaticProvider
+from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
-from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.embedding import BATCH, embedding_text
 from rolebundle.ingest.sync import IngestOptions
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage import documents
+from rolebundle.storage.connection import Corpus, open_reader
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _COLUMNS = "title, headings, content, tags, hints"

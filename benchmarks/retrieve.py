@@ -25,17 +25,17 @@ from time import perf_counter
 from documentation import Missing, Workplace, add_arguments, gather, print_table, questions
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import documents, vector_index
-from rolebundle.corpus.compartments import filled
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.lexical_index import table as lexical_table
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
 from rolebundle.ingest.sync import IngestOptions
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
-from rolebundle.retrieve.lexical import match_expression
-from rolebundle.retrieve.query import build_query
-from rolebundle.retrieve.semantic import query_vector
+from rolebundle.retrieval.lexical import match_expression
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.semantic import query_vector
+from rolebundle.storage import documents, vector_index
+from rolebundle.storage.compartments import filled
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.lexical_index import table as lexical_table
 
 _ROWS = 100
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)

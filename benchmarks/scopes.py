@@ -21,13 +21,13 @@ from statistics import median
 from time import perf_counter
 
 from documentation import Missing, add_arguments, gather, print_table, questions
-
 from retrieve import build
+
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus.connection import open_writer
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
-from rolebundle.govern.scopes import set_policy
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.policy.scopes import set_policy
+from rolebundle.storage.connection import open_writer
 
 _SCOPES = 10
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)

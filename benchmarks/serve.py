@@ -24,10 +24,10 @@ from threading import Event, Thread
 from time import perf_counter
 from typing import IO, Any
 
-from rolebundle.client import Sidecar, SidecarError
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.operations import Operations
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
 
 _PROGRAM = [sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()"]
@@ -78,7 +78,7 @@ def warm(db: Path, rounds: int) -> None:
         ways: dict[str, Callable[[dict[str, Any]], Any]] = {
             "in this process": lambda fields: operations.call("retrieve", fields),
             "serve, bare pipe": lambda fields: pipe.ask(1, fields),
-            "serve, rolebundle.client": lambda fields: sidecar.call("retrieve", **fields),
+            "serve, Sidecar": lambda fields: sidecar.call("retrieve", **fields),
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
         for turn, (task, role) in zip(range(rounds + 10), cycle(_QUESTIONS), strict=False):

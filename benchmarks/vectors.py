@@ -21,15 +21,15 @@ from time import perf_counter
 import apsw
 import sqlite_vec
 from documentation import Missing, add_arguments, gather, print_table, questions
-
 from retrieve import build
-from rolebundle.corpus import fast_index, vector_index, vector_search
-from rolebundle.corpus.connection import Corpus, open_reader
-from rolebundle.corpus.fast_index import Share
-from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.static import StaticProvider
-from rolebundle.retrieve.query import build_query
-from rolebundle.retrieve.semantic import query_vector
+
+from rolebundle.embedding.static import StaticProvider
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.semantic import query_vector
+from rolebundle.storage import fast_index, vector_index, vector_search
+from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.fast_index import Share
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 _WANTED = 100
 _SHARES = (0.01, 0.1, 0.4, 0.9)

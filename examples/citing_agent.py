@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rolebundle.client import Sidecar, SidecarError
+from rolebundle.interfaces.client import Sidecar, SidecarError
 
 WORDS = 24
 

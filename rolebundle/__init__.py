@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import Lookup as Lookup
     from rolebundle.contracts.overlay import Overlay as Overlay
     from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
-    from rolebundle.embed.provider import EmbeddingProvider as EmbeddingProvider
+    from rolebundle.embedding.provider import EmbeddingProvider as EmbeddingProvider
     from rolebundle.engine import Engine as Engine
     from rolebundle.errors import RolebundleError as RolebundleError
-    from rolebundle.govern.overlays import ResolvedOverlay as ResolvedOverlay
-    from rolebundle.govern.overlays import load_file as load_file
-    from rolebundle.govern.overlays import load_role as load_role
-    from rolebundle.govern.overlays import overlay_folders as overlay_folders
     from rolebundle.ingest.sync import IngestOptions as IngestOptions
     from rolebundle.ingest.sync import IngestReport as IngestReport
+    from rolebundle.policy.overlays import ResolvedOverlay as ResolvedOverlay
+    from rolebundle.policy.overlays import load_file as load_file
+    from rolebundle.policy.overlays import load_role as load_role
+    from rolebundle.policy.overlays import overlay_folders as overlay_folders
 
 _PUBLIC = {
     "CorpusStatus": "rolebundle.contracts.lookup:CorpusStatus",
-    "EmbeddingProvider": "rolebundle.embed.provider:EmbeddingProvider",
+    "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
     "IngestOptions": "rolebundle.ingest.sync:IngestOptions",
     "IngestReport": "rolebundle.ingest.sync:IngestReport",
     "Lookup": "rolebundle.contracts.lookup:Lookup",
     "Overlay": "rolebundle.contracts.overlay:Overlay",
-    "ResolvedOverlay": "rolebundle.govern.overlays:ResolvedOverlay",
+    "ResolvedOverlay": "rolebundle.policy.overlays:ResolvedOverlay",
     "RetrievalBundle": "rolebundle.contracts.bundle:RetrievalBundle",
     "RetrievalRequest": "rolebundle.contracts.request:RetrievalRequest",
     "RolebundleError": "rolebundle.errors:RolebundleError",
-    "load_role": "rolebundle.govern.overlays:load_role",
-    "load_file": "rolebundle.govern.overlays:load_file",
-    "overlay_folders": "rolebundle.govern.overlays:overlay_folders",
+    "load_role": "rolebundle.policy.overlays:load_role",
+    "load_file": "rolebundle.policy.overlays:load_file",
+    "overlay_folders": "rolebundle.policy.overlays:overlay_folders",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605 - the table is the list

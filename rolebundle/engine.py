@@ -14,16 +14,16 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
+from rolebundle.admin import Upkeep
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.corpus import compartments, policy_rows
-from rolebundle.corpus.connection import Corpus, open_reader
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
-from rolebundle.govern.admitted import NOBODY_GOVERNS, Admitted
-from rolebundle.govern.overlays import ResolvedOverlay, load_role
-from rolebundle.retrieve.pipeline import retrieve
-from rolebundle.retrieve.rerankers import Rerankers
-from rolebundle.upkeep import Upkeep
+from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.policy.overlays import ResolvedOverlay, load_role
+from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.retrieval.rerankers import Rerankers
+from rolebundle.storage import compartments, policy_rows
+from rolebundle.storage.connection import Corpus, open_reader
 
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
-    from rolebundle.embed.provider import EmbeddingProvider
+    from rolebundle.embedding.provider import EmbeddingProvider
 
 A = TypeVar("A")
 
@@ -42,7 +42,7 @@ class Engine(Upkeep):
     Args:
         path: the corpus file; made by the first :meth:`ingest`.
         overlay_folders: where overlays are looked for, first match wins; see
-            :func:`rolebundle.govern.overlays.overlay_folders`.
+            :func:`rolebundle.policy.overlays.overlay_folders`.
         provider: the embedding model; where none is given, the one that made the corpus's index,
             or the embedded static one for a new corpus.
         embed_url: the model's server, instead of the one that the corpus remembers.
@@ -106,8 +106,8 @@ class Engine(Upkeep):
             UsageError: the bundle does not say all that was asked.
             OverlayError: its role has no well-formed overlay today.
         """
-        from rolebundle.retrieve.lookup import whereabouts
-        from rolebundle.retrieve.replay import compare_bundles, request_of
+        from rolebundle.retrieval.lookup import whereabouts
+        from rolebundle.retrieval.replay import compare_bundles, request_of
 
         request = request_of(bundle)
         # What reranked then reranks again, and not what this engine was set to since.
@@ -123,7 +123,7 @@ class Engine(Upkeep):
             UsageError: no role was given.
             AccessDenied: as for :meth:`retrieve`.
         """
-        from rolebundle.retrieve.compare import compare_roles
+        from rolebundle.retrieval.compare import compare_roles
 
         request = replace(request, now=_moment(request))
         # One snapshot for all of them.
@@ -147,7 +147,7 @@ class Engine(Upkeep):
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieve.why import explain
+        from rolebundle.retrieval.why import explain
 
         with self.discreet(request.agent):
             found = self._answered(explain, request, overlay, reference)
@@ -210,7 +210,7 @@ class Engine(Upkeep):
                     )
                 yield self.corpus, NOBODY_GOVERNS
             return
-        from rolebundle.govern import scopes
+        from rolebundle.policy import scopes
 
         if self._narrowed is None:
             narrowed = open_reader(self.path)
@@ -243,7 +243,7 @@ class Engine(Upkeep):
         """
         if self.agent is None or named in (None, self.agent):
             return self.agent or named
-        from rolebundle.govern.scopes import denied
+        from rolebundle.policy.scopes import denied
 
         if self.path.exists():
             self.recorder.note(self.corpus, "refused", agent=self.agent)
@@ -299,7 +299,7 @@ class Engine(Upkeep):
             UsageError: there is no such thing, or none that this agent may see.
             AccessDenied: the corpus's policy gives this agent nothing.
         """
-        from rolebundle.retrieve.lookup import look_up
+        from rolebundle.retrieval.lookup import look_up
 
         with self.discreet(agent):
             with self.seen_by(agent) as (corpus, _):
@@ -319,7 +319,7 @@ class Engine(Upkeep):
         Raises:
             AccessDenied: the corpus's policy gives this agent nothing.
         """
-        from rolebundle.corpus.documents import documents_after
+        from rolebundle.storage.documents import documents_after
 
         with self.discreet(agent), self.seen_by(agent) as (corpus, _):
             return documents_after(corpus, after, count)
@@ -330,7 +330,7 @@ class Engine(Upkeep):
         Raises:
             AccessDenied: the corpus's policy gives this agent nothing.
         """
-        from rolebundle.retrieve.lookup import corpus_status
+        from rolebundle.retrieval.lookup import corpus_status
 
         with self.discreet(agent), self.seen_by(agent) as (corpus, _):
             status = corpus_status(corpus)
@@ -347,7 +347,7 @@ class Engine(Upkeep):
         Raises:
             CorpusBusy, StorageError: a check or repair could not get at the file.
         """
-        from rolebundle.retrieve.lookup import corpus_status
+        from rolebundle.retrieval.lookup import corpus_status
 
         if not (check or repair):
             return self._with_offers(corpus_status(self.corpus))
@@ -356,7 +356,7 @@ class Engine(Upkeep):
 
     def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
         from rolebundle.contracts.lookup import BetterModel
-        from rolebundle.embed.offers import offers
+        from rolebundle.embedding.offers import offers
 
         index = status.corpus.index
         if index is not None and index.provider != "static":

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
-from rolebundle.govern.audit import AuditLog
 from rolebundle.interfaces.operations import Operations
+from rolebundle.policy.audit import AuditLog
+from rolebundle.storage.connection import open_reader, open_writer
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document
 from support.fake_embedder import HashingProvider

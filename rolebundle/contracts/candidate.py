@@ -5,17 +5,18 @@ query ─▶ Query ─▶ lanes ─▶ hits ─▶ merge ─▶ Candidate ─▶
 
 from __future__ import annotations
 
-from rolebundle.contracts.base import plain_value
+from dataclasses import dataclass
+
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import FreshnessStatus, Lane, RejectionCode
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Term:
     """A word or phrase of the lexical query; ``weight`` is how often it is repeated.
 
-    ``form``: a stem or another form of words (``rolebundle/analysis/forms.py``), which stands
+    ``form``: a stem or another form of words (``rolebundle/text/forms.py``), which stands
     beside the words in the index.
     """
 
@@ -29,7 +30,7 @@ class Term:
         return f"~{self.text}" if self.form else self.text
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Query:
     """A task, expanded by a role. The task's own terms and the role's are kept apart."""
 
@@ -43,7 +44,7 @@ class Query:
     applied_filters: tuple[AppliedFilter, ...]
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class LexicalHit:
     """A chunk's BM25 against the task's terms and against the role's; larger is better, ≥ 0."""
 
@@ -54,7 +55,7 @@ class LexicalHit:
     """False where the lane only scored what the other one proposed."""
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class SemanticHit:
     """A chunk's cosine with the query, in [−1, 1]."""
 
@@ -63,7 +64,7 @@ class SemanticHit:
     proposed: bool = True
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A chunk that some lane proposed, with both lanes' scores normalized to [0, 1]."""
 
@@ -85,7 +86,7 @@ class Candidate:
     """The semantic score before the context had its say; ``None`` where it had none."""
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """A candidate that did not make it, with the code and the note of the step that said so."""
 
@@ -96,7 +97,7 @@ class Rejected:
     """What the lanes measured: an empty answer is explained by it."""
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Filtered:
     """A candidate that policy allows, with its metadata score in [0.01, 10]."""
 
@@ -128,7 +129,7 @@ class Filtered:
         return Filtered(candidate, self.metadata_score, self.freshness, self.overlay_hits)
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Ranked:
     """An allowed candidate with every term of its final score."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import (
@@ -23,7 +23,6 @@ from typing import (
     get_type_hints,
 )
 
-from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.constraints import Range, Text
 
 C = TypeVar("C")
@@ -32,7 +31,7 @@ Place = tuple[str | int, ...]
 Kind = Literal["unknown", "missing", "value", "whole"]
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Mistake:
     """One thing that is wrong: where, of what kind, in words, and what stands there instead.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTier
 
 
@@ -13,7 +13,7 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class DocumentMetadata:
     """What the corpus keeps about a document: every declaration resolved, defaults filled in."""
 
@@ -37,7 +37,7 @@ class DocumentMetadata:
     supersedes: tuple[str, ...] = ()
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Superseder:
     """A document that declares that it replaces another one."""
 
@@ -45,7 +45,7 @@ class Superseder:
     trust_tier: TrustTier
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk as the corpus holds it, with the metadata that it carries."""
 

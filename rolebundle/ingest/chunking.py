@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, pairwise
 
-from rolebundle.corpus.chunk_rows import StoredChunk
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument
+from rolebundle.storage.chunk_rows import StoredChunk
 
 CHUNKER_VERSION = "structure-1"
 

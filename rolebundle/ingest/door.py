@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.finding import Finding
-from rolebundle.corpus.quarantine import Scanned
-from rolebundle.govern.scan.scan import Scannable, ScanResult, scan_texts
-from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage.quarantine import Scanned
 
 MARKUP_READERS = frozenset({"html", "markdown"})
 """Readers of formats in which markup can hide text."""
@@ -101,12 +101,12 @@ def _shown(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
 
 
 def _cleaned(text: str, masks: bool) -> str:
-    from rolebundle.govern.scan.hidden_text import find_hidden
-    from rolebundle.govern.scan.normalize import normalized
+    from rolebundle.scan.hidden_text import find_hidden
+    from rolebundle.scan.normalize import normalized
 
     text = normalized(text, find_hidden(text))
     if masks:
-        from rolebundle.govern.scan.secrets import find_secrets, masked
+        from rolebundle.scan.secrets import find_secrets, masked
 
         text = masked(text, find_secrets(text))
     return text
@@ -152,7 +152,7 @@ def _scanned(result: ScanResult, text: str, *, masks: bool) -> Scanned:
     original = "" if result.text == text else text
     if original and masks:
         # A secret that is masked is kept nowhere.
-        from rolebundle.govern.scan.secrets import masked
+        from rolebundle.scan.secrets import masked
 
         original = masked(text, result.findings)
     return Scanned(

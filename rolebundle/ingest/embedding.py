@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity
-from rolebundle.corpus import documents, store, vector_cache, vector_index
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.fingerprint import PROBE
-from rolebundle.embed.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.fingerprint import PROBE
+from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
+from rolebundle.storage import documents, store, vector_cache, vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 BATCH = 512
 EMBEDDED_AS = f"{CHUNKER_VERSION}, tags"

@@ -15,7 +15,7 @@ from datetime import date, datetime, time
 from typing import Any
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.readers.text_decoding import clean
+from rolebundle.text.text_decoding import clean
 
 _LIMIT = 64 * 1024
 _DEPTH = 20

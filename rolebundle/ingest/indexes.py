@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from time import perf_counter
 
-from rolebundle.corpus import documents, fast_index, vector_index, vector_search
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.fast_index import LEAST_RECALL, FastState, Share
-from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.embedding import count_waiting, embedding_text
+from rolebundle.storage import documents, fast_index, vector_index, vector_search
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.fast_index import LEAST_RECALL, FastState, Share
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 SAMPLE_QUERIES = 100
 SAMPLE_NEIGHBOURS = 50

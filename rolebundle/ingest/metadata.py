@@ -19,8 +19,8 @@ from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.globs import matches
 from rolebundle.ingest.readers import reader_names
+from rolebundle.text.globs import matches
 
 MANIFEST_NAME = "rolebundle.toml"
 

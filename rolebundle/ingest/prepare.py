@@ -9,20 +9,20 @@ from hashlib import blake2b, sha256
 from itertools import islice
 from typing import NamedTuple
 
-from rolebundle.analysis.forms import FORMS_VERSION, document_language, index_text
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.corpus.chunk_rows import StoredChunk
-from rolebundle.corpus.store import FileIdentity, StoredDocument, StoredFile
 from rolebundle.errors import DocumentError
-from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.door import MARKUP_READERS, Arrival, Examined, examine
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import looks_binary, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
-from rolebundle.ingest.readers.text_decoding import decode_noting
 from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage.chunk_rows import StoredChunk
+from rolebundle.storage.store import FileIdentity, StoredDocument, StoredFile
+from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
+from rolebundle.text.text_decoding import decode_noting
 
 # So many chunks tell the language of a document, if any do.
 _TELLING = 3

@@ -15,13 +15,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rolebundle.corpus import compartments, documents, lexical_index, store
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
-from rolebundle.govern.scan.settings import ScanSettings
-from rolebundle.govern.scopes import deny_matcher
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.embedding import (
     EMBEDDED_AS,
@@ -49,6 +44,11 @@ from rolebundle.ingest.prepare import (
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
 from rolebundle.ingest.workers import few_collections
+from rolebundle.policy.scopes import deny_matcher
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage import compartments, documents, lexical_index, store
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.vector_index import EmbeddingIndex
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}

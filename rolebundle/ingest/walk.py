@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.globs import matches
 from rolebundle.ingest.metadata import (
     EMPTY_MANIFEST,
     MANIFEST_NAME,
@@ -23,6 +22,7 @@ from rolebundle.ingest.metadata import (
     file_defaults,
     load_manifest,
 )
+from rolebundle.text.globs import matches
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 

@@ -125,7 +125,7 @@ class Operations:
         named = request.rerank
         if named is None or named in (NO_RERANK, self.engine.rerankers.default):
             return request
-        from rolebundle.embed.registry import names_folder
+        from rolebundle.embedding.registry import names_folder
 
         if names_folder(named):
             raise AccessDenied(
@@ -143,7 +143,7 @@ class Operations:
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
 
     def _roles(self) -> Answer:
-        from rolebundle.govern.overlays import list_overlays
+        from rolebundle.policy.overlays import list_overlays
 
         entries = [asdict(entry) for entry in list_overlays(self.engine.overlay_folders)]
         # Where a file lies on this machine is no agent's business.
@@ -153,7 +153,7 @@ class Operations:
         return {"roles": plain}
 
     def _role(self, role: str) -> Answer:
-        from rolebundle.govern.overlays import load_role
+        from rolebundle.policy.overlays import load_role
 
         resolved = load_role(role, self.engine.overlay_folders)
         return {"digest": resolved.digest, "overlay": resolved.overlay.model_dump()}

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from rolebundle.contracts.base import plain_value
 from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChunk
 from rolebundle.contracts.lookup import FoundPassage, Lookup
 from rolebundle.contracts.terms import Detail
@@ -33,7 +32,7 @@ _BREAK = 40
 to be longer than the marks of the cut are."""
 
 
-@plain_value
+@dataclass(frozen=True, slots=True)
 class Room:
     """What an answer has room for.
 

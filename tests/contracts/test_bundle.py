@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.store import StoredDocument
+from rolebundle.storage.store import StoredDocument
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests

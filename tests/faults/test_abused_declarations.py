@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rolebundle.ingest.globs import matches
+from rolebundle.text.globs import matches
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.sound import assert_sound

@@ -11,10 +11,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.corpus import check
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
+from rolebundle.storage import check
+from rolebundle.storage.connection import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider

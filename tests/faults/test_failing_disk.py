@@ -11,10 +11,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.corpus import store
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.errors import StorageError
 from rolebundle.ingest import embedding, sync
+from rolebundle.storage import store
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from support.commands import CHECKOUT, invoke, run
 from support.corpora import ask, document, file_of, fill, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.errors import DocumentError
 from rolebundle.ingest import prepare, sync, walk
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from support.commands import invoke
 from support.sound import assert_sound, paths_in
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.corpus.connection import open_writer
 from rolebundle.ingest import sync
+from rolebundle.storage.connection import open_writer
 from support.killing import Say, run_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")

@@ -15,7 +15,7 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
-from rolebundle.govern.audit import AuditLog
+from rolebundle.policy.audit import AuditLog
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
 from support.killing import Say, run_child

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.corpus import vector_index
-from rolebundle.corpus.connection import open_reader
+from rolebundle.storage import vector_index
+from rolebundle.storage.connection import open_reader
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.embedding_server import MODEL, EmbeddingServer, embedding_server

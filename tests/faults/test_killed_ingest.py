@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.ingest import embedding, sync
+from rolebundle.storage.connection import open_reader, open_writer
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider

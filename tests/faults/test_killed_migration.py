@@ -12,9 +12,9 @@ import apsw
 import pytest
 import sqlite_vec
 
-from rolebundle.corpus import migrate
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.errors import WrongFile
+from rolebundle.storage import migrate
+from rolebundle.storage.connection import open_reader, open_writer
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import pytest
 
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.govern.purge import Wanted, finish, purge
 from rolebundle.ingest import sync
+from rolebundle.policy.purge import Wanted, finish, purge
+from rolebundle.storage.connection import open_reader, open_writer
 from support.canaries import files_of, found_in, hatch, vector_traces
 from support.corpora import build, scratch_folder
 from support.fake_embedder import HashingProvider

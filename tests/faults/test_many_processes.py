@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from rolebundle.corpus import documents, vector_index
-from rolebundle.corpus.connection import open_reader, open_writer
-from rolebundle.corpus.opening import BUSY_TIMEOUT_ENVIRONMENT
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import embedding, sync
+from rolebundle.storage import documents, vector_index
+from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, invoke
 from support.corpora import ask, build, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider

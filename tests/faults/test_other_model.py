@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.corpus import vector_index
-from rolebundle.corpus.connection import open_reader, open_writer
-from rolebundle.embed.provider import unit_vectors
+from rolebundle.embedding.provider import unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
+from rolebundle.storage import vector_index
+from rolebundle.storage.connection import open_reader, open_writer
 from support.commands import invoke
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider

@@ -10,13 +10,13 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import quarantine
-from rolebundle.corpus.connection import open_reader, open_writer
 from rolebundle.engine import Engine
-from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.door import Arrival, examine
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.sync import IngestOptions, ingest
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage import quarantine
+from rolebundle.storage.connection import open_reader, open_writer
 from support.compartments import kept_back, search_everywhere
 
 ZERO = "\u200b"

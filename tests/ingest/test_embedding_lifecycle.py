@@ -13,16 +13,16 @@ import pytest
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import vector_index
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.corpus.vector_index import EmbeddingIndex
-from rolebundle.embed.reach import to_reach, to_spec
-from rolebundle.embed.registry import ProviderSpec, provider_for
+from rolebundle.embedding.reach import to_reach, to_spec
+from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import embedding, indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, build_index
+from rolebundle.storage import vector_index
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.vector_index import EmbeddingIndex
 from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import DIGEST, MODEL, EmbeddingServer, Handler, embedding_server

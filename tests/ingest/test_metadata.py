@@ -9,10 +9,10 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
-from rolebundle.corpus.connection import open_reader
-from rolebundle.corpus.documents import all_documents
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.metadata import METADATA_KEYS, load_manifest, resolve, validated
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.documents import all_documents
 from support.commands import invoke
 
 # One value a key, that no default has.

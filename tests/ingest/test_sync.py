@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from rolebundle.corpus import store
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.govern.overlays import load_file
 from rolebundle.ingest import sync
 from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.policy.overlays import load_file
+from rolebundle.storage import store
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask

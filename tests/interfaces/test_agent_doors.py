@@ -13,8 +13,8 @@ import pytest
 
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.govern.overlays import overlay_folders
 from rolebundle.interfaces.operations import Operations
+from rolebundle.policy.overlays import overlay_folders
 from support.commands import CHECKOUT, invoke
 from support.corpora import build, document
 from support.served import Served

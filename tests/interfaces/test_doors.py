@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from rolebundle.client import Sidecar
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
+from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.policy.overlays import overlay_folders
 from support.commands import PROGRAM, SAMPLE, invoke, run
 
 NOW = "2026-11-15T00:00:00Z"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rolebundle.client import Sidecar, SidecarError
 from rolebundle.contracts.request import MAX_NAME_CHARACTERS
 from rolebundle.contracts.terms import ACTIONS
 from rolebundle.errors import UsageError
+from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.tools import TOOLS
 from support.commands import invoke, run

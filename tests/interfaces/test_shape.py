@@ -20,11 +20,11 @@ from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import LEAST_CHARACTERS
 from rolebundle.contracts.terms import REJECTION_CODES, Detail, Verdict, WarningCode
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARACTERS, shaped_bundle, shaped_lookup
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
-from rolebundle.retrieve.lookup import look_up
+from rolebundle.retrieval.lookup import look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
 
 NOW = "2026-11-15T00:00:00Z"

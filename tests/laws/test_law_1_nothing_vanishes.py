@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.store import StoredDocument
+from rolebundle.storage.store import StoredDocument
 from support.corpora import ask, built
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests

@@ -25,13 +25,13 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus import documents as stored
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.store import StoredDocument
-from rolebundle.retrieve.lexical import match_expression
-from rolebundle.retrieve.pipeline import POOL_DEPTH
-from rolebundle.retrieve.query import build_query
-from rolebundle.retrieve.rerank import NEAR_DUPLICATE_WINDOW
+from rolebundle.retrieval.lexical import match_expression
+from rolebundle.retrieval.pipeline import POOL_DEPTH
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rerank import NEAR_DUPLICATE_WINDOW
+from rolebundle.storage import documents as stored
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.store import StoredDocument
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider

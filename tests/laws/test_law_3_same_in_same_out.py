@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.connection import open_reader
-from rolebundle.corpus.store import StoredDocument
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.store import StoredDocument
 from support.corpora import NOW, ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS, corpora, overlays, requests

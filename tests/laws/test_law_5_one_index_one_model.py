@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.connection import open_reader, open_writer
-from rolebundle.corpus.store import StoredDocument
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.embedding import ensure_index
+from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.store import StoredDocument
 from support.bundles import without_the_semantic_lanes_state
 from support.corpora import ask, build, remove
 from support.fake_embedder import IDENTITY, HashingProvider

@@ -18,11 +18,11 @@ from tempfile import TemporaryDirectory
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.corpus.connection import open_reader, open_writer
-from rolebundle.govern.scan.characters import HIDDEN
-from rolebundle.govern.scan.lookalikes import TO_LATIN
-from rolebundle.ingest.readers.text_decoding import decode, split_lines
 from rolebundle.ingest.sync import IngestOptions, ingest
+from rolebundle.scan.characters import HIDDEN
+from rolebundle.scan.lookalikes import TO_LATIN
+from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.text.text_decoding import decode, split_lines
 from support.corpora import ask, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.connection import open_reader, open_writer
-from rolebundle.corpus.store import StoredDocument
 from rolebundle.errors import RolebundleError
+from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.store import StoredDocument
 from support.corpora import ask, build, document, fill, remove
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -138,7 +138,7 @@ import os, sys
 from pathlib import Path
 path, uid = Path(sys.argv[1]), int(sys.argv[2])
 sys.path[:0] = sys.argv[3:]
-from rolebundle.corpus.connection import open_reader
+from rolebundle.storage.connection import open_reader
 from support.corpora import ask, build, scratch_folder
 from support.fake_embedder import HashingProvider
 # Everything that is imported on first use is imported now: the other user may not read it.

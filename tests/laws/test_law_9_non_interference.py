@@ -21,13 +21,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.corpus import rerank_cache, store
-from rolebundle.corpus.connection import open_writer
-from rolebundle.corpus.store import StoredDocument, StoredFile
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.govern.overlays import ResolvedOverlay
-from rolebundle.govern.scopes import deny_matcher, set_policy
+from rolebundle.policy.overlays import ResolvedOverlay
+from rolebundle.policy.scopes import deny_matcher, set_policy
+from rolebundle.storage import rerank_cache, store
+from rolebundle.storage.connection import open_writer
+from rolebundle.storage.store import StoredDocument, StoredFile
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider

@@ -11,8 +11,8 @@ from string import ascii_lowercase
 import numpy as np
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.store import StoredDocument
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.store import StoredDocument
 from support.corpora import chunk
 
 WIDTH = 8

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rolebundle.corpus import compartments, lexical_index, vector_index
-from rolebundle.corpus.connection import Corpus
-from rolebundle.corpus.fast_index import Share
+from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.fast_index import Share
 
 Kind = tuple[str, str, tuple[str, ...]]
 """Scope, sensitivity and deny patterns."""

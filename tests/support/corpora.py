@@ -16,15 +16,15 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus import documents as stored_documents
-from rolebundle.corpus import store, vector_index
-from rolebundle.corpus.check import content_hash
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
-from rolebundle.corpus.store import StoredChunk, StoredDocument, StoredFile
-from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.interfaces.parse import request_from
-from rolebundle.retrieve.pipeline import retrieve
+from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.storage import documents as stored_documents
+from rolebundle.storage import store, vector_index
+from rolebundle.storage.check import content_hash
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rolebundle.embed.provider import EmbeddingProvider, unit_vectors
+from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from support.embedding_server import EMBED_PATHS, Handler
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import sqlite_vec
 
-from rolebundle.corpus.store import StoredDocument
-from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT
 from support.corpora import build
 

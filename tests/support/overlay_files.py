@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from rolebundle.errors import OverlayError
-from rolebundle.govern.overlays import load_file
+from rolebundle.policy.overlays import load_file
 
 
 def write(folder: Path, role_id: str, name: str = "", **keys: object) -> Path:

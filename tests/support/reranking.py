@@ -11,8 +11,8 @@ from unittest.mock import patch
 import numpy as np
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embed import registry
-from rolebundle.embed.provider import EmbeddingProvider
+from rolebundle.embedding import registry
+from rolebundle.embedding.provider import EmbeddingProvider
 from support.fake_embedder import IDENTITY, HashingProvider
 
 FAKE = "fake:contextual"

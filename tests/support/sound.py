@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rolebundle.corpus.check import problems
-from rolebundle.corpus.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.check import problems
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from support.compartments import assert_each_in_its_place
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.corpus.store import StoredDocument
+from rolebundle.storage.store import StoredDocument
 from support.corpora import chunk, overlay
 from support.corpora import document as plain_document
 

@@ -8,8 +8,8 @@ from rolebundle.contracts.candidate import Candidate, Filtered, Query, Ranked, R
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
-from rolebundle.corpus.check import content_hash
-from rolebundle.retrieve.query import build_query
+from rolebundle.retrieval.query import build_query
+from rolebundle.storage.check import content_hash
 
 _DOCUMENT_FIELDS = frozenset(DocumentMetadata.__dataclass_fields__)
 

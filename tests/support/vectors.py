@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rolebundle.corpus import documents, vector_index
-from rolebundle.corpus.connection import open_reader
-from rolebundle.embed.provider import unit_vectors
+from rolebundle.embedding.provider import unit_vectors
 from rolebundle.ingest.embedding import embedding_text
+from rolebundle.storage import documents, vector_index
+from rolebundle.storage.connection import open_reader
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 

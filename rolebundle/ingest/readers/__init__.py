@@ -13,7 +13,7 @@ from typing import cast
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.readers.base import Reader
-from rolebundle.ingest.readers.text_decoding import looks_binary, split_lines
+from rolebundle.text.text_decoding import looks_binary, split_lines
 
 __all__ = ["looks_binary", "reader_for", "reader_names", "split_lines", "suffixes_of"]
 

@@ -22,7 +22,7 @@ from rolebundle.ingest.readers.byte_patterns import byte_pattern
 from rolebundle.ingest.readers.html_blocks import html_blocks
 from rolebundle.ingest.readers.html_lines import end_line, scaled_source
 from rolebundle.ingest.readers.html_reduce import reduced
-from rolebundle.ingest.readers.text_decoding import clean, cleaned_note, decode_noting
+from rolebundle.text.text_decoding import clean, cleaned_note, decode_noting
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 # Paths to attributes are twice as fast as one path to elements with a condition. What tells here or

@@ -9,7 +9,8 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.strict_json import (
+from rolebundle.ingest.readers.text_file import TextFile, block_of, is_blank, open_text
+from rolebundle.text.strict_json import (
     LineIndex,
     LocatedObject,
     NotStrictError,
@@ -19,8 +20,7 @@ from rolebundle.ingest.readers.strict_json import (
     parse_located,
     parse_strict,
 )
-from rolebundle.ingest.readers.text_decoding import clean
-from rolebundle.ingest.readers.text_file import TextFile, block_of, is_blank, open_text
+from rolebundle.text.text_decoding import clean
 
 _CONTENT_TYPES = get_args(ContentType)
 

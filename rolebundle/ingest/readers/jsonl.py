@@ -10,14 +10,14 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.strict_json import (
+from rolebundle.ingest.readers.text_file import is_blank, open_text
+from rolebundle.text.strict_json import (
     NotStrictError,
     UnknownKeys,
     declared_of,
     parse_strict,
 )
-from rolebundle.ingest.readers.text_decoding import clean, cleaned_note
-from rolebundle.ingest.readers.text_file import is_blank, open_text
+from rolebundle.text.text_decoding import clean, cleaned_note
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # Past this many bad lines the file is something else, and a report of thousands helps nobody.

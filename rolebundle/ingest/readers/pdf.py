@@ -18,8 +18,8 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_decoding import clean, cleaned_note, split_lines
 from rolebundle.ingest.readers.text_file import block_of, runs
+from rolebundle.text.text_decoding import clean, cleaned_note, split_lines
 
 # A page tree or a stream can promise far more than the file holds.
 _MOST_PAGES = 5_000

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rolebundle.ingest.parsed import Block, BlockKind
-from rolebundle.ingest.readers.text_decoding import decode_noting, split_lines
+from rolebundle.text.text_decoding import decode_noting, split_lines
 
 # Markup is taken out of headings up to this length; the patterns for it are not linear.
 LONGEST_TITLE = 500

@@ -18,12 +18,12 @@ from rolebundle.contracts.audit import (
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
-from rolebundle.corpus.connection import open_reader
-from rolebundle.corpus.location import corpus_path
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.govern.audit import AuditLog, iso_moment
 from rolebundle.interfaces.cli.options import db_option, json_option
 from rolebundle.interfaces.render import snippet
+from rolebundle.policy.audit import AuditLog, iso_moment
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.location import corpus_path
 
 _QUERY = 80
 _LISTED = 20

@@ -12,7 +12,7 @@ from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rolebundle.govern.bridges import Bridge, Bridges
+    from rolebundle.policy.bridges import Bridge, Bridges
 
 
 @click.command()

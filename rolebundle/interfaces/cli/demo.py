@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
 from rolebundle.interfaces.cli import side_by_side
 from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
 
 TASK = "What should we worry about before release 3.0?"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from rolebundle.embed.registry import ProviderSpec
+from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rolebundle.contracts.evaluation import GoldenSet
-from rolebundle.corpus.location import corpus_path
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.evaluate.collection import Collection, load_collection
-from rolebundle.evaluate.compare import compare, load_report, with_change_floors
-from rolebundle.evaluate.evaluation import Plan, Progress, evaluate
-from rolebundle.evaluate.floors import check_floors, parse_floors, with_floors
-from rolebundle.evaluate.golden import corpus_folder, find_profile, load_golden
-from rolebundle.evaluate.governance import Role
-from rolebundle.evaluate.questions import References, from_collection, from_golden
-from rolebundle.evaluate.report import comparison_tables, tables
-from rolebundle.govern.overlays import list_overlays, load_role, overlay_folders
+from rolebundle.evaluation.collection import Collection, load_collection
+from rolebundle.evaluation.compare import compare, load_report, with_change_floors
+from rolebundle.evaluation.evaluation import Plan, Progress, evaluate
+from rolebundle.evaluation.floors import check_floors, parse_floors, with_floors
+from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
+from rolebundle.evaluation.governance import Role
+from rolebundle.evaluation.questions import References, from_collection, from_golden
+from rolebundle.evaluation.report import comparison_tables, tables
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.interfaces.cli.options import (
     db_option,
@@ -36,6 +34,8 @@ from rolebundle.interfaces.cli.options import (
     rerank_option,
     rerank_setting,
 )
+from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
+from rolebundle.storage.location import corpus_path
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -151,7 +151,7 @@ def eval(  # the name of the command
         plan = _plan(what, engine, role, moment, comparing, harming, lexical_only, seconds)
         report = with_floors(evaluate(engine, plan, progress), bounds)
     if html is not None:
-        from rolebundle.evaluate.page import page
+        from rolebundle.evaluation.page import page
 
         html.write_text(page(report), encoding="utf-8")
     _print(report, tables(report), as_json)

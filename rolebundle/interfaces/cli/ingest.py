@@ -12,12 +12,12 @@ from typing import Literal
 import click
 
 from rolebundle.errors import DocumentError, EmbedderError
-from rolebundle.govern.scan.settings import ScanSettings
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
+from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
 _LISTED = 20

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from rolebundle.contracts.terms import ACTIONS
-from rolebundle.corpus.location import corpus_path
 from rolebundle.engine import Engine
-from rolebundle.govern.overlays import overlay_folders
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.storage.location import corpus_path
 
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from rolebundle.corpus.connection import open_reader
-from rolebundle.corpus.location import corpus_path
 from rolebundle.errors import OverlayError
-from rolebundle.govern.lint import Finding, lint
-from rolebundle.govern.overlays import (
+from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.words import counted
+from rolebundle.policy.lint import Finding, lint
+from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
     list_overlays,
@@ -23,8 +23,8 @@ from rolebundle.govern.overlays import (
     locate,
     overlay_folders,
 )
-from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.words import counted
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.location import corpus_path
 
 
 @click.group()

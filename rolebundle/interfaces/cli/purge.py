@@ -17,7 +17,7 @@ from rolebundle.interfaces.cli.words import counted
 if TYPE_CHECKING:
     from rolebundle.contracts.receipt import Receipt
     from rolebundle.engine import Engine
-    from rolebundle.govern.purge import Plan, Wanted
+    from rolebundle.policy.purge import Plan, Wanted
 
 _LISTED = 20
 
@@ -59,7 +59,7 @@ def purge(
     rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
     rolebundle purge --finish
     """
-    from rolebundle.govern.purge import Wanted
+    from rolebundle.policy.purge import Wanted
 
     wanted = Wanted(names, matching, as_sources)
     chosen = bool(names or matching)
@@ -209,13 +209,13 @@ def _refuse_pending(found: Sequence[Receipt], path: Path) -> None:
 
 
 def _backups(path: Path) -> list[Path]:
-    from rolebundle.corpus.purge import backups
+    from rolebundle.storage.purge import backups
 
     return backups(path)
 
 
 def _delete_backups(path: Path) -> int:
-    from rolebundle.corpus.purge import delete_backups
+    from rolebundle.storage.purge import delete_backups
 
     return delete_backups(path)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from rolebundle.corpus.quarantine import Flagged
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.storage.quarantine import Flagged
 
 
 @click.group()

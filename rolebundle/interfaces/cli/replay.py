@@ -11,7 +11,6 @@ import click
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.errors import UsageError
-from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces.cli.options import (
     agent_option,
     db_option,
@@ -22,6 +21,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.render import snippet
+from rolebundle.policy.overlays import load_file
 
 MAX_BUNDLE_BYTES = 64 << 20
 """A thousand passages of the largest size that chunking makes are well under it."""

@@ -9,7 +9,6 @@ from typing import BinaryIO
 
 import click
 
-from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
     db_option,
@@ -22,6 +21,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.policy.overlays import load_file
 
 _NARROWEST = 40
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import click
 
-from rolebundle.corpus.connection import open_reader
-from rolebundle.corpus.location import corpus_path
 from rolebundle.errors import ConfigurationError
-from rolebundle.govern.lint import Finding
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
 from rolebundle.interfaces.cli.words import counted
+from rolebundle.policy.lint import Finding
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.location import corpus_path
 
 
 @click.group()
@@ -51,8 +51,8 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
     rolebundle scopes set policy.toml
     rolebundle scopes set - --format json < policy.json
     """
-    from rolebundle.govern.policy import parse_policy
-    from rolebundle.govern.scope_lint import lint_policy
+    from rolebundle.policy.policy import parse_policy
+    from rolebundle.policy.scope_lint import lint_policy
 
     content, kind, location = _read(file, kind)
     policy = parse_policy(content, kind, file)
@@ -80,7 +80,7 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     rolebundle scopes show
     rolebundle scopes show --agent release-bot --json
     """
-    from rolebundle.govern.scope_report import report
+    from rolebundle.policy.scope_report import report
 
     with open_reader(corpus_path(db)) as corpus:
         found = report(corpus, agent)
@@ -120,8 +120,8 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
     rolebundle scopes lint policy.toml
     rolebundle scopes lint --db team.db
     """
-    from rolebundle.govern.policy import parse_policy
-    from rolebundle.govern.scope_lint import lint_policy, lint_stored
+    from rolebundle.policy.policy import parse_policy
+    from rolebundle.policy.scope_lint import lint_policy, lint_stored
 
     path = corpus_path(db)
     if file is None:
@@ -158,7 +158,7 @@ def _summarize(name: str, found: Sequence[Finding]) -> None:
 
 def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     """The text, its format, and where the file lies; empty for standard input."""
-    from rolebundle.govern.scopes import decoded_policy, read_policy_file
+    from rolebundle.policy.scopes import decoded_policy, read_policy_file
 
     if file == "-":
         if kind is None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
-from rolebundle.govern.overlays import load_file
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -21,6 +20,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import snippet
+from rolebundle.policy.overlays import load_file
 
 _WIDTH = 100
 _LABEL = 9

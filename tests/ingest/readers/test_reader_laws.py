@@ -16,7 +16,7 @@ from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for, reader_names, split_lines
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_decoding import clean, decode
+from rolebundle.text.text_decoding import clean, decode
 
 OPTIONS = ReaderOptions(separator="=====")
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)

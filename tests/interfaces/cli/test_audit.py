@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.audit import AuditEntry
-from rolebundle.govern.audit import AuditLog
+from rolebundle.policy.audit import AuditLog
 from support.commands import Outcome, invoke, invoke_as_a_common_user
 
 

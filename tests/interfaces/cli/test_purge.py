@@ -8,8 +8,8 @@ import click
 import pytest
 
 from rolebundle.contracts.receipt import Receipt
-from rolebundle.corpus.connection import open_reader
 from rolebundle.interfaces.cli import purge as command
+from rolebundle.storage.connection import open_reader
 from support.commands import invoke, is_coded
 from support.sound import assert_sound
 

@@ -1,0 +1,169 @@
+"""Golden sets: questions over somebody's own corpus, and what has to come of them.
+
+A set is a TOML or a JSON file of :class:`~rolebundle.contracts.evaluation.GoldenSet`::
+
+    role = "security-reviewer"
+    now = 2026-11-15
+
+    [[questions]]
+    task = "Can a stolen tablet replay a token?"
+    expect = { "security/threat-model-offline-sync.md" = 3, "security/**" = 1 }
+    must_not_return = ["marketing/**"]
+    expect_rejection = { "product/competitive-notes-2026.md" = "forbidden_source" }
+
+References are resolved against the corpus: an id, a path, or a glob over either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from rolebundle.contracts.check import Mistake, checked, keys_at
+from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.errors import ConfigurationError
+from rolebundle.text.strict_json import NotStrictError, parse_strict
+
+SUFFIXES = (".toml", ".json")
+MAX_BYTES = 16 << 20
+FOLDER = "golden"
+"""Beside the overlays of a folder, its golden sets."""
+
+
+def load_golden(path: Path) -> GoldenSet:
+    """The golden set in a file; every question has an id and its set's defaults.
+
+    Raises:
+        ConfigurationError: ``golden_unreadable``, or ``golden_malformed`` with the file, the
+            question, the key and what would be allowed there.
+    """
+    values = _as_given(_parsed(path))
+    made = checked(GoldenSet, values)
+    if isinstance(made, list):
+        raise _malformed(path, made[0], len(made) - 1, values)
+    if not made.questions:
+        raise _flawed(path, "questions: must not be empty", "write one [[questions]] at least")
+    questions = [_completed(made, question, n) for n, question in enumerate(made.questions, 1)]
+    ids = [question.id for question in questions]
+    repeated = next((one for one in ids if ids.count(one) > 1), None)
+    if repeated is not None:
+        raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
+    for question in questions:
+        if question.agent and "agent" not in {one.name for one in fields(RetrievalRequest)}:
+            raise _flawed(
+                path,
+                f"question {question.id}: agent: requests of this version have no agent",
+                "take the key out; to leave it would be to test less than it says",
+            )
+    return replace(made, name=made.name or path.stem, questions=questions)
+
+
+def find_profile(name: str, folders: tuple[Path, ...]) -> Path | None:
+    """The golden set that an overlay's ``eval_profile`` names, from the first folder that has it.
+
+    Sets lie in the folder ``golden`` beside the overlays.
+    """
+    plain = name == Path(name).name
+    candidates = (folder / FOLDER / f"{name}{end}" for folder in folders for end in SUFFIXES)
+    return next((path for path in candidates if plain and path.is_file()), None)
+
+
+def corpus_folder(path: Path, golden: GoldenSet) -> Path | None:
+    """The folder of documents that a set names, or ``None``."""
+    return (path.parent / golden.corpus).resolve() if golden.corpus else None
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise _unreadable(path, f"is longer than {MAX_BYTES >> 20} MiB")
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable(path, error.strerror or "cannot be read") from error
+    except UnicodeDecodeError as error:
+        raise _unreadable(path, f"is not UTF-8 at byte {error.start}") from error
+    if path.suffix == ".json":
+        try:
+            return parse_strict(text)
+        except NotStrictError as error:
+            raise _flawed(path, f"is not JSON: {error}", "write plain JSON") from error
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _flawed(path, f"is not TOML: {error}", "mend it, or write JSON (.json)") from error
+
+
+def _as_given(values: Any) -> Any:
+    """A list of questions is a set of nothing else, and a list of references is all of grade 1."""
+    values = _plain({"questions": values} if isinstance(values, list) else values)
+    if isinstance(values, dict) and isinstance(values.get("questions"), list):
+        for question in values["questions"]:
+            wanted = question.get("expect") if isinstance(question, dict) else None
+            if isinstance(wanted, list) and all(isinstance(one, str) for one in wanted):
+                question["expect"] = dict.fromkeys(wanted, 1)
+    return values
+
+
+def _plain(value: Any) -> Any:
+    # TOML knows dates, and the contracts take them as text.
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _completed(golden: GoldenSet, question: GoldenQuestion, number: int) -> GoldenQuestion:
+    return replace(
+        question,
+        id=question.id or str(number),
+        role=question.role or golden.role,
+        agent=question.agent or golden.agent,
+        limit=question.limit or golden.limit,
+        now=question.now or golden.now,
+        must_not_return=list(dict.fromkeys([*golden.must_not_return, *question.must_not_return])),
+    )
+
+
+def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> ConfigurationError:
+    place = list(mistake.place)
+    named = ""
+    if len(place) > 1 and place[0] == "questions" and isinstance(place[1], int):
+        named = f"question {_name(values, place[1])}: "
+        del place[:2]
+    key = ".".join(str(step) for step in place)
+    others = f" (and {more} more)" if more else ""
+    allowed = mistake.known
+    if mistake.kind == "unknown":
+        known = mistake.known or keys_at(GoldenSet, mistake.place[:-1])
+        near = get_close_matches(str(mistake.place[-1]), known, n=1)
+        others = (f"; did you mean {near[0]}?" if near else "") + others
+        allowed = known
+    text = f"{named}{key}: {mistake.message}" if key else f"{named}{mistake.message}"
+    hint = f"allowed here: {', '.join(allowed)}" if allowed else "see docs/quality.md for the keys"
+    return _flawed(path, text + others, hint)
+
+
+def _name(values: Any, place: int) -> str:
+    question = values["questions"][place]
+    given = question.get("id") if isinstance(question, Mapping) else None
+    return str(given)[:80] if given else str(place + 1)
+
+
+def _flawed(path: Path, reason: str, hint: str) -> ConfigurationError:
+    return ConfigurationError("golden_malformed", f"{path}: {reason}", hint)
+
+
+def _unreadable(path: Path, reason: str) -> ConfigurationError:
+    return ConfigurationError(
+        "golden_unreadable", f"{path}: {reason}", "name a TOML or JSON file, or a BEIR folder"
+    )

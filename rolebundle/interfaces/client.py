@@ -1,0 +1,309 @@
+"""A client for `rolebundle serve`: starts it, asks it, ends it. The standard library is enough.
+
+>>> from rolebundle.interfaces.client import Sidecar
+>>> with Sidecar(db="corpus.db") as sidecar:  # doctest: +SKIP
+...     bundle = sidecar.retrieve("Review the token refresh flow", role="security-reviewer")
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+Progress = Callable[[str, int, int], None]
+
+_PROGRAM = (sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()")
+_SECONDS_TO_END = 3.0
+
+
+class SidecarError(Exception):
+    """What the sidecar refused or could not do, or that it did not answer.
+
+    Attributes:
+        code: stable, for programs.
+        rpc_code: JSON-RPC's number; 0 where no answer came at all.
+        message: what is wrong, for people.
+        hint: the next step to take.
+        retryable: whether asking again may fare better.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        *,
+        rpc_code: int = 0,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(f"{message} [{code}]" + (f"\n  next: {hint}" if hint else ""))
+        self.code = code
+        self.rpc_code = rpc_code
+        self.message = message
+        self.hint = hint
+        self.retryable = retryable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.code, self.message, self.hint, self.rpc_code, self.retryable)
+
+
+def _again(code: str, message: str, hint: str, rpc_code: int, retryable: bool) -> SidecarError:
+    return SidecarError(code, message, hint, rpc_code=rpc_code, retryable=retryable)
+
+
+class Sidecar:
+    """One `rolebundle serve` process. Calls may come from several threads.
+
+    Args:
+        db: the corpus file; else `$ROLEBUNDLE_DB`, else the one in the user's data folder.
+        overlay_dirs: where overlays are looked for first.
+        embed_url: the model's server, instead of the one that the corpus remembers.
+        allow_host: the one host off this machine that may be that server.
+        allow_write: whether `ingest` may be called.
+        preload: load the model at once.
+        timeout: seconds that a call may take, unless it says otherwise.
+        command: what is run; `serve` and its options are put behind it.
+        env: variables that are added to this process's own.
+        stderr: where its messages go: a file, a descriptor, or `subprocess.DEVNULL`.
+    """
+
+    def __init__(
+        self,
+        db: str | os.PathLike[str] | None = None,
+        *,
+        overlay_dirs: Sequence[str | os.PathLike[str]] = (),
+        embed_url: str = "",
+        allow_host: str = "",
+        allow_write: bool = False,
+        preload: bool = False,
+        timeout: float = 30.0,
+        command: Sequence[str] = _PROGRAM,
+        env: Mapping[str, str] | None = None,
+        stderr: Any = None,
+    ) -> None:
+        options = [("--db", db), ("--embed-url", embed_url), ("--allow-host", allow_host)]
+        self._command = [*command, "serve"]
+        for name, value in (*options, *(("--overlay-dir", folder) for folder in overlay_dirs)):
+            self._command += [name, os.fspath(value)] if value else []
+        self._command += ["--allow-write"] * allow_write + ["--preload"] * preload
+        self._timeout = timeout
+        self._environment = {**os.environ, **(env or {})}
+        self._stderr = stderr
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ids = count(1)
+        self._starting, self._sending, self._telling = Lock(), Lock(), Lock()
+        self._waiting: dict[int, SimpleQueue[dict[str, Any] | None]] = {}
+
+    def retrieve(self, task: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
+        """The bundle for a task; ``fields`` are the request's: `limit`, `detail`, `deadline_ms`."""
+        return self._answer("retrieve", {"task": task, "role": role, **fields})
+
+    def why(self, task: str, id: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
+        """Why a passage or document was selected for a task, or was not."""
+        return self._answer("why", {"task": task, "id": id, "role": role, **fields})
+
+    def get(self, id: str, **fields: Any) -> dict[str, Any]:
+        """The passage, document or lines that a reference names."""
+        return self._answer("get", {"id": id, **fields})
+
+    def roles(self) -> list[dict[str, Any]]:
+        """The roles that there are overlays for."""
+        found: list[dict[str, Any]] = self._answer("roles.list", {})["roles"]
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """What the corpus holds."""
+        return self._answer("status", {})
+
+    def ingest(
+        self,
+        *paths: str | os.PathLike[str],
+        lexical_only: bool = False,
+        progress: Progress | None = None,
+        timeout: float = 3600.0,
+    ) -> dict[str, Any]:
+        """Bring the corpus in step with files and folders; needs ``allow_write``."""
+        fields = {
+            "paths": [str(Path(path).absolute()) for path in paths],
+            "lexical_only": lexical_only,
+        }
+        found: dict[str, Any] = self._ask("ingest", fields, timeout, progress)
+        return found
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Any method by its name.
+
+        Raises:
+            SidecarError: it was refused, failed, took too long, or the process has gone.
+        """
+        return self._ask(method, params, self._timeout)
+
+    def start(self) -> Self:
+        """Start the process, where it does not run; the first call does it, too.
+
+        Raises:
+            SidecarError: it cannot be started.
+        """
+        with self._starting:
+            if self._process is None:
+                try:
+                    self._process = subprocess.Popen(
+                        self._command,
+                        stdin=subprocess.PIPE,
+                        stdout=subprocess.PIPE,
+                        stderr=self._stderr,
+                        env=self._environment,
+                    )
+                except OSError as error:
+                    raise SidecarError(
+                        "sidecar_not_started",
+                        f"{self._command[0]}: cannot be started ({error.strerror})",
+                        "check that rolebundle is installed, or name its command",
+                    ) from error
+                Thread(target=self._listen, args=(self._process,), daemon=True).start()
+        return self
+
+    def close(self) -> None:
+        """End the process: its input ends, and it gets a moment. What still waits is told."""
+        with self._starting:
+            process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        with suppress(OSError):
+            process.stdin.close()
+        for end in (process.terminate, process.kill):
+            try:
+                process.wait(_SECONDS_TO_END)
+                break
+            except subprocess.TimeoutExpired:
+                end()
+        process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _answer(self, method: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        given = {name: value for name, value in fields.items() if value is not None}
+        found: dict[str, Any] = self._ask(method, given, self._timeout)
+        return found
+
+    def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout: float,
+        progress: Progress | None = None,
+    ) -> Any:
+        self.start()
+        number = next(self._ids)
+        box: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        with self._telling:
+            self._waiting[number] = box
+        try:
+            self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+            return _opened(self._wait(box, number, timeout, progress))
+        finally:
+            with self._telling:
+                self._waiting.pop(number, None)
+
+    def _wait(
+        self,
+        box: SimpleQueue[dict[str, Any] | None],
+        number: int,
+        timeout: float,
+        progress: Progress | None,
+    ) -> dict[str, Any]:
+        end = monotonic() + timeout
+        while True:
+            try:
+                message = box.get(timeout=max(0.0, end - monotonic()))
+            except Empty:
+                self._send({
+                    "jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": number}
+                })  # fmt: skip
+                raise SidecarError(
+                    "timeout",
+                    f"no answer within {timeout:g} s",
+                    "ask again with a longer timeout, or with lexical_only",
+                    retryable=True,
+                ) from None
+            if message is None:
+                raise _gone()
+            if "method" not in message:
+                return message
+            if progress is not None:
+                told = message["params"]
+                progress(told["what"], told["done"], told["total"])
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        line = json.dumps(message).encode("ascii") + b"\n"
+        with self._sending:
+            process = self._process
+            if process is None or process.stdin is None:
+                raise _gone()
+            try:
+                process.stdin.write(line)
+                process.stdin.flush()
+            except (OSError, ValueError):
+                raise _gone() from None
+
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for line in lines:
+                self._deliver(line)
+        with self._telling:
+            for box in self._waiting.values():
+                box.put(None)
+
+    def _deliver(self, line: bytes) -> None:
+        message = json.loads(line)
+        number = message.get("id", message.get("params", {}).get("id"))
+        with self._telling:
+            box = self._waiting.get(number)
+        # Nobody waits any more: its call has timed out.
+        if box is not None:
+            box.put(message)
+
+
+def _opened(message: dict[str, Any]) -> Any:
+    error = message.get("error")
+    if error is None:
+        return message["result"]
+    data = error.get("data") or {}
+    raise SidecarError(
+        data.get("code", "internal"),
+        error["message"],
+        data.get("hint", ""),
+        rpc_code=error["code"],
+        retryable=data.get("retryable", False),
+    )
+
+
+def _gone() -> SidecarError:
+    return SidecarError(
+        "sidecar_gone",
+        "the sidecar has ended",
+        "see its standard error; close this one and start another",
+        retryable=True,
+    )

@@ -1,0 +1,257 @@
+"""Step 1: a task and an overlay become a query. Pure.
+
+The task's own terms and the role's expansion are kept apart and weighed apart, so that a role's
+vocabulary can pull a generic task toward its domain but cannot drown what was asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
+from rolebundle.contracts.candidate import Query, Term
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.text.frames import without_frames
+from rolebundle.text.languages import likely_languages
+from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+
+SIGNATURE_PHRASES = 3
+MAX_BOOST_PHRASES = 8
+TASK_RELEVANCE = 0.3
+MAX_SYNONYMS = 2
+# Bounds for a task of a hundred kilobytes: the lexical lane's cost grows with its terms.
+MAX_TASK_TERMS = 128
+MAX_REPEATS = 8
+STEM_WEIGHT = 2
+"""A stem's say beside its word's: it finds what the word finds and more (docs/quality.md)."""
+
+# Letters and digits with their combining marks: what the lexical index's tokenizer, too, keeps in
+# one token. Possessive, so that a word of a megabyte is passed over once and not once a letter.
+_LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
+_WORD = re.compile(_LETTERS)
+_ASCII_WORD = re.compile("[a-z0-9]+")
+# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409 — exact as a phrase, beside their
+# parts. A phrase costs the index one look-up a part, so a longer one is cut at eight.
+_COMPOUND = re.compile(
+    rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
+)
+# boundary-layer, conditions--that: common words, which as a phrase too would count double.
+_HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
+# Stop words with stops in them, which as phrases find whoever writes so.
+_ABBREVIATION = re.compile(
+    r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
+)
+
+
+def build_query(task: str, overlay: Overlay | None) -> Query:
+    """Expand a task by a role's vocabulary.
+
+    Args:
+        task: any text.
+        overlay: the role, or ``None`` for the task alone.
+
+    Returns:
+        The lexical terms of the task and of the role, the semantic text and its context, the
+        weights of each, and the rules that were applied.
+    """
+    topic, rules = _topic(task)
+    task_terms, term_rules = _task_terms(topic)
+    rules += term_rules
+    expansion: tuple[Term, ...] = ()
+    context = ""
+    filters: tuple[AppliedFilter, ...] = ()
+    share = 0.0
+    if overlay is not None:
+        expansion, expansion_rules = _expansion(task, overlay)
+        context = overlay.mission.strip()
+        filters = _filters(overlay)
+        share = overlay.retrieval_policy.expansion_weight
+        rules += expansion_rules
+        if context:
+            rules.append("semantic:role-context")
+        if overlay.source_policy.forbidden_sources:
+            rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
+    lexical_share = share if expansion else 0.0
+    semantic_share = share if context else 0.0
+    return Query(
+        task_text=task,
+        task_terms=task_terms,
+        expansion_terms=expansion,
+        semantic_text=topic,
+        context_text=context,
+        weights=QueryWeights(
+            lexical_task=1 - lexical_share,
+            lexical_expansion=lexical_share,
+            semantic_task=1 - semantic_share,
+            semantic_context=semantic_share,
+        ),
+        applied_rules=tuple(rules),
+        applied_filters=filters,
+    )
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, case folded."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())  # The same, in half the time.
+    return _WORD.findall(text.casefold())
+
+
+def _topic(task: str) -> tuple[str, list[str]]:
+    """What the task is about, without the phrases that only ask; the rule, where there were any."""
+    topic, frames = without_frames(task)
+    if not frames or ENGLISH.issuperset(words_of(topic)):
+        return task, []
+    return topic, [f"task:frame({frames})"]
+
+
+def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
+    without = _ABBREVIATION.sub(" ", task)
+    task = without if _WORD.search(without) else task
+    languages = likely_languages(task)
+    touching: list[str] = []
+    has_forms = bool(languages) or not task.isascii()
+    if has_forms:
+        # Here, because what it compiles would take a tenth of a cold start, and English needs none.
+        from rolebundle.text.forms import forms, spaced
+
+        # Both, since a corpus of before has the words as they touch each other.
+        touching = [_searchable(word) for word in _WORD.findall(task)]
+        task = spaced(task)
+    stop_words = _stop_words(languages)
+    words = [_searchable(word) for word in _WORD.findall(task)]
+    apart = frozenset(words)
+    words += [word for word in touching if word not in apart]
+    informative = [word for word in words if word not in stop_words]
+    # "Who are we?" has stop words alone; they are better than nothing.
+    counts = Counter(informative or words)
+    counts.update(
+        _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
+    )
+    kinds = [(counts, 1, False)]
+    if has_forms:
+        found = forms(task, languages, stop_words if informative else ())
+        kinds.append((Counter(found.stems), STEM_WEIGHT, True))
+        kinds.append((Counter([*found.letters, *found.pairs]), 1, True))
+    rules = [
+        f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
+        for counted, _, _ in kinds
+        if len(counted) > MAX_TASK_TERMS
+    ]
+    # most_common is stable: among equally frequent terms the first in the task stay.
+    terms = (
+        Term(text, weight * min(count, MAX_REPEATS), form)
+        for counted, weight, form in kinds
+        for text, count in counted.most_common(MAX_TASK_TERMS)
+    )
+    return tuple(terms), rules
+
+
+def _stop_words(languages: Iterable[str]) -> frozenset[str]:
+    found = ENGLISH
+    for language in languages:
+        # A single letter may be the name of something in any language.
+        found |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
+    return found
+
+
+def _is_common(compound: str) -> bool:
+    """Whether the parts of a compound say all that it says."""
+    if _HYPHENATED.fullmatch(compound):
+        return True
+    return all(word in ENGLISH for word in words_of(compound))
+
+
+def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]]:
+    vocabulary = overlay.vocabulary
+    task_words = words_of(task)
+    distinct_words = frozenset(task_words)
+    rules = []
+
+    signature = vocabulary.boost_phrases[:SIGNATURE_PHRASES]
+    relevant = [
+        phrase
+        for phrase in vocabulary.boost_phrases[SIGNATURE_PHRASES:]
+        if _share_in(words_of(phrase), distinct_words) > TASK_RELEVANCE
+    ]
+    boosts = (signature + relevant)[:MAX_BOOST_PHRASES]
+    if boosts:
+        rules.append(f"vocab:boost({len(boosts)} phrases, {len(signature)} signature)")
+
+    preferred = [
+        term for term in vocabulary.preferred_terms if _stands_in(words_of(term), task_words)
+    ]
+    if preferred:
+        rules.append(f"vocab:preferred({len(preferred)} terms)")
+
+    expanded = [task_words, *(words_of(text) for text in (*boosts, *preferred))]
+    synonyms: list[str] = []
+    for canonical, alternatives in vocabulary.synonyms.items():
+        if any(_stands_in(words_of(canonical), words) for words in expanded):
+            synonyms += alternatives[:MAX_SYNONYMS]
+            rules.append(f"vocab:synonym({canonical})")
+
+    terms = [Term(text) for text in _distinct([*boosts, *preferred, *synonyms])]
+    in_forms = _phrase_forms([term.text for term in terms], likely_languages(task))
+    return (*terms, *(Term(text, form=True) for text in in_forms)), rules
+
+
+def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[str]:
+    """The phrases as their forms, in the task's languages and in their own."""
+    with_forms = [phrase for phrase in phrases if languages or not phrase.isascii()]
+    if not with_forms:
+        return []
+    from rolebundle.text.forms import phrase_form
+
+    found = (
+        phrase_form(phrase, language)
+        for phrase in with_forms
+        for language in dict.fromkeys((*languages, *likely_languages(phrase), ""))
+    )
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _distinct(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(_searchable(text) for text in texts))
+
+
+def _searchable(text: str) -> str:
+    # The index folds case by its own tables. Python's would make "straße" to "strasse", which the
+    # index has never seen; where the two may differ the text is left as it is.
+    return text.lower() if text.isascii() else text
+
+
+def _share_in(phrase: list[str], words: frozenset[str]) -> float:
+    return sum(word in words for word in phrase) / len(phrase) if phrase else 0.0
+
+
+def _stands_in(phrase: list[str], words: list[str]) -> bool:
+    """Whether the words of the phrase stand in ``words`` one after the other."""
+    return bool(phrase) and f" {' '.join(phrase)} " in f" {' '.join(words)} "
+
+
+def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
+    policy = overlay.source_policy
+    found = [AppliedFilter(field="excluded_roles", op="not_in", value=[overlay.role_id])]
+    if policy.forbidden_sources:
+        found.append(
+            AppliedFilter(
+                field="source",
+                op="not_contains",
+                value=[rule.pattern for rule in policy.forbidden_sources],
+            )
+        )
+    if policy.allowed_sources:
+        found.append(
+            AppliedFilter(
+                field="source",
+                op="contains",
+                value=[rule.pattern for rule in policy.allowed_sources],
+            )
+        )
+    maximum_age = overlay.retrieval_policy.freshness_max_age_days
+    if maximum_age is not None and overlay.retrieval_policy.stale_penalty >= 1:
+        found.append(AppliedFilter(field="age_days", op="lt", value=maximum_age))
+    return tuple(found)

@@ -1,0 +1,275 @@
+"""Sources, files, documents and chunks: what is stored, and how it is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import NoneType
+from typing import get_args
+
+from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
+from rolebundle.storage.connection import Corpus, Row
+from rolebundle.storage.failures import damaged, sound
+
+_DOCUMENT_COLUMNS = (
+    "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
+    "d.updated_at, d.language, d.source_kind, d.sensitivity, d.origin, d.scope, d.tags, "
+    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes"
+)
+_FIRST_LIST = 13
+_TRUST_TIER, _UPDATED_AT = 6, 7
+_TRUST_TIERS = frozenset(get_args(TrustTier))
+_DOCUMENT_TYPES: list[type] = [str] * 18
+_UNDATED_TYPES: list[type] = [
+    *_DOCUMENT_TYPES[:_UPDATED_AT],
+    NoneType,
+    *_DOCUMENT_TYPES[_UPDATED_AT + 1 :],
+]
+_CHUNK_COLUMNS = (
+    "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
+    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
+    "coalesce(scanned.kinds, '[]')"
+)
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str]
+_JOINED = (
+    "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
+    "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """What the corpus says of itself without counting."""
+
+    corpus_id: str
+    generation: int
+    documents: int
+    chunks: int
+
+
+def counts(corpus: Corpus) -> CorpusCounts:
+    """The corpus's identity, generation and sizes."""
+    rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
+    row = rows[0] if rows else ()
+    sound(row, (str, int, int, int), "its own state")
+    return CorpusCounts(*row)
+
+
+def passages_sql(condition: str) -> str:
+    """Chunks with everything that they carry, for a WHERE condition."""
+    return (
+        f"SELECT {_CHUNK_COLUMNS}, d.id, {_DOCUMENT_COLUMNS} {_JOINED} WHERE {condition} "
+        "ORDER BY c.document, c.ordinal"
+    )
+
+
+def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
+    """The chunks with these rowids, by rowid."""
+    found = corpus.rows(
+        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
+    )
+    return {passage.rowid: passage for passage in _passages(corpus, found)}
+
+
+def texts(
+    corpus: Corpus, rowids: Sequence[int]
+) -> list[tuple[int, str, tuple[str, ...], str, tuple[str, ...]]]:
+    """(rowid, title, headings, content, tags) of these chunks: what is embedded, and no more."""
+    found = corpus.rows(
+        "SELECT id, title, headings, content, tags FROM chunk "
+        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(list(rowids)),),
+    )
+    for row in found:
+        sound(row, (int, str, str, str, str), "a chunk")
+    return [
+        (rowid, title, _strings(headings), content, _strings(tags))
+        for rowid, title, headings, content, tags in found
+    ]
+
+
+def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
+    """The chunk with this id, or ``None``."""
+    found = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
+    return found[0] if found else None
+
+
+def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
+    """The chunks of a document, in order; empty where there is no such document."""
+    return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
+
+
+def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
+    """The chunks of a document from the ``first`` on, counted from 1, in order."""
+    found = corpus.rows(
+        passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
+        (document_id, first - 1, first - 1 + count),
+    )
+    return _passages(corpus, found)
+
+
+def places(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
+    """The place of each of these chunks in its document, counted from 1, by rowid."""
+    found = corpus.rows(
+        "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    for row in found:
+        sound(row, (int, int), "the place of a chunk")
+    return {row[0]: row[1] for row in found}
+
+
+def passages_at(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+    """The chunks of a file that share a line with the range, in order."""
+    found = corpus.rows(
+        passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
+        (path, end_line, start_line),
+    )
+    return _passages(corpus, found)
+
+
+def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
+    """Every document by rowid: what policy decides on."""
+    found = corpus.rows(
+        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
+        "ORDER BY d.id"
+    )
+    return [(rowid, _metadata(columns)) for rowid, *columns in found]
+
+
+def alike(corpus: Corpus, *, dated: bool) -> list[tuple[DocumentMetadata, list[int]]]:
+    """Documents that a role's policy cannot tell apart: one of them, and the rowids of all.
+
+    A large corpus has few kinds of documents, and to read all of them takes half a second.
+
+    Args:
+        corpus: an open corpus.
+        dated: whether the policy looks at their dates, too.
+    """
+    by_date = ", updated_at" if dated else ""
+    found = corpus.rows(
+        f"SELECT kind.rows, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS first, "
+        "json_group_array(id) AS rows FROM document GROUP BY source, document_type, domain, "
+        f"origin, excluded_roles{by_date}) AS kind JOIN document d ON d.id = kind.first "
+        "JOIN source s ON s.id = d.source ORDER BY d.id"
+    )
+    return [(_metadata(columns), json.loads(rows)) for rows, *columns in found]
+
+
+def documents_after(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
+    """The next documents: one page of a listing, told by how many were listed before.
+
+    Not by the last one's row: a gap between rows tells of what lies in it.
+    """
+    found = corpus.rows(
+        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
+        "ORDER BY d.id LIMIT ? OFFSET ?",
+        (count, listed),
+    )
+    return [_metadata(columns) for _, *columns in found]
+
+
+def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
+    width = len(_CHUNK_TYPES)
+    newer = _superseders(corpus, {row[width] for row in rows})
+    documents: dict[int, DocumentMetadata] = {}
+    found = []
+    for row in rows:
+        document = row[width]
+        sound(row[:width], _CHUNK_TYPES, "a chunk")
+        if document not in documents:
+            documents[document] = _metadata(row[width + 1 :])
+        found.append(
+            Passage(
+                rowid=row[0],
+                chunk_id=row[1],
+                path=row[2],
+                headings=_strings(row[3]),
+                content=row[4],
+                content_type=row[5],
+                content_hash=row[6],
+                start_line=row[7],
+                end_line=row[8],
+                page=row[9],
+                tags=_strings(row[10]),
+                applicable_roles=_strings(row[11]),
+                excluded_roles=_strings(row[12]),
+                flags=_strings(row[13]),
+                document=documents[document],
+                superseded_by=newer.get(document, ()),
+            )
+        )
+    return found
+
+
+def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Superseder, ...]]:
+    # Documents that claim to replace one another in a circle cancel out: no claim of theirs can be
+    # trusted. "above" is whatever replaces the newer one, directly or in several steps.
+    found = corpus.rows(
+        "SELECT DISTINCT old.id, old.trust_tier, old.origin, new.document_id, new.trust_tier, "
+        "new.origin FROM document old "
+        "JOIN file old_file ON old_file.id = old.file "
+        "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
+        "JOIN document new ON new.id = claim.newer "
+        "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
+        "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
+        "FROM above JOIN document below ON below.id = above.id "
+        "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
+        "ON further.superseded IN (below.document_id, below_file.path)) "
+        "SELECT 1 FROM above WHERE id = old.id) "
+        "ORDER BY old.id, new.document_id",
+        (json.dumps(sorted(documents)),),
+    )
+    newer: dict[int, tuple[Superseder, ...]] = {}
+    for old, old_tier, old_origin, document_id, trust_tier, origin in found:
+        # An untrusted document must not hide a trusted one by claiming to replace it, and neither
+        # must one from outside hide one of our own.
+        if trust_rank(trust_tier) < trust_rank(old_tier):
+            continue
+        if ORIGINS.index(origin) > ORIGINS.index(old_origin):
+            continue
+        newer[old] = (*newer.get(old, ()), Superseder(document_id, trust_tier))
+    return newer
+
+
+def _metadata(columns: Sequence[object]) -> DocumentMetadata:
+    undated = columns[_UPDATED_AT] is None
+    sound(columns, _UNDATED_TYPES if undated else _DOCUMENT_TYPES, "a document")
+    if columns[_TRUST_TIER] not in _TRUST_TIERS or not (undated or _is_moment(columns)):
+        raise damaged(f"the document {columns[0]!r}")
+    plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
+    return DocumentMetadata(*plain, *(_strings(str(text)) for text in lists))  # type: ignore[arg-type]
+
+
+def _is_moment(columns: Sequence[object]) -> bool:
+    try:
+        return datetime.fromisoformat(str(columns[_UPDATED_AT])).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _strings(text: str) -> tuple[str, ...]:
+    if text == "[]":
+        return ()
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise damaged(f"the list {text[:60]!r}")
+    return tuple(found)
+
+
+def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
+    """(source_id, trust tier, documents, chunks), ordered by both."""
+    found = corpus.rows(
+        "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
+        "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
+        "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
+    )
+    for row in found:
+        sound(row, (str, str, int, int), "a source")
+    return [(source_id, tier, documents, chunks) for source_id, tier, documents, chunks in found]

@@ -1,0 +1,377 @@
+"""Writing files into the corpus. Every function here runs inside the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.errors import DocumentError
+from rolebundle.storage import compartments, quarantine
+from rolebundle.storage.chunk_rows import (
+    StoredChunk,
+    assignments,
+    chunk_columns,
+    insert,
+    insert_chunks,
+    json_array,
+    next_row,
+    remove_chunks,
+    update_chunks,
+)
+from rolebundle.storage.connection import Corpus, Row
+from rolebundle.storage.failures import sound
+from rolebundle.storage.partition import DeniedPatterns, move_documents, nothing_denied
+from rolebundle.storage.quarantine import Scanned
+
+FileIdentity = tuple[str, str, str]
+"""What tells whether a file must be read again: (path, content hash, recipe)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder."""
+
+    location: str
+    path: str
+    content_hash: str
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document with its chunks, in order, and what the scan at the door found in it."""
+
+    metadata: DocumentMetadata
+    chunks: tuple[StoredChunk, ...]
+    scanned: Scanned | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Between processes as bare tuples, which takes half the time.
+        return _restored, (self.metadata, tuple(map(tuple, self.chunks)), self.scanned)
+
+
+def _restored(
+    metadata: DocumentMetadata, chunks: Iterable[Row], scanned: Scanned | None
+) -> StoredDocument:
+    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)), scanned)
+
+
+def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
+    """What was read before, by its location."""
+    found = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
+    for row in found:
+        sound(row, (str, str, str, str), "a file")
+    return {location: (path, digest, recipe) for location, path, digest, recipe in found}
+
+
+def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+    """Store one file, replacing what the corpus had of it.
+
+    Raises:
+        DocumentError: a document or chunk id is taken by another file. Nothing was written.
+    """
+    [problem] = put_files(corpus, [(file, documents)])
+    if problem is not None:
+        raise problem
+
+
+def put_files(
+    corpus: Corpus,
+    files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
+    denied: DeniedPatterns = nothing_denied,
+) -> list[DocumentError | None]:
+    """Store files one after the other, each replacing what the corpus had of it.
+
+    Args:
+        corpus: a corpus open for writing.
+        files: each file with its documents.
+        denied: the deny patterns of the policy that match a file.
+
+    Returns:
+        For each file why it was refused, or ``None``. Nothing is written of one that is refused.
+    """
+    files = list(files)
+    batch = _Batch(corpus, files, denied)
+    problems: list[DocumentError | None] = []
+    for file, documents in files:
+        try:
+            batch.put(file, documents)
+            problems.append(None)
+        except DocumentError as problem:
+            problems.append(problem)
+    batch.insert_what_is_new()
+    compartments.remove_empty(corpus)
+    return problems
+
+
+def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
+    """Remove files with all of their documents."""
+    for location in locations:
+        found = corpus.rows(
+            "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
+            (location,),
+        )
+        remove_documents(corpus, [row for (row,) in found])
+        corpus.run("DELETE FROM file WHERE location = ?", (location,))
+
+
+def remove_document(corpus: Corpus, row: int) -> None:
+    """Remove one document. Its file stays known, so that it comes back only when it changes."""
+    remove_documents(corpus, [row])
+
+
+def note_change(corpus: Corpus) -> None:
+    """Name a new state of the corpus. Every transaction that changes an answer ends with it."""
+    corpus.run("UPDATE corpus_state SET generation = generation + 1")
+
+
+def drop_unused(corpus: Corpus) -> None:
+    """Forget sources and compartments that have no documents left."""
+    corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
+    compartments.remove_empty(corpus)
+
+
+_DOCUMENT = (
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
+    "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
+    "retrieval_hints, supersedes, compartment"
+)
+
+
+class _Batch:
+    """Files that are stored together.
+
+    What exists is changed file by file. What is new waits and goes in at the end, in one statement
+    a table: ids are checked before anything is written, so that a refused file needs no savepoint
+    of its own. FTS5 writes a segment to disk for each savepoint.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        files: Sequence[tuple[StoredFile, Sequence[StoredDocument]]],
+        denied: DeniedPatterns,
+    ) -> None:
+        self.corpus = corpus
+        self.denied = denied
+        self.compartments: dict[tuple[str, str, tuple[str, ...], bool], int] = {}
+        documents = [document for _, documents in files for document in documents]
+        self.file_rows: dict[str, int] = dict(
+            _among(corpus, "SELECT location, id FROM file", (file.location for file, _ in files))
+        )
+        # Who has the ids that this batch brings: the row of the file, and its path.
+        self.document_owners: dict[str, tuple[int, str]] = {
+            document_id: (file_row, path)
+            for document_id, file_row, path in _among(
+                corpus,
+                "SELECT document_id, f.id, path FROM document d JOIN file f ON f.id = d.file",
+                (document.metadata.document_id for document in documents),
+            )
+        }
+        self.chunk_owners: dict[str, int] = dict(
+            _among(
+                corpus,
+                "SELECT chunk_id, d.file FROM chunk c JOIN document d ON d.id = c.document",
+                (chunk.chunk_id for document in documents for chunk in document.chunks),
+            )
+        )
+        self.source_rows: dict[str, int] = dict(corpus.rows("SELECT source_id, id FROM source"))
+        self.next_file = next_row(corpus, "file")
+        self.next_document = next_row(corpus, "document")
+        self.new_files: list[Row] = []
+        self.new_documents: list[Row] = []
+        self.new_chunks: list[Row] = []
+        self.supersessions: list[Row] = []
+        self.scanned: list[Row] = []
+
+    def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
+        known = self.file_rows.get(file.location)
+        file_row = self.next_file if known is None else known
+        self._refuse_taken_ids(file_row, file, documents)
+        before: dict[str, int] = {}
+        if known is None:
+            self.next_file += 1
+            self.new_files.append(
+                (file_row, file.location, file.path, file.content_hash, file.recipe)
+            )
+        else:
+            before = self._update_file(file_row, file, documents)
+        for document in documents:
+            document_id = document.metadata.document_id
+            self.document_owners[document_id] = (file_row, file.path)
+            for chunk in document.chunks:
+                self.chunk_owners[chunk.chunk_id] = file_row
+            self._put_document(file_row, file, document, before.get(document_id))
+
+    def insert_what_is_new(self) -> None:
+        insert(self.corpus, "file (id, location, path, content_hash, recipe)", self.new_files)
+        insert(self.corpus, f"document (id, document_id, {_DOCUMENT})", self.new_documents)
+        insert(self.corpus, "supersession (newer, superseded)", self.supersessions)
+        insert(
+            self.corpus,
+            "scanned (document, verdict, content_hash, kinds, findings, original)",
+            self.scanned,
+        )
+        insert_chunks(self.corpus, self.new_chunks)
+        self.corpus.run(
+            "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
+        )
+        for compartment, count in Counter(row[-1] for row in self.new_documents).items():
+            compartments.count(self.corpus, compartment, documents=count)
+
+    def _refuse_taken_ids(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> None:
+        document_ids: set[str] = set()
+        chunk_ids: set[str] = set()
+        for document in documents:
+            document_id = document.metadata.document_id
+            owner, path = self.document_owners.get(document_id, (file_row, file.path))
+            if owner != file_row or document_id in document_ids:
+                raise DocumentError(
+                    "duplicate_document_id",
+                    f"the document id {document_id!r} is taken by {path}",
+                    "give one of the two another document_id or source_id",
+                )
+            document_ids.add(document_id)
+            own = {chunk.chunk_id for chunk in document.chunks}
+            if len(own) != len(document.chunks):
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the document {document_id!r} brings one chunk id twice",
+                    "give each of its chunks an id of its own",
+                )
+            taken = [
+                chunk_id
+                for chunk_id in own
+                if chunk_id in chunk_ids or self.chunk_owners.get(chunk_id, file_row) != file_row
+            ]
+            if taken:
+                raise DocumentError(
+                    "duplicate_chunk_id",
+                    f"the chunk id {min(taken)!r} is taken by another document",
+                    "give one of the two chunks another id",
+                )
+            chunk_ids |= own
+
+    def _update_file(
+        self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
+    ) -> dict[str, int]:
+        """Bring the file's row up to date, and take out its documents that are gone."""
+        self.corpus.run(
+            "UPDATE file SET path = ?, content_hash = ?, recipe = ? WHERE id = ?",
+            (file.path, file.content_hash, file.recipe, file_row),
+        )
+        before: dict[str, int] = dict(
+            self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
+        )
+        kept = {document.metadata.document_id for document in documents}
+        remove_documents(self.corpus, [row for name, row in before.items() if name not in kept])
+        # The ids that it gave up are free for the files after it.
+        self.document_owners = {
+            name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
+        }
+        self.chunk_owners = {
+            name: owner for name, owner in self.chunk_owners.items() if owner != file_row
+        }
+        return before
+
+    def _put_document(
+        self, file_row: int, file: StoredFile, document: StoredDocument, row: int | None
+    ) -> None:
+        metadata = document.metadata
+        scanned = document.scanned
+        if scanned and row is not None and quarantine.is_released(self.corpus, row, scanned):
+            scanned = scanned._replace(verdict="released")
+        kept_back = scanned is not None and scanned.verdict == "quarantine"
+        compartment = self._compartment(metadata, file, kept_back)
+        source_row = self._source_row(metadata.source_id)
+        values = _document_columns(file_row, source_row, compartment, metadata)
+        chunks = chunk_columns(metadata, document.chunks)
+        if row is None:
+            row = self.next_document
+            self.next_document += 1
+            self.new_documents.append((row, metadata.document_id, *values))
+        else:
+            here = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            if here != compartment:
+                move_documents(self.corpus, [row], here, compartment)
+            self.corpus.run(
+                f"UPDATE document SET {assignments(_DOCUMENT)} WHERE id = ?", (*values, row)
+            )
+            self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
+            chunks = update_chunks(self.corpus, row, compartment, chunks)
+            self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))
+        if scanned:
+            self.scanned.append((row, *scanned))
+        self.supersessions += [(row, old) for old in dict.fromkeys(metadata.supersedes)]
+        self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
+
+    def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
+        denied = self.denied(file.path, file.location)
+        kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
+        if kind not in self.compartments:
+            self.compartments[kind] = compartments.find_or_create(self.corpus, *kind)
+        return self.compartments[kind]
+
+    def _source_row(self, source_id: str) -> int:
+        if source_id not in self.source_rows:
+            self.corpus.run("INSERT INTO source (source_id) VALUES (?)", (source_id,))
+            self.source_rows[source_id] = self.corpus.last_rowid()
+        return self.source_rows[source_id]
+
+
+def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
+    """The rows of ``select`` whose first column is among ``names``."""
+    column = select.split()[1].rstrip(",")
+    return corpus.rows(
+        f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
+    )
+
+
+def _document_columns(
+    file_row: int, source_row: int, compartment: int, metadata: DocumentMetadata
+) -> Row:
+    return (
+        file_row,
+        source_row,
+        metadata.title,
+        metadata.uri,
+        metadata.document_type,
+        metadata.domain,
+        metadata.trust_tier,
+        metadata.updated_at,
+        metadata.language,
+        metadata.source_kind,
+        metadata.sensitivity,
+        metadata.origin,
+        metadata.scope,
+        json_array(metadata.tags),
+        json_array(metadata.applicable_roles),
+        json_array(metadata.excluded_roles),
+        json_array(metadata.retrieval_hints),
+        json_array(metadata.supersedes),
+        compartment,
+    )
+
+
+def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
+    """Remove documents with their chunks; their files stay."""
+    if not document_rows:
+        return
+    chosen = json.dumps(list(document_rows))
+    chunk_rows = corpus.rows(
+        "SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?))", (chosen,)
+    )
+    remove_chunks(corpus, [row for (row,) in chunk_rows])
+    for compartment, count in corpus.rows(
+        "SELECT compartment, count(*) FROM document "
+        "WHERE id IN (SELECT value FROM json_each(?)) GROUP BY compartment",
+        (chosen,),
+    ):
+        compartments.count(corpus, compartment, documents=-count)
+    corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
+    corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))

@@ -1,0 +1,286 @@
+"""Forms of words: what is indexed and searched beside the words, for languages but English.
+
+The lexical index folds case, strips Latin diacritics and stems English; what it makes of a text is
+left as it is, so that an identifier, a version or an error code stays what it was. Beside it go
+
+- stems (Snowball) of words of the language that a text is in, or their first five letters where
+  the language has no stemmer (McNamee and Mayfield, "Character n-gram tokenization for European
+  language text retrieval", 2004);
+- for scripts without spaces, and for Korean with its endings, single letters with their marks and
+  all pairs of neighbours, which needs no dictionary and misses no name (Nie, Gao, Zhang and Zhou,
+  "On the use of words and n-grams for Chinese information retrieval", 2000);
+- for Vietnamese, whose tones tell words apart, syllables as they are written, and pairs of them;
+- for other scripts with marks, such as Bengali, words in one piece.
+
+A form begins with a private letter, so that it is no word of any text; marks become private
+letters, since the index would take a word apart at them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from itertools import islice
+from operator import add
+from typing import NamedTuple
+
+from rolebundle.text.languages import latin_language, letters_language
+
+FORMS_VERSION = "forms-2"
+LONGEST = 64
+"""Characters of a word; what is longer is no word of a language, and gets no stem."""
+BEGINNING = 5
+"""Letters of a word that stand for it, where there is no stemmer."""
+
+_STEMMERS = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "et": "estonian",
+    "fa": "persian",
+    "fi": "finnish",
+    "fr": "french",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pl": "polish",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+_BY_BEGINNING = "uk"
+_BY_SYLLABLE = "vi"
+# Languages in other letters than Latin ones.
+_OTHER = frozenset(("ar", "el", "fa", "hi", "hy", "ru", "sr", "ta", "uk"))
+
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
+    "\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a"
+    "\u0900-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0983\u09bc-\u09d7\u0a01-\u0a03"
+    "\u0a3c-\u0a51\u0a70\u0a71\u0a81-\u0a83\u0abc-\u0acd\u0b01-\u0b03\u0b3c-\u0b57\u0b82"
+    "\u0bbe-\u0bcd\u0c00-\u0c04\u0c3c-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d"
+    "\u0d81-\u0d83\u0dca-\u0ddf\u0e31\u0e33-\u0e3a\u0e45\u0e47-\u0e4e\u0eb1\u0eb3-\u0ebc"
+    "\u0ec8-\u0ece\u0f18-\u0f39\u0f71-\u0f84\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u17b4-\u17d3"
+    "\u200c\u200d"
+)
+_WORD = re.compile(rf"[^\W_][^\W_{_MARKS}]*+(?:[{_MARKS}]++[^\W_]*+)*+")
+# Thai, Lao, Myanmar, Khmer; Chinese, Japanese; Korean.
+_UNSPACED = (
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_RUN = re.compile(rf"[{_UNSPACED}]+")
+# A letter with its marks, and before it the vowel that Thai and Lao write first; Khmer's subscript.
+_LETTER = re.compile(
+    rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
+)
+# Where a letter may be more than one character.
+_HAS_PARTS = re.compile(rf"[{_MARKS}\u0e40-\u0e44\u0ec0-\u0ec4]")
+_MARK = re.compile(f"[{_MARKS}]")
+_DIGIT = re.compile(r"\d")
+_NOT_LATIN = re.compile("[\u0370-\u1dff\u1f00-\u1fff\u2c00-\ud7ff\uf900-\ufdff]")
+_FORM = "\ue000"
+_PRIVATE, _PRIVATE_LETTERS = 0xE001, 0x18FF
+_ASCII = bytes(range(128))
+_SHORT = 300
+_OTHER_LETTER = rf"[^\W{_UNSPACED}]"
+_GLUED = re.compile(rf"(?<=[{_UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER})(?=[{_UNSPACED}])")
+
+
+class Forms(NamedTuple):
+    """The forms of a text, each kind in its order, repeats kept."""
+
+    stems: list[str]
+    """One for each word and each language that it may be of."""
+    letters: list[str]
+    """Of unspaced scripts, with their marks; syllables in Vietnamese."""
+    pairs: list[str]
+    """Neighbours among the letters."""
+
+
+def indexed(form: str) -> str:
+    """A form, or several one after the other, as the index has it and is asked for it."""
+    return " ".join(_FORM + _MARK.sub(_private, one) for one in form.split())
+
+
+def spaced(text: str) -> str:
+    """The text with a space where an unspaced script touches another: 用v2.1 becomes 用 v2.1."""
+    return text if text.isascii() else _GLUED.sub(" ", text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text has letters of a script without spaces."""
+    return not text.isascii() and _RUN.search(text) is not None
+
+
+def index_text(texts: Iterable[str], language: str) -> str:
+    """What is indexed of texts beside themselves; nothing for plain English.
+
+    Args:
+        texts: what is indexed of a passage.
+        language: what its texts in Latin letters are in where they do not tell (ISO 639-1).
+
+    Returns:
+        Forms, as :func:`indexed` makes them, and words that touch a script without spaces, which
+        the index cannot tell apart.
+    """
+    plain: list[str] = []
+    found: list[str] = []
+    for text in texts:
+        if text.isascii() and language not in _STEMMERS:
+            continue
+        # A title and a heading stand over many passages.
+        of_text = _of_text if len(text) > _SHORT else _of_short_text
+        its_plain, its_found = of_text(text, language)
+        plain += its_plain
+        found += its_found
+    if not found:
+        return " ".join(plain)
+    # All at once what `indexed` does with one.
+    return " ".join((*plain, _MARK.sub(_private, _FORM + f" {_FORM}".join(found))))
+
+
+def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The plain words and the forms that are indexed of one text beside itself."""
+    if text.isascii():
+        return (), forms(text, (language,)).stems
+    others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
+    if not any(map(str.isalpha, others)):
+        return (), ()
+    languages = [latin_language(text) or language]
+    plain: list[str] = []
+    if _NOT_LATIN.search(others):
+        languages.append(letters_language(text))
+        plain = _touching(text)
+    stems, letters, pairs = forms(text, languages)
+    return plain, [*stems, *letters, *pairs]
+
+
+_of_short_text = lru_cache(maxsize=256)(_of_text)
+
+
+def document_language(texts: Iterable[str], declared: str) -> str:
+    """The language but English of what a document has in Latin letters, or what it declares.
+
+    Args:
+        texts: some of it.
+        declared: ISO 639-1, or with a country; whatever else says nothing.
+    """
+    for text in texts:
+        # The commonest word of all, found in no time.
+        if text.isascii() and " the " in text:
+            return ""
+        told = latin_language(text)
+        if told:
+            return told
+    return declared.partition("-")[0].lower()
+
+
+def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) -> Forms:
+    """The forms of a text's words, by the languages that it may be in.
+
+    Args:
+        text: any text.
+        languages: ISO 639-1 codes, for the words in their letters; unspaced scripts need none.
+        without: words in lower case that are passed over.
+    """
+    text = text.lower()
+    text = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    latin = tuple(code for code in languages if code in _STEMMERS and code not in _OTHER)
+    other = tuple(code for code in languages if code in _OTHER)
+    by_syllable = _BY_SYLLABLE in languages
+    find_letters = list if _HAS_PARTS.search(text) is None else _LETTER.findall
+    found = Forms([], [], [])
+    syllables: list[str] = []
+    words = _WORD.findall(text)
+    if not latin and not by_syllable:
+        # Without most words of a technical text in Chinese.
+        words = [word for word in words if not word.isascii()]
+    for word in words:
+        if not word.isascii():
+            runs = _RUN.findall(word)
+            for run in runs:
+                _add(find_letters(run), found)
+            if runs:
+                continue
+        if word in without or len(word) > LONGEST:
+            continue
+        stems, is_syllable = _stems(word, latin, other)
+        found.stems.extend(stems)
+        if is_syllable:
+            syllables.append(word)
+    if by_syllable:
+        # Taken apart, so that the index does not strip their tones.
+        _add([unicodedata.normalize("NFD", syllable) for syllable in syllables], found)
+    return found
+
+
+def phrase_form(phrase: str, language: str) -> str:
+    """A phrase as forms that stand one after the other in the index; empty where it has none.
+
+    Args:
+        phrase: one or more words.
+        language: an ISO 639-1 code, for words that are stemmed.
+    """
+    words = _WORD.findall(phrase)
+    stems, letters, pairs = forms(phrase, (language,))
+    if stems and len(stems) == len(words):
+        return " ".join(stems)
+    if all(map(_RUN.fullmatch, words)) or (language == _BY_SYLLABLE and not stems):
+        return " ".join(pairs or letters)
+    return ""
+
+
+def _add(letters: list[str], found: Forms) -> None:
+    found.letters.extend(letters)
+    found.pairs.extend(map(add, letters, islice(letters, 1, None)))
+
+
+@lru_cache(maxsize=16_384)
+def _stems(
+    word: str, latin: tuple[str, ...], other: tuple[str, ...]
+) -> tuple[tuple[str, ...], bool]:
+    """A word's stems, by the languages of its letters; and whether it is one in Latin letters."""
+    if _DIGIT.search(word):
+        return (), False
+    if not _NOT_LATIN.search(word):
+        return tuple({_stemmer(code)(word): None for code in latin}), True
+    whole = (word,) if _MARK.search(word) else ()
+    return tuple({_stemmer(code)(word): None for code in other}) or whole, False
+
+
+@lru_cache(maxsize=64)
+def _stemmer(language: str) -> Callable[[str], str]:
+    if language == _BY_BEGINNING:
+        return lambda word: word[:BEGINNING]
+    # Here, because English needs none.
+    import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    stem: Callable[[str], str] = Stemmer.Stemmer(_STEMMERS[language]).stemWord
+    return stem
+
+
+def _touching(text: str) -> list[str]:
+    """Words that touch a script without spaces, as plain words."""
+    if _GLUED.search(text) is None:
+        return []
+    return [_RUN.sub(" ", word) for word in text.split() if _GLUED.search(word)]
+
+
+def _private(mark: re.Match[str]) -> str:
+    return chr(_PRIVATE + ord(mark[0]) % _PRIVATE_LETTERS)

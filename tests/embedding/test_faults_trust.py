@@ -1,0 +1,134 @@
+"""Where texts and keys may go: to the server that was named, and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+import socket
+
+import pytest
+
+from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.errors import ConfigurationError, EmbedderError
+from support.embedding_faults import closed_port, failure
+from support.embedding_server import (
+    MODEL,
+    EmbeddingServer,
+)
+
+KEY = "sk-local-5d1f0c9a77"
+
+
+# Where it may go
+
+
+@pytest.mark.parametrize(
+    "host", ["192.0.2.1", "10.0.0.8", "0.0.0.0", "gpu.example", "[2001:db8::1]"]
+)
+def test_another_host_is_refused_without_a_question(
+    kind: str, host: str, monkeypatch: pytest.MonkeyPatch
+):
+    def never(*args: object, **kwargs: object) -> None:
+        raise AssertionError("a name was looked up or a connection made")
+
+    monkeypatch.setattr(socket, "getaddrinfo", never)
+    monkeypatch.setattr(socket, "create_connection", never)
+    with pytest.raises(EmbedderError) as caught:
+        provider_for(ProviderSpec(kind, MODEL, f"http://{host}:11434", allow_host="other.example"))
+    assert caught.value.code == "host_not_local"
+    assert host.strip("[]") in caught.value.message
+
+
+def test_a_localhost_that_lies_is_refused_without_a_connection(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    elsewhere = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 80))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: elsewhere)
+    monkeypatch.setattr(
+        socket, "create_connection", lambda *args, **kwargs: pytest.fail("connected")
+    )
+    provider = provider_for(ProviderSpec(kind, MODEL, "http://localhost:11434"))
+    assert failure(provider).code == "host_not_local"
+
+
+def test_the_host_that_the_configuration_names_is_used(
+    kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+):
+    here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: here)
+    url = f"http://gpu.example:{server.port}"
+    provider = provider_for(ProviderSpec(kind, MODEL, url, allow_host="GPU.example"))
+    assert provider.identity.dimensions == 8
+    assert {seen.headers["Host"] for seen in server.seen} == {f"gpu.example:{server.port}"}
+
+
+def test_no_proxy_and_no_host_from_the_environment(
+    kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+):
+    nowhere = f"http://127.0.0.1:{closed_port()}"
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "OLLAMA_HOST"):
+        monkeypatch.setenv(name, nowhere)
+    assert provider_for(ProviderSpec(kind, MODEL, server.url)).identity.dimensions == 8
+
+
+# The key
+
+
+def test_the_key_is_sent_and_never_shown(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", KEY)
+    provider = provider_for(ProviderSpec("openai", MODEL, server.url))
+    provider.embed_queries(["text"])
+    assert {seen.headers["Authorization"] for seen in server.seen} == {f"Bearer {KEY}"}
+
+    shown = [repr(provider), repr(vars(provider)), repr(provider.identity), caplog.text]
+    echo = f"Incorrect API key provided: {KEY}"
+    for fault in (
+        lambda handler: handler.json({"error": {"message": echo}}, 401),
+        lambda handler: handler.json({"error": {"message": echo}}, 400),
+        lambda handler: handler.json({"odd": [echo]}, 500),
+        lambda handler: handler.text(echo, 200, f"text/{KEY}"),
+        lambda handler: handler.text("", 302, Location=f"http://other.example/{KEY}"),
+    ):
+        server.faults["/v1/embeddings"] = fault
+        error = failure(provider)
+        shown += [str(error), repr(error), repr(error.__cause__), repr(vars(error))]
+    assert not [text for text in shown if KEY in text]
+
+
+def test_the_key_is_read_anew_for_each_request(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OTHER_KEY", KEY)
+    provider = provider_for(ProviderSpec("openai", MODEL, server.url, key_variable="OTHER_KEY"))
+    _ = provider.identity
+    monkeypatch.delenv("OTHER_KEY")
+    provider.embed_queries(["text"])
+    assert "Authorization" not in server.seen[-1].headers
+
+
+@pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
+def test_a_key_that_no_header_may_carry_is_not_shown_either(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, key: str
+):
+    monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", key)
+    with pytest.raises(ConfigurationError) as caught:
+        _ = provider_for(ProviderSpec("openai", MODEL, server.url)).identity
+    assert caught.value.code == "bad_key"
+    assert key not in str(caught.value)
+    assert server.seen == []
+
+
+def test_a_refused_key(server: EmbeddingServer):
+    server.faults["/v1/embeddings"] = lambda handler: handler.json({"error": "no"}, 401)
+    provider = provider_for(ProviderSpec("openai", MODEL, server.url))
+    assert failure(provider).code == "key_refused"
+
+
+def test_ollamas_own_key_goes_to_no_local_server(
+    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
+    provider_for(ProviderSpec("ollama", MODEL, server.url)).embed_queries(["text"])
+    assert not [seen for seen in server.seen if "authorization" in map(str.lower, seen.headers)]

@@ -1,0 +1,53 @@
+"""The prefixes that models want, by the names that they go under."""
+
+from __future__ import annotations
+
+import pytest
+
+from rolebundle.embedding.prefixes import Prefixes, prefixes_for
+
+RETRIEVE = "Represent this sentence for searching relevant passages: "
+INSTRUCT = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "query", "passage"),
+    [
+        # Ollama, Hugging Face, LM Studio and llama.cpp write the same model in their own ways.
+        ("nomic-embed-text", "search_query: ", "search_document: "),
+        ("nomic-embed-text:v1.5", "search_query: ", "search_document: "),
+        ("nomic-ai/nomic-embed-text-v2-moe", "search_query: ", "search_document: "),
+        ("text-embedding-nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+        ("/models/nomic_embed_text-v1.5.Q8_0.gguf", "search_query: ", "search_document: "),
+        ("intfloat/e5-base-v2", "query: ", "passage: "),
+        ("Multilingual-E5-Small", "query: ", "passage: "),
+        ("intfloat/multilingual-e5-large-instruct", INSTRUCT + " ", ""),
+        ("embeddinggemma:300m", "task: search result | query: ", "title: none | text: "),
+        ("embeddinggemma-2:740m", "task: search result | query: ", "title: none | text: "),
+        ("qwen3-embedding:0.6b", INSTRUCT, ""),
+        ("hf.co/Qwen/Qwen3-Embedding-8B-GGUF:Q4_K_M", INSTRUCT, ""),
+        ("mxbai-embed-large", RETRIEVE, ""),
+        ("snowflake-arctic-embed:22m", RETRIEVE, ""),
+        ("Snowflake/snowflake-arctic-embed-m-v1.5", RETRIEVE, ""),
+        ("snowflake-arctic-embed2", "query: ", ""),
+        ("Snowflake/snowflake-arctic-embed-l-v2.0", "query: ", ""),
+        ("bge-m3", "", ""),
+        ("bge-large", RETRIEVE, ""),
+        ("BAAI/bge-small-en-v1.5", RETRIEVE, ""),
+        ("BAAI/bge-large-zh-v1.5", "为这个句子生成表示以用于检索相关文章：", ""),
+        ("BAAI/bge-large-zh-noinstruct", "", ""),
+        ("all-minilm:l6-v2", "", ""),
+        ("all-MiniLM-L6-v2", "", ""),
+        ("a model that nobody knows", "", ""),
+        ("somee5-model", "", ""),
+    ],
+)
+def test_prefixes_by_name(model: str, query: str, passage: str):
+    assert prefixes_for(model) == Prefixes(query, passage)
+
+
+def test_an_override_is_taken_as_it_is():
+    assert prefixes_for("nomic-embed-text", ("", "")) == Prefixes()
+    assert prefixes_for("unknown", ("q> ", "p> ")) == Prefixes("q> ", "p> ")

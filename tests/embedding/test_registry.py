@@ -1,0 +1,71 @@
+"""From names to providers, and what that costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from rolebundle.embedding.registry import PROVIDERS, ProviderSpec, parse_spec, provider_for
+from rolebundle.errors import ConfigurationError
+
+
+@pytest.mark.parametrize(
+    ("text", "provider", "model"),
+    [
+        ("static", "static", ""),
+        ("static:l2_supercat", "static", "l2_supercat"),
+        ("ollama:nomic-embed-text:v1.5", "ollama", "nomic-embed-text:v1.5"),
+        (" openai:BAAI/bge-m3 ", "openai", "BAAI/bge-m3"),
+        ("sentence-transformers:/models/e5", "sentence-transformers", "/models/e5"),
+    ],
+)
+def test_parse_spec(text: str, provider: str, model: str):
+    assert parse_spec(text) == ProviderSpec(provider, model)
+
+
+@pytest.mark.parametrize("text", ["", "olama:x", "Static", ":static"])
+def test_an_unknown_provider_is_answered_with_the_list(text: str):
+    with pytest.raises(ConfigurationError) as caught:
+        parse_spec(text)
+    assert caught.value.code == "unknown_provider"
+    assert all(name in caught.value.hint for name in PROVIDERS)
+    with pytest.raises(ConfigurationError):
+        provider_for(ProviderSpec(text))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        ProviderSpec("ollama"),
+        ProviderSpec("openai", "m"),
+        ProviderSpec("sentence-transformers"),
+        ProviderSpec("static", "another"),
+        ProviderSpec("static", prefixes=("", "")),
+        ProviderSpec("static", url="http://127.0.0.1"),
+        ProviderSpec("sentence-transformers", "m", allow_host="gpu.lan"),
+    ],
+    ids=repr,
+)
+def test_a_setting_that_is_missing_or_that_nobody_reads(spec: ProviderSpec):
+    with pytest.raises(ConfigurationError) as caught:
+        provider_for(spec)
+    assert caught.value.hint
+
+
+def test_making_providers_imports_none_of_their_libraries():
+    # A one-shot command that does not embed must not pay for them.
+    code = """
+import sys
+from rolebundle.embedding.registry import ProviderSpec, provider_for
+for name in ("static", "ollama", "openai", "sentence-transformers"):
+    needs = {} if name == "static" else {"model": "m"}
+    url = {"url": "http://127.0.0.1:1"} if name in ("ollama", "openai") else {}
+    provider_for(ProviderSpec(name, **needs, **url))
+heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
+         "sentence_transformers", "torch", "pydantic", "ssl")
+print([name for name in heavy if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,253 @@
+"""The report, its floors, the governance part, the comparison and the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSet
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
+from rolebundle.evaluation.compare import compare, load_report, with_change_floors
+from rolebundle.evaluation.evaluation import Plan, difference, evaluate
+from rolebundle.evaluation.floors import NAMES, check_floors, parse_floors, value_of, with_floors
+from rolebundle.evaluation.governance import Role
+from rolebundle.evaluation.page import page
+from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.policy.overlays import load_role
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+def role(engine: Engine, name: str) -> Role:
+    found = load_role(name, engine.overlay_folders)
+    return Role(name, found.overlay, found.digest)
+
+
+def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
+    named = [replace(one, id=one.id or str(n)) for n, one in enumerate(questions)]
+    asked, notes = from_golden(GoldenSet(questions=named), References(engine.corpus), None, NOW)
+    settings = Plan("golden", "mine", None, asked, notes=tuple(notes))
+    return evaluate(engine, replace(settings, **plan), silent)  # type: ignore[arg-type]
+
+
+GOOD = GoldenQuestion(
+    id="good",
+    task="token refresh flow",
+    role="guard",
+    expect={"auth": 2, "new": 1},
+    must_not_return=["launch", "old"],
+    expect_rejection={"launch": "forbidden_source", "old": "conflict_downrank"},
+    expect_fallback="no_strong_match",
+    expect_trust="weak",
+)
+LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not_return=["launch"])
+
+
+class TestGovernance:
+    def test_what_holds(self, engine: Engine) -> None:
+        found = reported(engine, GOOD).governance
+        assert found is not None
+        assert [(one.kind, one.found) for one in found.checks if not one.held] == []
+        rates = (found.leak_rate, found.rejection_accuracy, found.posture_accuracy)
+        assert rates == (0.0, 1.0, 1.0)
+
+    def test_a_leak_fails_without_being_asked(self, engine: Engine) -> None:
+        report = with_floors(reported(engine, GOOD, LEAKY), {})
+        assert report.governance is not None
+        assert report.governance.leak_rate == 0.5
+        assert not report.passed
+        (leak,) = [one for one in report.governance.checks if not one.held]
+        assert (leak.question, leak.kind, leak.found) == (
+            "leaky",
+            "must_not_return",
+            "selected: launch#0",
+        )
+
+    def test_a_wrong_code_and_a_wrong_posture(self, engine: Engine) -> None:
+        wrong = replace(
+            GOOD, expect_rejection={"launch": "stale", "auth": "stale"}, expect_trust="strong"
+        )
+        found = reported(engine, wrong).governance
+        assert found is not None
+        assert (found.rejection_accuracy, found.posture_accuracy) == (0.0, 0.5)
+        by_kind = {(one.kind, one.about): one.found for one in found.checks if not one.held}
+        assert by_kind["expect_rejection", "launch"] == "forbidden_source"
+        assert by_kind["expect_rejection", "auth"].startswith("selected")
+        assert by_kind["expect_trust", ""] == "weak"
+
+    def test_half_a_document_rejected_is_not_rejected(self, engine: Engine) -> None:
+        asked = GoldenQuestion(
+            task="plan of release token effort", limit=1, expect_rejection={"plan": "budget_cut"}
+        )
+        found = reported(engine, asked).governance
+        assert found is not None
+        assert [(one.found, one.held) for one in found.checks] == [("selected, budget_cut", False)]
+
+    def test_nothing_expected_is_no_rate(self, engine: Engine) -> None:
+        assert reported(engine, GoldenQuestion(task="token")).governance is None
+
+    def test_roles_apart(self, engine: Engine) -> None:
+        compared = (role(engine, "guard"), role(engine, "planner"))
+        apart = reported(engine, replace(GOOD, role=None), compared=compared).distinctiveness
+        assert apart is not None
+        guard, planner = apart.roles
+        assert (guard.domains, planner.domains) == (["security"], ["product"])
+        assert guard.own_first == 1.0
+        assert 0 < planner.own_share < guard.own_share <= 1
+        assert apart.pairs[0].overlap == apart.mean_overlap
+        assert 0 < apart.mean_overlap < 1, "one of them is refused what the other gets"
+
+    def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
+        launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
+        for asked in (launch, replace(launch, role="planner")):
+            harmed = reported(engine, asked, harming=(role(engine, "guard"),)).harm
+            assert [
+                (one.without, one.with_overlay, one.relative, one.losses) for one in harmed
+            ] == [(1.0, 0.0, -1.0, 1)]
+
+
+class TestReport:
+    def test_it_is_a_contract(self, engine: Engine) -> None:
+        report = with_floors(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
+        again = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
+        assert again == report
+        assert [one.held for one in report.floors] == [True, False], (
+            "what was not measured did not hold"
+        )
+        assert (report.judged, report.unjudged) == (1, 1)
+
+    def test_the_figures_are_the_means(self, engine: Engine) -> None:
+        other = GoldenQuestion(task="plan of release", expect={"plan": 1})
+        report = reported(engine, GOOD, other)
+        for system in report.systems:
+            scores = [one.scores[system.system]["ndcg@10"] for one in report.questions]
+            assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
+        assert report.systems[0].against_lexical == []
+        assert {one.metric for one in report.systems[1].against_lexical} == set(report.metrics)
+
+    def test_a_difference_is_of_the_second_over_the_first(self) -> None:
+        found = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
+        assert (found.mean, found.wins, found.losses, found.ties) == (0.25, 2, 1, 1)
+        assert found.relative == pytest.approx(2 / 3)
+        assert difference("mrr", [0.0], [1.0]).relative is None
+
+    def test_same_in_same_out(self, engine: Engine) -> None:
+        first, second = (json.loads(reported(engine, GOOD).model_dump_json()) for _ in range(2))
+        for plain in (first, second):
+            del plain["seconds"], plain["latency_ms"], plain["questions"][0]["latency_ms"]
+        assert first == second
+
+    def test_a_lane_that_is_down_is_said(self, engine: Engine) -> None:
+        class Broken:
+            corpus, retrieve = engine.corpus, engine.retrieve
+
+            def provider(self, corpus: object) -> object:
+                from rolebundle.embedding.provider import Unavailable
+                from rolebundle.errors import EmbedderError
+
+                return Unavailable(EmbedderError("down", "the model is down", "start it"))
+
+        asked, _ = from_golden(
+            GoldenSet(questions=[replace(GOOD, role=None)]), References(engine.corpus), None, NOW
+        )
+        report = evaluate(Broken(), Plan("golden", "mine", None, asked), silent)  # type: ignore[arg-type]
+        assert "the model is down" in report.degraded
+        assert [one.system for one in report.systems] == ["lexical", "governed"]
+
+
+class TestFloors:
+    def test_every_name_has_a_value_where_it_is_measured(self, engine: Engine) -> None:
+        roles = (role(engine, "guard"), role(engine, "planner"))
+        report = reported(engine, GOOD, compared=roles, harming=roles)
+        assert [name for name in NAMES if value_of(report, name) is None] == []
+
+    def test_costs_are_bounded_from_above(self, engine: Engine) -> None:
+        report = with_floors(
+            reported(engine, GOOD), parse_floors(["leak_rate=0", "latency_p95=1e-9"])
+        )
+        assert [(one.at_most, one.held) for one in report.floors] == [(True, True), (True, False)]
+        assert not report.passed
+
+    @pytest.mark.parametrize(
+        "pair", ["ndcg@10", "ndcg@10=", "ndcg@10=high", "ndcg=1", "mrr=nan", "bm25.mrr=1"]
+    )
+    def test_what_makes_no_sense_is_refused(self, pair: str) -> None:
+        with pytest.raises(UsageError, match="bad_floor"):
+            parse_floors([pair])
+
+    def test_where_it_stands_is_named(self) -> None:
+        with pytest.raises(UsageError, match=r"set\.toml"):
+            check_floors({"ndgc": 1.0}, "set.toml: fail_under")
+
+
+class TestCompare:
+    def test_what_changed(self, engine: Engine) -> None:
+        other = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
+        before = reported(engine, GOOD, other, GoldenQuestion(task="token", expect={"auth": 1}))
+        worse = reported(engine, replace(GOOD, role="planner"), other)
+        found = compare(before, worse, ("a", "b"))
+        assert (found.questions, found.only_before, found.only_after) == (2, 1, 0)
+        changes = {(one.system, one.metric): one for one in found.changes}
+        governed = changes["governed", "ndcg@10"]
+        assert governed.change == pytest.approx(governed.after - governed.before)
+        assert changes["lexical", "mrr"].change == 0
+        assert [one.id for one in found.moved] in ([], ["good"])
+        assert with_change_floors(found, worse, {"lexical.mrr": 0.0}).passed
+        assert not with_change_floors(found, worse, {"ndcg@10": 0.9}).passed
+
+    def test_with_itself_nothing_moves(self, engine: Engine) -> None:
+        report = reported(engine, GOOD)
+        found = compare(report, report, ("a", "b"))
+        assert found.moved == []
+        assert {(one.change, one.p_value) for one in found.changes} == {(0.0, 1.0)}
+
+    def test_nothing_in_common(self, engine: Engine) -> None:
+        first, second = (reported(engine, replace(GOOD, id=name)) for name in "ab")
+        with pytest.raises(UsageError, match="nothing_in_common"):
+            compare(first, second, ("a", "b"))
+
+    @pytest.mark.parametrize("text", [None, "", "[]", '{"version": "1.0"}', "\udcff"])
+    def test_what_is_no_report_is_refused(self, tmp_path: Path, text: str | None) -> None:
+        path = tmp_path / "a.json"
+        if text is not None:
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        with pytest.raises(UsageError, match="report_malformed"):
+            load_report(path)
+
+
+class TestPage:
+    def test_nothing_is_loaded_and_nothing_is_markup(self, engine: Engine) -> None:
+        roles = (role(engine, "guard"), role(engine, "planner"))
+        # What does not hold is shown, by its id.
+        nasty = replace(
+            GOOD, expect_trust="strong", id="<b>&", task='token <script>alert(1)</script> "refresh"'
+        )
+        missing = GoldenQuestion(
+            id="n", task="plan", expect={"<img src=x>": 1}, must_not_return=["plan"]
+        )
+        report = with_floors(
+            reported(engine, nasty, missing, compared=roles, harming=roles), {"mrr": 0.5}
+        )
+        html = page(report)
+        assert "<script" not in html
+        assert "<b>" not in html
+        assert "&lt;b&gt;&amp;" in html
+        assert "<img" not in html
+        assert not re.search(r"https?://|src=|href=|@import|url\(", html.replace("src=x", ""))
+        assert html.count("<svg") == html.count("</svg>") == 6
+        for words in ("Governance", "Roles apart", "overlay does", "p95", "not passed"):
+            assert words in html
+
+    def test_of_no_judged_question(self, engine: Engine) -> None:
+        html = page(reported(engine, GoldenQuestion(task="token")))
+        assert html.count("<svg") == 2

@@ -1,0 +1,131 @@
+"""Golden sets: what they may say, and errors that name file, question, key and what is allowed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.errors import ConfigurationError
+from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
+
+WHOLE = """
+role = "reviewer"
+now = 2026-11-15
+must_not_return = ["spam/**"]
+corpus = "../docs"
+
+[fail_under]
+"ndcg@10" = 0.5
+
+[[questions]]
+id = "first"
+task = "tokens"
+expect = ["a.md", "b/**"]
+must_not_return = ["c.md"]
+expect_rejection = { "c.md" = "stale" }
+expect_fallback = "healthy"
+
+[[questions]]
+task = "sessions"
+role = "other"
+limit = 3
+now = 2026-01-01T12:00:00Z
+expect = { "a.md" = 2 }
+"""
+
+
+def written(folder: Path, text: str, name: str = "set.toml") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_all_that_a_set_can_say(tmp_path: Path) -> None:
+    path = written(tmp_path, WHOLE)
+    found = load_golden(path)
+    first, second = found.questions
+    assert (found.name, first.id, second.id) == ("set", "first", "2")
+    assert first.expect == {"a.md": 1, "b/**": 1}, "a list is all of grade 1"
+    assert (first.role, second.role, second.limit) == ("reviewer", "other", 3)
+    assert first.now == datetime(2026, 11, 15, tzinfo=UTC)
+    assert second.now == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert first.must_not_return == ["spam/**", "c.md"]
+    assert second.must_not_return == ["spam/**"]
+    assert found.fail_under == {"ndcg@10": 0.5}
+    assert corpus_folder(path, found) == tmp_path.parent / "docs"
+
+
+def test_json_as_an_object_or_as_a_list(tmp_path: Path) -> None:
+    questions = [{"task": "tokens", "expect": ["a.md"]}]
+    for values in (questions, {"questions": questions}):
+        path = written(tmp_path, json.dumps(values), "set.json")
+        assert load_golden(path).questions[0].expect == {"a.md": 1}
+    assert corpus_folder(path, load_golden(path)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('[[questions]]\ntask = "x"\nexpct = ["a"]', "question 1: expct: unknown key; did you mean expect?", "must_not_return"),
+        ('rolle = "x"\n[[questions]]\ntask = "x"', "rolle: unknown key; did you mean role?", "questions"),
+        ('[[questions]]\nid = "q7"\ntask = "x"\nexpect_rejection = { "a" = "stail" }', "question q7: expect_rejection.a: must be one of 'forbidden_source'", "conflict_downrank"),
+        ('[[questions]]\ntask = "x"\nexpect_fallback = "fine"', "question 1: expect_fallback: must be one of", "healthy"),
+        ('[[questions]]\nid = "q"', "question q: task: is missing", "keys"),
+        ('[[questions]]\ntask = " "', "question 1: task: must not be blank", "keys"),
+        ('[[questions]]\ntask = "x"\nexpect = { "a" = -1 }', "question 1: expect.a: must be 0 or more", "keys"),
+        ('[[questions]]\ntask = "x"\nexpect = [1]', "question 1: expect: must be an object", "keys"),
+        ('[[questions]]\ntask = "x"\nrole = "No Role"', "question 1: role: must match", "keys"),
+        ('[[questions]]\ntask = "x"\nnow = "soon"', "question 1: now: must be an ISO 8601 time", "keys"),
+        ('questions = []', "questions: must not be empty", "questions"),
+        ('role = "x"', "questions: is missing", "keys"),
+        ('[[questions]]\ntask = "x"\nid = "a"\n[[questions]]\ntask = "y"\nid = "a"', "two have the id 'a'", "own"),
+        ('[[questions]\n', "is not TOML", "JSON"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_golden(path)
+    assert caught.value.code == "golden_malformed"
+    assert caught.value.message.startswith(f"{path}: ")
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_json_is_strict(tmp_path: Path) -> None:
+    twice = written(tmp_path, '[{"task": "a", "task": "b"}]', "set.json")
+    with pytest.raises(ConfigurationError, match="is not JSON"):
+        load_golden(twice)
+
+
+@pytest.mark.parametrize("data", [None, b"\xff\xfe"])
+def test_what_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
+    path = tmp_path / "set.toml"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(ConfigurationError) as caught:
+        load_golden(path)
+    assert caught.value.code == "golden_unreadable"
+
+
+def test_an_agent_is_never_left_out_in_silence(tmp_path: Path) -> None:
+    path = written(tmp_path, '[[questions]]\ntask = "x"\nagent = "bot-1"')
+    if "agent" in {one.name for one in fields(RetrievalRequest)}:
+        assert load_golden(path).questions[0].agent == "bot-1"
+    else:
+        with pytest.raises(ConfigurationError, match="agent"):
+            load_golden(path)
+
+
+def test_a_profile_is_found_by_its_name_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "overlays" / "golden"
+    folder.mkdir(parents=True)
+    path = written(folder, WHOLE, "mine-v1.toml")
+    assert find_profile("mine-v1", (tmp_path / "none", tmp_path / "overlays")) == path
+    assert find_profile("other", (tmp_path / "overlays",)) is None
+    assert find_profile("../golden/mine-v1", (tmp_path / "overlays",)) is None

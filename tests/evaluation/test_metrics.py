@@ -1,0 +1,110 @@
+"""The measures are trec_eval's, and the significance test is scipy's."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.evaluation.metrics import (
+    METRICS,
+    mean,
+    measures,
+    ndcg,
+    paired_randomization,
+    percentile,
+    precision,
+    recall,
+    reciprocal_rank,
+)
+
+_THEIRS = {
+    "ndcg@10": "ndcg_cut_10",
+    "recall@10": "recall_10",
+    "recall@100": "recall_100",
+    "mrr": "recip_rank",
+    "p@5": "P_5",
+    "p@10": "P_10",
+}
+ids = st.integers(0, 150).map(str)
+
+
+def test_a_worked_example() -> None:
+    ranked, grades = ["b", "x", "a"], {"a": 3, "b": 1, "c": 2, "x": 0}
+    ideal = 3 + 2 / math.log2(3) + 1 / 2
+    assert ndcg(ranked, grades, 10) == pytest.approx((1 + 3 / 2) / ideal)
+    assert ndcg(ranked, grades, 1) == pytest.approx(1 / 3)
+    assert recall(ranked, grades, 10) == pytest.approx(2 / 3)
+    assert precision(ranked, grades, 10) == pytest.approx(0.2)
+    assert reciprocal_rank(["x", "a"], grades) == 0.5
+
+
+def test_nothing_relevant_and_nothing_found() -> None:
+    assert set(measures(["a"], {"a": 0}).values()) == {0.0}
+    assert set(measures([], {"a": 1}).values()) == {0.0}
+
+
+@given(
+    st.lists(ids, unique=True, max_size=120), st.dictionaries(ids, st.integers(-1, 4), min_size=1)
+)
+def test_every_measure_is_what_trec_eval_says(ranked: list[str], grades: dict[str, int]) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    judge = pytrec_eval.RelevanceEvaluator(
+        {"q": grades}, {"ndcg_cut.10", "recall.10,100", "recip_rank", "P.5,10"}
+    )
+    # Scores that fall with the rank: trec_eval orders by score, and would break ties by id.
+    run = {one: float(len(ranked) - rank) for rank, one in enumerate(ranked)}
+    theirs = judge.evaluate({"q": run}).get("q") if run else None
+    ours = measures(ranked, {one: max(0, grade) for one, grade in grades.items()})
+    assert tuple(ours) == METRICS
+    for name, value in ours.items():
+        wanted = theirs[_THEIRS[name]] if theirs else 0.0
+        assert value == pytest.approx(wanted, abs=1e-9), name
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=2, max_size=9))
+def test_the_exact_p_value_is_what_scipy_says(pairs: list[tuple[int, int]]) -> None:
+    stats = pytest.importorskip("scipy.stats")
+    first, second = [a / 8 for a, _ in pairs], [b / 8 for _, b in pairs]
+    differences = np.array(second) - np.array(first)
+    if not differences.any():
+        assert paired_randomization(first, second) == 1.0
+        return
+    theirs = stats.permutation_test(
+        (differences,),
+        lambda values, axis: np.mean(values, axis=axis),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=True,
+    )
+    assert paired_randomization(first, second) == pytest.approx(min(1.0, theirs.pvalue))
+
+
+def test_the_sampled_p_value_is_near_the_t_test() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    random = np.random.default_rng(1)
+    first = random.uniform(0, 1, 200)
+    for shift in (0.0, 0.01, 0.03, 0.2):
+        second = first + random.normal(shift, 0.2, 200)
+        ours = paired_randomization(list(first), list(second))
+        assert ours == pytest.approx(stats.ttest_rel(second, first).pvalue, abs=0.02)
+        assert ours == paired_randomization(list(first), list(second)), "same in, same out"
+        assert 0 < ours <= 1
+
+
+def test_a_pair_needs_two() -> None:
+    with pytest.raises(ValueError, match="paired"):
+        paired_randomization([1.0], [1.0, 0.0])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), st.floats(0, 1))
+def test_percentiles_are_numpys(values: list[float], share: float) -> None:
+    wanted = float(np.quantile(values, share))
+    assert percentile(values, share) == pytest.approx(wanted, rel=1e-9, abs=1e-6)
+
+
+def test_of_nothing() -> None:
+    assert (mean([]), percentile([], 0.5), paired_randomization([], [])) == (0.0, 0.0, 1.0)

@@ -1,0 +1,83 @@
+"""Each shipped overlay names a golden set, and the sample corpus passes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rolebundle.engine import Engine
+from rolebundle.evaluation.evaluation import Plan, evaluate
+from rolebundle.evaluation.floors import check_floors, with_floors
+from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_profile, load_golden
+from rolebundle.evaluation.governance import Role
+from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
+from rolebundle.resources import data_folder
+from support.commands import SAMPLE
+
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+ROLES = [entry.role_id for entry in list_overlays([data_folder("overlays")])]
+PLANS = sorted((data_folder("overlays") / FOLDER).iterdir())
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    path = tmp_path_factory.mktemp("golden") / "sample.db"
+    with Engine(path, overlay_folders()) as engine:
+        engine.ingest([SAMPLE])
+        yield engine
+
+
+def profile_of(role: str) -> Path:
+    name = load_role(role, overlay_folders()).overlay.eval_profile.golden_set_id
+    path = find_profile(name, overlay_folders())
+    assert path is not None, f"{role} names {name!r}"
+    return path
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
+    path = profile_of(role)
+    golden = load_golden(path)
+    assert golden.role == role
+    assert golden.fail_under["leak_rate"] == 0
+    questions, notes = from_golden(golden, References(sample.corpus), None, NOW)
+    assert notes == []
+    report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
+    report = with_floors(report, check_floors(golden.fail_under, str(path)))
+    assert report.governance is not None
+    assert [one for one in report.governance.checks if not one.held] == []
+    assert [one for one in report.floors if not one.held] == []
+    assert report.passed
+
+
+def test_generic_tasks_tell_the_roles_apart(sample: Engine) -> None:
+    golden = load_golden(data_folder("overlays") / FOLDER / "roles-v1.toml")
+    questions, _ = from_golden(golden, References(sample.corpus), None, NOW)
+    loaded = [load_role(role, overlay_folders()) for role in ROLES]
+    roles = tuple(Role(one.overlay.role_id, one.overlay, one.digest) for one in loaded)
+    plan = Plan("golden", golden.name, None, questions, compared=roles)
+    apart = evaluate(sample, plan, silent).distinctiveness
+    assert apart is not None
+    # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
+    # "How do sessions and tokens work?" with security's audit for a product strategist.
+    assert min(one.own_first for one in apart.roles) >= 5 / 6
+    assert apart.mean_overlap <= 0.4
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_a_set_names_the_sample_corpus_from_where_it_lies(path: Path) -> None:
+    folder = corpus_folder(path, load_golden(path))
+    assert folder == data_folder("sample_corpus").resolve()
+
+
+def test_golden_sets_are_no_overlays() -> None:
+    assert sorted(path.stem for path in data_folder("overlays").glob("*.json")) == ROLES
+    assert len(PLANS) == len(ROLES) + 1

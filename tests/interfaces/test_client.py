@@ -1,0 +1,140 @@
+"""The client: it starts the sidecar, asks it, and always ends it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.client import Sidecar, SidecarError
+from support.corpora import build, document
+from support.served import SLOW
+
+_START = "from rolebundle.interfaces.cli.main import main; main()"
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    documents = [document("auth", ["the token refresh flow", "tokens expire"])]
+    return build(tmp_path_factory.mktemp("client"), documents)
+
+
+@pytest.fixture(scope="module")
+def sidecar(db: Path) -> Iterator[Sidecar]:
+    with Sidecar(db) as one:
+        yield one
+
+
+def test_the_methods(sidecar: Sidecar) -> None:
+    bundle = sidecar.retrieve("token refresh", role="security-reviewer", limit=1, detail="ids")
+    [chosen] = bundle["selected"]
+    assert sidecar.get(chosen["chunk_id"])
+    assert sidecar.why("token refresh", chosen["chunk_id"])
+    assert "security-reviewer" in [role["role_id"] for role in sidecar.roles()]
+    assert sidecar.status()["corpus"]["documents"] == 1
+    assert sidecar.call("initialize")["name"] == "rolebundle"
+
+
+def test_errors_have_all_their_parts(sidecar: Sidecar) -> None:
+    with pytest.raises(SidecarError) as caught:
+        sidecar.retrieve("token", limti=3)
+    error = caught.value
+    assert (error.code, error.rpc_code, error.retryable) == ("bad_request", -32602, False)
+    assert "limti" in error.message
+    assert error.hint
+    assert "bad_request" in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert vars(again) == vars(error)
+    with pytest.raises(SidecarError) as caught:
+        sidecar.call("retreive")
+    assert caught.value.rpc_code == -32601
+
+
+def test_half_characters_are_refused_and_nothing_more(sidecar: Sidecar) -> None:
+    with pytest.raises(SidecarError) as caught:
+        sidecar.retrieve("a \ud800")
+    assert caught.value.code == "task_not_text"
+    assert sidecar.status()
+
+
+def test_calls_from_many_threads(sidecar: Sidecar) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        tasks = [f"token {n}" for n in range(80)]
+        bundles = list(pool.map(sidecar.retrieve, tasks))
+    assert [bundle["query"]["task_text"] for bundle in bundles] == tasks
+
+
+def test_a_call_that_takes_too_long(db: Path) -> None:
+    command = (sys.executable, "-c", SLOW.format(seconds=0.6) + _START)
+    with Sidecar(db, timeout=0.3, command=command) as slow:
+        slow._timeout = 30
+        assert slow.retrieve("token", lexical_only=True)
+        slow._timeout = 0.3
+        with pytest.raises(SidecarError) as caught:
+            slow.status()
+        assert (caught.value.code, caught.value.retryable) == ("timeout", True)
+        slow._timeout = 30
+        assert slow.retrieve("token", lexical_only=True)["selected"]
+
+
+def test_ingest_with_progress(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\na token\n", encoding="utf-8")
+    told: list[tuple[str, int, int]] = []
+    with Sidecar(tmp_path / "new.db", allow_write=True) as one:
+        one.ingest(tmp_path / "a.md", lexical_only=True, progress=lambda *step: told.append(step))
+        assert one.status()["corpus"]["documents"] == 1
+    assert told
+    with Sidecar(tmp_path / "new.db") as reader, pytest.raises(SidecarError) as caught:
+        reader.ingest(tmp_path / "a.md")
+    assert caught.value.code == "read_only_server"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs /proc or signals")
+def test_it_ends_the_process(db: Path) -> None:
+    with Sidecar(db) as one:
+        one.status()
+        process = one._process
+        assert process is not None
+    assert process.returncode == 0
+    one.close()
+
+
+def test_a_process_that_dies(db: Path) -> None:
+    with Sidecar(db) as one:
+        one.status()
+        assert one._process is not None
+        one._process.kill()
+        one._process.wait()
+        with pytest.raises(SidecarError) as caught:
+            one.status()
+        assert caught.value.code == "sidecar_gone"
+
+
+def test_one_that_dies_before_it_answers(db: Path) -> None:
+    command = (sys.executable, "-c", "import sys; sys.stdin.readline()")
+    with Sidecar(db, command=command) as one, pytest.raises(SidecarError) as caught:
+        one.status()
+    assert caught.value.code == "sidecar_gone"
+
+
+def test_a_command_that_is_not_there(db: Path) -> None:
+    with pytest.raises(SidecarError) as caught:
+        Sidecar(db, command=["/no/such/program"]).start()
+    assert caught.value.code == "sidecar_not_started"
+
+
+def test_importing_it_takes_nothing_else_of_the_project() -> None:
+    script = (
+        "import sys, rolebundle.interfaces.client; "
+        "print([name for name in sys.modules if name.startswith('rolebundle.')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "['rolebundle.interfaces', 'rolebundle.interfaces.client']"

@@ -1,0 +1,307 @@
+"""The audit: what is recorded, who reads it, and that nothing in it changes unseen."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.errors import CorpusBusy, StorageError, UsageError
+from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, iso_moment
+from rolebundle.storage.connection import open_reader
+from support.corpora import ask, build, document, scratch_folder
+
+REQUIRED = AuditSettings(mode="required", query="text")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[AuditLog]:
+    (tmp_path / "c.db").touch()
+    with AuditLog(tmp_path / "c.db") as log:
+        yield log
+
+
+def entry(agent: str = "bot", **fields: Any) -> AuditEntry:
+    return AuditEntry(**({"kind": "retrieve", "agent": agent, "query": "a task"} | fields))
+
+
+# -- settings and records ------------------------------------------------------------------------
+
+
+def test_nothing_is_recorded_until_somebody_says_so(log: AuditLog) -> None:
+    assert log.settings() == AuditSettings(mode="off", query="digest")
+    assert vars(log.record(entry())) == {"row": None, "warning": ""}
+    assert not log.exists
+    with pytest.raises(UsageError):
+        list(log.rows())
+    with pytest.raises(UsageError):
+        log.verify()
+
+
+def test_settings_hold_for_every_process_and_are_on_record(log: AuditLog) -> None:
+    assert log.set(REQUIRED, {"by": "ada"}) == REQUIRED
+    with AuditLog(log.path.with_name("c.db")) as other:
+        assert other.settings() == REQUIRED
+        assert other.record(entry()).row is not None
+        other.set(AuditSettings(mode="off"))
+    # Another process has turned it off, and this one has an open file.
+    assert log.record(entry()).row is None
+    assert [(row.kind, row.details) for row in log.rows()] == [
+        ("settings", {"by": "ada", "mode": "required", "query": "text"}),
+        ("retrieve", {}),
+        ("settings", {"mode": "off", "query": "digest"}),
+    ]
+    assert log.verify().ok
+
+
+def test_begin_leaves_what_somebody_has_chosen(log: AuditLog) -> None:
+    on = AuditSettings(mode="on")
+    assert log.begin(on) == on
+    log.set(AuditSettings(mode="off", query="off"))
+    assert log.begin(on) == AuditSettings(mode="off", query="off")
+
+
+def test_a_row_says_what_the_entry_says(log: AuditLog) -> None:
+    log.set(REQUIRED)
+    given = entry(role="r", action="read", bundle_digest="d", allowed=3, blocked={"stale": 2})
+    row = log.record(given).row
+    assert row is not None
+    assert row.model_dump() | given.model_dump() == row.model_dump()
+    assert log.row(2) == row
+    assert row.time.endswith("Z")
+    assert "T" in row.time
+
+
+def break_folder(log: AuditLog) -> None:
+    log.path.unlink()
+    log.path.mkdir()
+
+
+def break_bytes(log: AuditLog) -> None:
+    log.path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [break_folder, break_bytes, lambda log: log.path.unlink()])
+def test_a_record_that_cannot_be_made(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+    log.set(REQUIRED)
+    log.record(entry())
+    log.close()
+    damage(log)
+    with pytest.raises(StorageError) as refused:
+        log.record(entry())
+    assert (refused.value.code, refused.value.exit_code) == ("audit_unwritable", 6)
+    assert "audit set" in refused.value.hint
+
+
+@pytest.mark.parametrize("damage", [break_folder, break_bytes, lambda log: log.path.unlink()])
+def test_a_record_that_is_only_wanted(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+    log.set(AuditSettings(mode="on"))
+    log.close()
+    damage(log)
+    told = log.record(entry())
+    assert told.row is None
+    assert "no record of this was made" in told.warning
+
+
+@pytest.mark.parametrize("damage", [break_folder, break_bytes])
+def test_what_is_wanted_cannot_be_told(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+    """Another process than the one that knew, as a command is: the strictest holds."""
+    log.set(AuditSettings(mode="on"))
+    log.close()
+    damage(log)
+    with AuditLog(log.path.with_name("c.db")) as other, pytest.raises(StorageError) as refused:
+        other.record(entry())
+    assert refused.value.code == "audit_unwritable"
+
+
+def test_a_file_that_was_exchanged_is_not_written_under_its_old_name(log: AuditLog) -> None:
+    log.set(REQUIRED)
+    with AuditLog(log.path.with_name("new.db")) as new:
+        new.set(REQUIRED, {"by": "grace"})
+    log.record(entry(query="before"))
+    Path(f"{log.path}-wal").unlink()
+    Path(f"{log.path}-shm").unlink()
+    new.path.replace(log.path)
+    assert log.record(entry(query="after")).row is not None
+    assert [row.details.get("by", row.query) for row in log.rows()] == ["grace", "after"]
+    assert log.verify().ok
+
+
+def test_another_process_that_is_stuck(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+    log.set(AuditSettings(mode="on"))
+    # Not the sqlite3 module: locks of two SQLite libraries in one process do not see each other.
+    stuck = apsw.Connection(str(log.path))
+    stuck.execute("BEGIN IMMEDIATE")
+    warning = log.record(entry()).warning
+    assert "another process" in warning
+    assert "ingest" not in warning
+    with pytest.raises(CorpusBusy) as busy:
+        log.set(REQUIRED)
+    assert busy.value.code == "audit_busy"
+    stuck.execute("ROLLBACK")
+    stuck.close()
+    assert log.record(entry()).row is not None
+    assert log.verify().ok
+
+
+@pytest.mark.parametrize("floor", ["on", "required"])
+def test_a_floor_holds_where_the_file_is_gone_or_asks_for_less(log: AuditLog, floor: Any) -> None:
+    with AuditLog(log.path.with_name("c.db"), floor=floor) as demanded:
+        assert demanded.settings().mode == floor
+        if floor == "on":
+            assert "there is no audit" in demanded.record(entry()).warning
+        else:
+            with pytest.raises(StorageError):
+                demanded.record(entry())
+        log.set(AuditSettings(mode="off"))
+        assert demanded.record(entry()).row is not None
+
+
+def test_rows_that_were_cut_off_are_said_with_the_next_one(log: AuditLog) -> None:
+    log.set(REQUIRED)
+    log.record(entry())
+    log.close()
+    db = sqlite3.connect(log.path)
+    with db:
+        db.execute("DELETE FROM entry WHERE seq = 2")
+    db.close()
+    told = log.record(entry())
+    assert told.row is not None
+    assert "audit verify" in told.warning
+    assert log.record(entry()).warning == ""
+    assert log.verify().problem.code == "row_missing"  # type: ignore[union-attr]
+
+
+def test_times() -> None:
+    assert iso_moment("2026-03-01") == "2026-03-01T00:00:00.000Z"
+    assert iso_moment("2026-03-01T02:00:00+02:00") == "2026-03-01T00:00:00.000Z"
+    for wrong in ("yesterday", "", "0001-01-01T00:00:00+23:00"):
+        with pytest.raises(UsageError):
+            iso_moment(wrong)
+
+
+# -- bundles -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bundle() -> Iterator[RetrievalBundle]:
+    with scratch_folder() as folder:
+        path = build(folder, [document(f"d{n}", ["token rotation"]) for n in range(4)])
+        with open_reader(path) as corpus:
+            yield ask(corpus, task="token", lexical_only=True, limit=1)
+
+
+def test_an_entry_holds_counts_and_digests_and_nothing_of_a_document(
+    bundle: RetrievalBundle,
+) -> None:
+    made = entry_of_bundle(bundle, agent="bot", action="read", details={"approved_by": "ada"})
+    assert (made.kind, made.agent, made.action, made.query) == ("retrieve", "bot", "read", "token")
+    assert made.allowed == 1
+    assert sum(made.blocked.values()) == len(bundle.rejected) > 0
+    text = made.model_dump_json()
+    for chunk in bundle.selected:
+        assert chunk.chunk_id not in text
+        assert chunk.content not in text
+    assert not any(one.chunk_id in text for one in bundle.rejected)
+
+
+def test_a_saved_bundle_has_the_digest_that_is_on_record(bundle: RetrievalBundle) -> None:
+    saved = RetrievalBundle.model_validate_json(bundle.to_json(indent=2))
+    assert bundle_digest(saved) == bundle_digest(bundle)
+    again = saved.model_dump()
+    again["diagnostics"] |= {"latency_ms": 9999.0, "lexical_ms": 1.5}
+    assert bundle_digest(RetrievalBundle.model_validate(again)) == bundle_digest(bundle)
+    again["selected"][0]["content"] += "."
+    assert bundle_digest(RetrievalBundle.model_validate(again)) != bundle_digest(bundle)
+
+
+def test_a_reader_of_the_corpus_never_waits_for_the_audit() -> None:
+    with scratch_folder() as folder:
+        path = build(folder, [document("d0", ["token rotation"])])
+        with AuditLog(path) as log:
+            log.set(REQUIRED)
+            # A process that was stopped in the middle of a row.
+            stuck = apsw.Connection(str(log.path))
+            stuck.execute("BEGIN EXCLUSIVE")
+            started = perf_counter()
+            with open_reader(path) as corpus:
+                assert ask(corpus, task="token", lexical_only=True).selected
+            assert perf_counter() - started < 1
+            stuck.execute("ROLLBACK")
+            stuck.close()
+            # And the other way round.
+            with open_reader(path) as corpus, corpus.reading():
+                corpus.rows("SELECT count(*) FROM chunk")
+                before = path.read_bytes()
+                assert log.record(entry()).row is not None
+                assert path.read_bytes() == before
+
+
+# -- who reads it --------------------------------------------------------------------------------
+
+
+def test_an_agent_reads_its_own_rows_and_cannot_count_the_others(log: AuditLog) -> None:
+    """Row 33. What it gets is what it would get were nobody else there."""
+    alone = AuditLog(log.path.with_name("alone.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
+    busy = AuditLog(log.path.with_name("busy.db"), clock=lambda: "2026-01-01T00:00:00.000Z")
+    chance = random.Random(33)
+    for one in (alone, busy):
+        one.set(REQUIRED)
+    for number in range(30):
+        mine = entry("bot", query=f"task {number}", allowed=number, blocked={"stale": number})
+        for one in (alone, busy):
+            one.record(mine)
+        for _ in range(chance.randrange(4)):
+            busy.record(entry(chance.choice(["other", "", "bot2"]), query="hidden", kind="ingest"))
+    for asked in ({}, {"newest": True, "limit": 7}, {"limit": 3}, {"kind": "retrieve"}):
+        seen = list(busy.rows("bot", **asked))
+        assert seen == list(alone.rows("bot", **asked))
+        assert {row.agent for row in seen} == {"bot"}
+    assert list(busy.export("bot")) == list(alone.export("bot"))
+    assert [row.seq for row in busy.rows("bot")] == list(range(1, 31))
+    assert busy.row(30, "bot") == alone.row(30, "bot")
+    assert "hidden" not in "".join(busy.export("bot"))
+    # Not its own and not there are told apart to nobody.
+    refusals = set()
+    for one in (alone, busy):
+        with pytest.raises(UsageError) as refused:
+            one.row(31, "bot")
+        refusals.add(str(refused.value))
+    assert len(refusals) == 1
+    # Nobody is nobody: rows without an agent are the administrator's.
+    assert list(busy.rows("")) == []
+    with pytest.raises(UsageError):
+        busy.row(1, "")
+    assert {row.agent for row in busy.rows(by="")} == {""}
+    alone.close()
+    busy.close()
+
+
+def test_rows_are_found_by_kind_time_and_agent(log: AuditLog) -> None:
+    times = iter(f"2026-01-{day:02}T00:00:00.000Z" for day in range(1, 30))
+    with AuditLog(log.path.with_name("c.db"), clock=lambda: next(times)) as dated:
+        dated.set(REQUIRED)
+        for number in range(6):
+            dated.record(entry("ab"[number % 2], kind=("get", "retrieve")[number > 3]))
+        assert [row.seq for row in dated.rows(by="a")] == [2, 4, 6]
+        assert [row.seq for row in dated.rows(by="a", kind="get", newest=True)] == [4, 2]
+        assert [row.seq for row in dated.rows(since="2026-01-06T00:00:00.000Z")] == [6, 7]
+        assert [row.seq for row in dated.rows(limit=2)] == [1, 2]
+        # An agent's numbers do not depend on what it looks for.
+        assert [row.seq for row in dated.rows("a", kind="retrieve")] == [3]
+
+
+@pytest.mark.parametrize("head", ["1", "x:" + "0" * 64, "1:abc", ":", "-1:" + "0" * 64])
+def test_what_is_no_head(log: AuditLog, head: str) -> None:
+    log.set(REQUIRED)
+    with pytest.raises(UsageError):
+        log.verify(head)

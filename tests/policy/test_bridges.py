@@ -1,0 +1,194 @@
+"""Bridges are the pairs that comparing everything with everything finds, whatever the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from rolebundle.errors import UsageError
+from rolebundle.policy import bridges
+from rolebundle.policy.bridges import find_bridges
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from support.corpora import build, document, embed
+from support.fake_embedder import HashingProvider
+
+WORDS = [f"word{number}" for number in range(12)]
+Pair = tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    chance = Random(5)
+    documents = [
+        document(
+            f"d{number:02}",
+            [" ".join(chance.choices(WORDS, k=5)) for _ in range(chance.randrange(1, 5))],
+            scope=chance.choice(("board", "hr", "shared", "shared", "shared")),
+            sensitivity=chance.choice(("internal", "confidential")),
+        )
+        for number in range(40)
+    ]
+    return build(tmp_path_factory.mktemp("bridges"), documents, HashingProvider())
+
+
+@pytest.fixture
+def corpus(db: Path) -> Iterator[Corpus]:
+    with open_reader(db) as opened:
+        yield opened
+
+
+def every_pair(corpus: Corpus, threshold: float) -> dict[Pair, float]:
+    """Pair of documents → the cosine of their nearest passages, by looking at each pair."""
+    rows = [
+        (scope, name, np.frombuffer(vector, dtype="<f4"))
+        for scope, name, vector in corpus.rows(
+            "SELECT d.scope, d.document_id, e.vector FROM embedded e "
+            "JOIN chunk c ON c.id = e.chunk JOIN document d ON d.id = c.document"
+        )
+    ]
+    best: dict[Pair, float] = {}
+    for one, other in combinations(rows, 2):
+        left, right = sorted((one, other), key=lambda row: row[0])
+        cosine = float(left[2] @ right[2])
+        if left[0] != right[0] and cosine > threshold:
+            pair = (left[1], right[1])
+            best[pair] = max(cosine, best.get(pair, -1))
+    return best
+
+
+def found_pairs(found: bridges.Bridges) -> dict[Pair, float]:
+    return {
+        (bridge.left.document_id, bridge.right.document_id): bridge.cosine
+        for bridge in found.bridges
+    }
+
+
+@pytest.mark.parametrize("sizes", [(4096, 512), (7, 3), (1, 1)])
+@pytest.mark.parametrize("threshold", [0.78, 0.5, 0.999])
+def test_as_by_looking_at_each_pair(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int], threshold: float
+) -> None:
+    monkeypatch.setattr(bridges, "_BLOCK", sizes[0])
+    monkeypatch.setattr(bridges, "_STRIP", sizes[1])
+    expected = every_pair(corpus, threshold)
+    found = find_bridges(corpus, threshold, 10_000)
+    assert found_pairs(found) == pytest.approx(expected, abs=1e-4)
+    assert not found.more
+    assert len(expected) > (50 if threshold < 0.9 else -1)
+    cosines = [bridge.cosine for bridge in found.bridges]
+    assert cosines == sorted(cosines, reverse=True)
+    assert found.vectors == corpus.value("SELECT count(*) FROM embedded")
+
+
+def test_the_limit_takes_the_nearest(corpus: Corpus) -> None:
+    whole = find_bridges(corpus, 0.5, 10_000)
+    few = find_bridges(corpus, 0.5, 7)
+    assert few.bridges == whole.bridges[:7]
+    assert few.more
+
+
+def test_what_is_kept_is_bounded_and_still_the_best(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = find_bridges(corpus, 0.3, 10_000)
+    monkeypatch.setattr(bridges, "_KEPT", 20)
+    monkeypatch.setattr(bridges, "_BLOCK", 5)
+    found = find_bridges(corpus, 0.3, 20)
+    assert found.bridges == whole.bridges[:20]
+    assert found.more
+
+
+def test_both_sides_are_named_and_lie_in_different_scopes(corpus: Corpus) -> None:
+    for bridge in find_bridges(corpus, 0.6, 1000).bridges:
+        assert bridge.left.scope < bridge.right.scope
+        for side in (bridge.left, bridge.right):
+            [(scope, name)] = corpus.rows(
+                "SELECT d.scope, d.document_id FROM chunk c JOIN document d ON d.id = c.document "
+                "WHERE c.chunk_id = ?",
+                (side.chunk_id,),
+            )
+            assert (scope, name) == (side.scope, side.document_id)
+            assert side.locator.startswith(f"{name}.md:")
+            assert side.title == name
+
+
+def test_progress_ends_at_its_total(corpus: Corpus) -> None:
+    told: list[tuple[str, int, int]] = []
+    find_bridges(corpus, progress=lambda *what: told.append(what))
+    assert told
+    assert all(what == "comparing" for what, _, _ in told)
+    assert told[-1][1] == told[-1][2]
+
+
+def test_one_scope_has_no_bridges(tmp_path: Path) -> None:
+    db = build(
+        tmp_path,
+        [
+            document("a", ["same text"]),
+            document("b", ["same text"], sensitivity="confidential"),
+        ],
+        HashingProvider(),
+    )
+    with open_reader(db) as corpus:
+        found = find_bridges(corpus)
+    assert (found.scopes, found.bridges, found.more) == (1, (), False)
+
+
+def test_a_damaged_vector_is_left_out(tmp_path: Path) -> None:
+    db = build(
+        tmp_path,
+        [document(name, ["same text"], scope=name) for name in "abc"],
+        HashingProvider(),
+    )
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("UPDATE embedded SET vector = x'0000' WHERE chunk = 1")
+    with open_reader(db) as corpus:
+        assert set(found_pairs(find_bridges(corpus))) == {("b", "c")}
+
+
+@pytest.mark.parametrize(
+    ("threshold", "limit"), [(0.0, 5), (1.0, 5), (-1.0, 5), (float("nan"), 5), (0.5, 0), (0.5, -1)]
+)
+def test_numbers_that_make_no_sense(corpus: Corpus, threshold: float, limit: int) -> None:
+    with pytest.raises(UsageError) as refused:
+        find_bridges(corpus, threshold, limit)
+    assert refused.value.code == "bad_bridges"
+
+
+def test_without_an_index(tmp_path: Path) -> None:
+    with open_reader(build(tmp_path, [document("a", ["one"])])) as corpus:
+        with pytest.raises(UsageError) as refused:
+            find_bridges(corpus)
+        assert refused.value.code == "no_index"
+
+
+def test_never_through_an_agents_connection(db: Path) -> None:
+    with open_reader(db) as corpus:
+        corpus.narrow()
+        with pytest.raises(AssertionError):
+            find_bridges(corpus)
+
+
+def test_only_the_index_that_answers_counts(db: Path, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from rolebundle.storage import vector_index
+    from support.fake_embedder import IDENTITY
+
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    with open_writer(copy) as corpus:
+        before = find_bridges(corpus, 0.6)
+        first = vector_index.active_index(corpus)
+        assert first is not None
+        other = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+        with corpus.writing():
+            vector_index.create_index(corpus, replace(first.identity, model=other.identity))
+            embed(corpus, other)
+            vector_index.use(corpus, first)
+        assert find_bridges(corpus, 0.6) == before

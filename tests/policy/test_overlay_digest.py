@@ -1,0 +1,86 @@
+"""The digest of an overlay: what it means, not how it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.policy.overlay_json import validate
+from rolebundle.policy.overlays import (
+    digest_of,
+    load_file,
+    load_role,
+    overlay_folders,
+)
+from support.overlay_files import overlays, write
+
+
+def shuffled(value: object, data: st.DataObject) -> object:
+    if isinstance(value, dict):
+        keys = data.draw(st.permutations(list(value)))
+        return {key: shuffled(value[key], data) for key in keys}
+    if isinstance(value, list):
+        return [shuffled(item, data) for item in value]
+    return value
+
+
+@given(overlays, st.data())
+def test_the_digest_knows_no_layout(
+    tmp_path: Path, values: dict[str, object], data: st.DataObject
+) -> None:
+    plain, other = tmp_path / "plain.json", tmp_path / "other.json"
+    plain.write_text(json.dumps(values), encoding="utf-8")
+    indent = data.draw(st.sampled_from([None, 1, "\t"]))
+    other.write_text(
+        json.dumps(shuffled(values, data), indent=indent, ensure_ascii=False), encoding="utf-8"
+    )
+    assert load_file(plain, []).digest == load_file(other, []).digest
+
+
+def test_the_digest_makes_defaults_explicit(tmp_path: Path) -> None:
+    short = write(tmp_path, "a", name="short")
+    long = write(tmp_path, "a", name="long", label="", retrieval_policy={"max_selected_chunks": 10})
+    assert load_file(short, []).digest == load_file(long, []).digest
+
+
+@given(overlays, overlays)
+def test_the_digest_is_equal_for_equal_overlays_only(
+    one: dict[str, object], two: dict[str, object]
+) -> None:
+    first, second = validate(one), validate(two)
+    assert isinstance(first, Overlay)
+    assert isinstance(second, Overlay)
+    assert (digest_of(first) == digest_of(second)) == (first == second)
+
+
+def changed(value: object) -> list[object]:
+    """The value with each of its leaves changed in turn, so far as the model allows it."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [value + 0.001 if isinstance(value, float) else value + 1]
+    if isinstance(value, str):
+        return [value + "x"]
+    if isinstance(value, list):
+        inside = [
+            [*value[:n], new, *value[n + 1 :]] for n, v in enumerate(value) for new in changed(v)
+        ]
+        return [*inside, *([list(reversed(value))] if value != value[::-1] else []), value[:-1]]  # fmt: skip
+    if isinstance(value, dict):
+        return [{**value, key: new} for key, v in value.items() for new in changed(v)]
+    return []
+
+
+def test_the_digest_changes_with_any_value() -> None:
+    overlay = load_role("code-reviewer", overlay_folders()).overlay
+    values = overlay.model_dump()
+    results = [validate(new) for new in changed(values) if isinstance(new, dict)]
+    valid = [result for result in results if isinstance(result, Overlay) and result != overlay]
+    # Only the closed vocabularies have no neighbour that is valid.
+    assert len(results) - len(valid) <= 5
+    assert len(valid) > 100
+    assert digest_of(overlay) not in {digest_of(other) for other in valid}

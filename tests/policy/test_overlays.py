@@ -1,0 +1,362 @@
+"""Overlay files: which are found, what they inherit, and which exactly was used."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from rolebundle.errors import OverlayError
+from rolebundle.policy.overlays import (
+    ENVIRONMENT,
+    MAX_PARENTS,
+    list_overlays,
+    load_file,
+    load_role,
+    locate,
+    overlay_folders,
+    problems_of,
+)
+from rolebundle.resources import data_folder
+from support.overlay_files import overlays, refused, write
+
+SHIPPED = sorted(path.stem for path in data_folder("overlays").glob("*.json"))
+REFERENCE = (
+    "competitive-analyst",
+    "critic-reviewer",
+    "docs-architect",
+    "product-strategist",
+    "security-reviewer",
+)
+
+
+# What loads
+
+
+def test_five_overlays_are_shipped() -> None:
+    assert len(SHIPPED) == 5
+
+
+@pytest.mark.parametrize("role_id", SHIPPED)
+def test_each_shipped_overlay_loads(role_id: str) -> None:
+    found = load_role(role_id, overlay_folders())
+    assert found.overlay.role_id == role_id
+    assert found.path == data_folder("overlays") / f"{role_id}.json"
+    assert found.ancestors == ()
+    assert len(found.digest) == 32
+
+
+@pytest.mark.parametrize("role_id", REFERENCE)
+def test_the_references_overlays_load_unmodified(shared: Path, role_id: str) -> None:
+    folder = shared / "compat" / "knowledge-core" / "roles"
+    found = load_role(role_id, [folder])
+    written = json.loads((folder / f"{role_id}.json").read_text(encoding="utf-8"))
+    assert holds(found.overlay.model_dump(), written)
+
+
+def holds(whole: object, part: object) -> bool:
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(key in whole and holds(whole[key], part[key]) for key in part)
+    if isinstance(whole, list) and isinstance(part, list):
+        return len(whole) == len(part) and all(map(holds, whole, part))
+    return whole == part
+
+
+def test_a_file_may_have_any_name(tmp_path: Path) -> None:
+    assert load_file(write(tmp_path, "a", name="draft"), []).overlay.role_id == "a"
+
+
+def test_a_byte_order_mark_at_the_start_is_passed_over(tmp_path: Path) -> None:
+    path = write(tmp_path, "a")
+    plain = load_file(path, []).digest
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load_file(path, []).digest == plain
+
+
+def test_the_first_folder_wins(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    write(near, "a", label="near")
+    write(far, "a", label="far")
+    assert load_role("a", [near, far]).overlay.label == "near"
+    assert load_role("a", [far, near]).overlay.label == "far"
+
+
+def test_a_malformed_file_in_the_first_folder_is_not_passed_over(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    write(far, "a")
+    (near / "a.json").symlink_to(near / "gone.json")
+    with pytest.raises(OverlayError, match="there is no such overlay file"):
+        load_role("a", [near, far])
+
+
+# What does not
+
+
+def test_a_missing_role_names_the_folders_and_the_nearest(tmp_path: Path) -> None:
+    write(tmp_path, "security-reviewer")
+    with pytest.raises(OverlayError) as caught:
+        load_role("securty-reviewer", [tmp_path])
+    assert caught.value.code == "overlay_missing"
+    assert str(tmp_path) in caught.value.message
+    assert "did you mean security-reviewer?" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "role_id",
+    ["../secret", "", ".", "..", "a/b", "a\\b", "A", "a\n", "a\x00", "-a", "é", "a" * 65, "/etc/a"],
+)
+def test_a_role_id_never_leaves_the_folder(tmp_path: Path, role_id: str) -> None:
+    folder = tmp_path / "overlays"
+    folder.mkdir()
+    write(tmp_path, "secret")
+    for find in (load_role, locate):
+        with pytest.raises(OverlayError) as caught:
+            find(role_id, [folder])
+        assert caught.value.code == "bad_role_id"
+
+
+def test_a_role_has_to_be_called_like_its_file(tmp_path: Path) -> None:
+    write(tmp_path, "b", name="a")
+    with pytest.raises(OverlayError) as caught:
+        load_role("a", [tmp_path])
+    assert caught.value.code == "overlay_name_mismatch"
+
+
+def test_a_parent_has_to_be_called_like_its_file(tmp_path: Path) -> None:
+    write(tmp_path, "b", name="a")
+    refused("overlay_name_mismatch", write(tmp_path, "c", extends="a"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    (tmp_path / "folder.json").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    for name in ("folder", "pipe"):
+        refused("overlay_unreadable", tmp_path / f"{name}.json")
+        with pytest.raises(OverlayError, match="is not a regular file"):
+            load_role(name, [tmp_path])
+    refused("overlay_missing", tmp_path / "none.json")
+    refused("overlay_unreadable", tmp_path / "a\x00.json")
+
+
+# extends
+
+
+def test_a_child_lies_over_its_parent(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "base",
+        label="Base",
+        mission="Read.",
+        vocabulary={"boost_phrases": ["one", "two"], "synonyms": {"auth": ["login"]}},
+        retrieval_policy={"freshness_max_age_days": 90, "max_selected_chunks": 4},
+    )
+    path = write(
+        tmp_path,
+        "child",
+        extends="base",
+        label="Child",
+        vocabulary={"boost_phrases": ["three"], "synonyms": {"token": ["key"]}},
+        retrieval_policy={"freshness_max_age_days": None},
+    )
+    found = load_role("child", [tmp_path])
+    assert found.overlay.label == "Child"
+    assert found.overlay.mission == "Read."
+    assert found.overlay.extends == "base"
+    assert found.overlay.vocabulary.boost_phrases == ["three"]
+    assert found.overlay.vocabulary.synonyms == {"auth": ["login"], "token": ["key"]}
+    assert found.overlay.retrieval_policy.max_selected_chunks == 4
+    assert found.overlay.retrieval_policy.freshness_max_age_days is None
+    assert found.ancestors == (tmp_path / "base.json",)
+    assert load_file(path, []).digest == found.digest
+
+
+def test_null_removes_what_the_parent_declares(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "base",
+        label="Base",
+        source_policy={"domain_boosts": {"law": 2, "code": 3}},
+        synthesis_policy={"citation_style": "footnote"},
+    )
+    write(
+        tmp_path,
+        "child",
+        extends="base",
+        label=None,
+        source_policy={"domain_boosts": {"law": None}},
+        synthesis_policy=None,
+        retrieval_policy={"min_score": None},
+    )
+    overlay = load_role("child", [tmp_path]).overlay
+    assert overlay.label == ""
+    assert overlay.source_policy.domain_boosts == {"code": 3}
+    assert overlay.synthesis_policy.citation_style == "inline"
+    assert overlay.retrieval_policy.min_score == 0.1
+
+
+@pytest.mark.parametrize(
+    ("keys", "place"),
+    [
+        ({"source_polcy": None}, "source_polcy"),
+        ({"source_policy": {"forbiden_sources": None}}, "source_policy.forbiden_sources"),
+        ({"source_policy": {"domain_boosts": {"lwa": None}}}, "source_policy.domain_boosts.lwa"),
+    ],
+)
+def test_a_null_that_removes_nothing_is_a_slip(
+    tmp_path: Path, keys: Mapping[str, object], place: str
+) -> None:
+    write(tmp_path, "base", source_policy={"domain_boosts": {"law": 2}})
+    path = write(tmp_path, "child", extends="base", **keys)
+    assert [problem.place for problem in problems_of(path, [])] == [place]
+
+
+@pytest.mark.parametrize("key", ["version", "role_id"])
+def test_a_child_says_itself_which_overlay_it_is(tmp_path: Path, key: str) -> None:
+    write(tmp_path, "base")
+    path = tmp_path / "child.json"
+    values = {"version": "1.0", "role_id": "child", "extends": "base"}
+    for left_out in ({k: v for k, v in values.items() if k != key}, {**values, key: None}):
+        path.write_text(json.dumps(left_out), encoding="utf-8")
+        assert [(p.place, p.code) for p in problems_of(path, [])] == [(key, "missing_key")]
+
+
+def test_a_file_extends_what_lies_beside_it_before_the_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "overlays"
+    folder.mkdir()
+    write(folder, "base", label="folder")
+    path = write(tmp_path, "child", name="draft", extends="base")
+    assert load_file(path, [folder]).overlay.label == "folder"
+    write(tmp_path, "base", label="beside")
+    assert load_file(path, [folder]).overlay.label == "beside"
+
+
+def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    write(near, "base", label="near")
+    write(far, "base", label="far")
+    path = write(far, "child", extends="base")
+    for found in (load_file(path, [near, far]), load_role("child", [near, far])):
+        assert found.overlay.label == "near"
+        assert found.ancestors == (near / "base.json",)
+
+
+def test_a_file_may_extend_the_role_that_it_replaces(tmp_path: Path) -> None:
+    path = write(tmp_path, "docs-writer", name="mine", extends="docs-writer", label="Mine")
+    found = load_file(path, overlay_folders())
+    assert found.overlay.label == "Mine"
+    assert found.overlay.mission == load_role("docs-writer", overlay_folders()).overlay.mission
+
+
+def test_a_missing_parent_is_named(tmp_path: Path) -> None:
+    error = refused("overlay_missing", write(tmp_path, "a", extends="base"))
+    assert "extends: the role 'base' has no overlay" in error.message
+
+
+def test_a_malformed_parent_is_refused_by_its_own_name(tmp_path: Path) -> None:
+    base = write(tmp_path, "base", label=1)
+    path = write(tmp_path, "a", extends="base", label="a child cannot mend it")
+    assert str(base) in refused("overlay_malformed", path).message
+    assert [problem.place for problem in problems_of(path, [])] == ["extends"]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_circle_is_refused_and_drawn(tmp_path: Path, length: int) -> None:
+    names = "abc"[:length]
+    for name, parent in zip(names, names[1:] + names[0], strict=True):
+        write(tmp_path, name, extends=parent)
+    with pytest.raises(OverlayError) as caught:
+        load_role("a", [tmp_path])
+    assert caught.value.code == "overlay_cycle"
+    assert " → ".join(names + "a") in caught.value.message
+
+
+def test_a_circle_further_up_is_drawn_alone(tmp_path: Path) -> None:
+    write(tmp_path, "a", extends="b")
+    write(tmp_path, "b", extends="c")
+    write(tmp_path, "c", extends="b")
+    with pytest.raises(OverlayError, match="goes in a circle: b → c → b"):
+        load_role("a", [tmp_path])
+
+
+def test_a_chain_has_a_limit(tmp_path: Path) -> None:
+    write(tmp_path, "r0", label="root")
+    for n in range(1, MAX_PARENTS + 2):
+        write(tmp_path, f"r{n}", extends=f"r{n - 1}")
+    longest = load_role(f"r{MAX_PARENTS}", [tmp_path])
+    assert longest.overlay.label == "root"
+    assert [path.stem for path in longest.ancestors] == [f"r{n}" for n in range(7, -1, -1)]
+    with pytest.raises(OverlayError) as caught:
+        load_role(f"r{MAX_PARENTS + 1}", [tmp_path])
+    assert caught.value.code == "overlay_chain_too_long"
+
+
+# Folders and the list
+
+
+def test_the_shipped_folder_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = data_folder("overlays")
+    assert overlay_folders() == (shipped,)
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.mkdir()
+    two.mkdir()
+    monkeypatch.setenv(ENVIRONMENT, f"{one}{os.pathsep}{os.pathsep}{two}")
+    assert overlay_folders() == (one, two, shipped)
+    assert overlay_folders([two]) == (two, shipped)
+
+
+def test_a_folder_that_is_named_has_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for missing in (tmp_path / "none", write(tmp_path, "a"), Path("~nobody-of-this-name/x")):
+        with pytest.raises(OverlayError) as caught:
+            overlay_folders([missing])
+        assert caught.value.code == "overlay_folder_missing"
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "none"))
+    with pytest.raises(OverlayError, match=ENVIRONMENT):
+        overlay_folders()
+
+
+def test_the_list_is_by_role_and_shows_what_is_malformed(tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    write(near, "b", label="B", mission="Be.", extends="a")
+    write(far, "a", label="A")
+    write(far, "b", label="hidden")
+    write(far, "d", name="c")
+    write(near, "Bad")
+    (far / "x.json").write_text("{", encoding="utf-8")
+    (far / ".hidden.json").write_text("{", encoding="utf-8")
+    (far / "notes.txt").write_text("", encoding="utf-8")
+    entries = list_overlays([near, far, tmp_path / "gone"])
+    assert [entry.role_id for entry in entries] == ["Bad", "a", "b", "c", "x"]
+    problems = {entry.role_id: entry.problem for entry in entries}
+    assert (problems["a"], problems["b"]) == ("", "")
+    assert "not a role id" in problems["Bad"]
+    assert "the file is called 'c.json'" in problems["c"]
+    assert "is not JSON" in problems["x"]
+    b = entries[2]
+    assert (b.label, b.mission, b.extends, b.path) == ("B", "Be.", "a", near / "b.json")
+
+
+# Properties
+
+
+@given(overlays)
+def test_a_child_that_says_nothing_is_its_parent(tmp_path: Path, values: dict[str, object]) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(values), encoding="utf-8")
+    child = load_file(write(tmp_path, "b", extends="a"), []).overlay
+    parent = load_role("a", [tmp_path]).overlay
+    own = {"role_id": "b", "extends": "a"}
+    assert child.model_dump() == {**parent.model_dump(), **own}

@@ -1,0 +1,338 @@
+"""Who sees which compartment; and that a policy in doubt denies everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.policy.lint import Finding
+from rolebundle.policy.policy import AccessLevel, AgentRule, parse_policy
+from rolebundle.policy.scope_lint import lint_policy, lint_stored
+from rolebundle.policy.scope_report import report
+from rolebundle.policy.scopes import denied, denies, may_see, quarantined, read_policy_file
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.connection import open_reader, open_writer
+from support.corpora import build, document
+
+ADA = {"scopes": ["engineering"], "access_level": "internal"}
+ALL = {"scopes": [], "access_level": "confidential"}
+
+
+def place(**fields: Any) -> Compartment:
+    settings: dict[str, Any] = {
+        "id": 1,
+        "scope": "engineering",
+        "sensitivity": "internal",
+        "denied": (),
+        "quarantined": False,
+        "documents": 3,
+        "chunks": 5,
+    }
+    return Compartment(**(settings | fields))
+
+
+# -- one rule, one compartment -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("level", "reaches"),
+    [
+        ("denied", ""),
+        ("public", "public"),
+        ("group", "public group"),
+        ("internal", "public group internal"),
+        ("confidential", "public group internal confidential"),
+    ],
+)
+def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches: str) -> None:
+    rule = AgentRule((), level)
+    sensitivities = ("public", "group", "internal", "confidential")
+    seen = [one for one in sensitivities if may_see(rule, place(sensitivity=one))]
+    assert " ".join(seen) == reaches
+
+
+def test_listed_scopes_are_seen_and_no_scope_means_every_one() -> None:
+    assert may_see(AgentRule(("hr", "engineering"), "internal"), place())
+    assert may_see(AgentRule((), "internal"), place())
+    assert not may_see(AgentRule(("hr",), "internal"), place())
+    assert not may_see(AgentRule(("Engineering",), "internal"), place())
+
+
+def test_a_deny_pattern_wins_over_scope_and_level() -> None:
+    rule = AgentRule((), "confidential", ("hr/**", "*.key"))
+    assert not may_see(rule, place(denied=("*.key",)))
+    # A pattern of another agent's.
+    assert may_see(rule, place(denied=("other/**",)))
+
+
+def test_quarantine_is_seen_by_nobody_and_counted_for_who_would_see_it() -> None:
+    rule = AgentRule(("engineering",), "internal", ("hr/**",))
+    kept_back = place(quarantined=True)
+    assert not may_see(AgentRule((), "confidential"), kept_back)
+    places = [
+        kept_back,
+        place(),
+        place(quarantined=True, scope="hr"),
+        place(quarantined=True, sensitivity="confidential"),
+        place(quarantined=True, denied=("hr/**",)),
+    ]
+    assert quarantined(places, rule) == 3
+    assert quarantined(places, None) == 12
+
+
+# -- deny patterns -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("hr/**", "hr/pay.md"),
+        ("hr/**", "hr/2026/pay.md"),
+        ("hr/*", "hr/2026/pay.md"),
+        ("hr/", "hr/pay.md"),
+        ("hr", "hr/2026/pay.md"),
+        ("./hr/**", "hr/pay.md"),
+        ("HR/**", "hr/pay.md"),
+        ("hr/**", "HR/Pay.md"),
+        ("STRASSE/*", "straße/a.md"),
+        ("*.key", "keys/server.key"),
+        ("*.KEY", "server.key"),
+        ("**/secret*", "a/b/secret-plan.md"),
+        ("secret?.md", "secret1.md"),
+        ("a/*/c.md", "a/b/c.md"),
+        ("a/*/c.md", "a/b/b/c.md"),
+        ("**", "anything.md"),
+        ("*", "a/b/c.md"),
+        ("pay[0-9].md", "hr/pay7.md"),
+        ("[A-H]*/**", "hr/pay.md"),
+        ("hr\\**", "hr/pay.md"),
+        ("/hr/**", "hr/pay.md"),
+        (normalize("NFC", "Café/**"), normalize("NFD", "café/menu.md")),
+        (normalize("NFD", "Café/**"), normalize("NFC", "café/menu.md")),
+    ],
+)
+def test_a_pattern_that_denies(pattern: str, path: str) -> None:
+    assert denies(pattern, path)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("hr/**", "chr/pay.md"),
+        ("hr/**", "hr.md"),
+        ("hr", "hr.md"),
+        ("*.key", "key.md"),
+        ("secret?.md", "secret.md"),
+        ("pay[0-9].md", "hr/payx.md"),
+        ("a/b.md", "a/c.md"),
+    ],
+)
+def test_a_pattern_that_does_not(pattern: str, path: str) -> None:
+    assert not denies(pattern, path)
+
+
+def test_a_pattern_counts_where_the_folder_itself_was_ingested() -> None:
+    assert denies("hr/**", "pay.md", "/srv/docs/hr/pay.md")
+    assert denies("/srv/docs/hr/**", "pay.md", "/srv/docs/hr/pay.md")
+    assert denies("hr/**", "pay.md", "C:\\docs\\HR\\pay.md")
+    assert not denies("hr/**", "pay.md", "/srv/docs/ops/pay.md")
+
+
+def test_no_pattern_runs_away() -> None:
+    assert not denies("*a" * 200 + "b", "a" * 300)
+    assert not denies("**/a" * 100 + "[b]", "a/" * 300)
+
+
+# -- a policy in force -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(
+        tmp_path,
+        [
+            document("plan", ["the token plan"], scope="engineering"),
+            document("pay", ["the token pay"], scope="hr", sensitivity="confidential"),
+        ],
+        name="team.db",
+    )
+
+
+def put(db: Path, values: Any, location: Path | None = None) -> None:
+    content = json.dumps(values)
+    if location is not None:
+        location.write_text(content, encoding="utf-8")
+    with Engine(db) as engine:
+        engine.set_policy(content, "json", str(location or ""))
+
+
+def seen(db: Path, agent: str | None) -> list[str] | str:
+    request = RetrievalRequest(task="token", agent=agent, lexical_only=True)
+    with Engine(db) as engine:
+        try:
+            return sorted(one.document_id for one in engine.retrieve(request).selected)
+        except AccessDenied as error:
+            assert str(error) == str(denied())
+            return "denied"
+
+
+def test_without_a_policy_everybody_sees_everything(db: Path) -> None:
+    assert seen(db, None) == seen(db, "whoever") == ["pay", "plan"]
+
+
+def test_each_agent_sees_what_its_rule_gives_it(db: Path) -> None:
+    put(db, {"ada": ADA, "boss": ALL, "eve": ALL | {"access_level": "denied"}})
+    assert (seen(db, "ada"), seen(db, "boss")) == (["plan"], ["pay", "plan"])
+    for name in ("eve", "nobody", None, "", " ada", "Ada", "ada\0", "\ud800", "*", "agents"):
+        assert seen(db, name) == "denied", name
+
+
+def test_a_policy_that_names_nobody_denies_everybody(db: Path) -> None:
+    put(db, {})
+    assert seen(db, "ada") == seen(db, None) == "denied"
+
+
+def test_a_malformed_policy_is_refused_and_the_one_before_holds(db: Path) -> None:
+    put(db, {"ada": ADA})
+    with pytest.raises(ConfigurationError), Engine(db) as engine:
+        engine.set_policy("{", "json")
+    assert seen(db, "ada") == ["plan"]
+
+
+FILE_FAULTS: dict[str, Callable[[Path], object]] = {
+    "missing": Path.unlink,
+    "empty": lambda file: file.write_bytes(b""),
+    "malformed": lambda file: file.write_text("{", encoding="utf-8"),
+    "widened": lambda file: file.write_text(json.dumps({"ada": ALL}), encoding="utf-8"),
+    "another byte": lambda file: file.write_text(file.read_text() + " ", encoding="utf-8"),
+    "not text": lambda file: file.write_bytes(b"\xff\xfe\x00"),
+    "huge": lambda file: file.write_bytes(b" " * 2_000_000),
+    "a folder": lambda file: (file.unlink(), file.mkdir()),
+    "a pipe": lambda file: (file.unlink(), os.mkfifo(file)),
+    "a link to nothing": lambda file: (file.unlink(), file.symlink_to("nowhere")),
+    "a link to itself": lambda file: (file.unlink(), file.symlink_to(file)),
+}
+
+
+@pytest.mark.parametrize("fault", FILE_FAULTS)
+def test_a_policy_file_in_doubt_denies_everybody_until_it_is_set_again(
+    db: Path, tmp_path: Path, fault: str
+) -> None:
+    file = tmp_path / "policy.json"
+    put(db, {"ada": ADA}, file)
+    assert seen(db, "ada") == ["plan"]
+    FILE_FAULTS[fault](file)
+    assert seen(db, "ada") == seen(db, None) == "denied"
+    with open_reader(db) as corpus:
+        assert [one.code for one in lint_stored(corpus) if one.level == "error"]
+        said = report(corpus)
+    assert said["doubt"]
+    assert [one["documents"] for one in said["agents"]] == [0]
+    put(db, {"ada": ALL}, tmp_path / "other.json")
+    assert seen(db, "ada") == ["pay", "plan"]
+
+
+def test_a_policy_without_a_file_depends_on_none(db: Path) -> None:
+    put(db, {"ada": ADA})
+    assert seen(db, "ada") == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "change", ["content = '{}'", "content = 'x', digest = 'y'", "format = 'toml'"]
+)
+def test_a_policy_changed_in_the_corpus_denies_everybody(db: Path, change: str) -> None:
+    put(db, {"ada": ADA})
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run(f"UPDATE policy SET {change}")
+    assert seen(db, "ada") == "denied"
+
+
+def test_what_is_ingested_later_is_held_to_the_policy(db: Path, tmp_path: Path) -> None:
+    put(db, {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}})
+    tree = tmp_path / "tree"
+    for name in ("hr/pay.md", "ops/run.md"):
+        (tree / name).parent.mkdir(parents=True)
+        (tree / name).write_text("# A token\n\nthe token\n", encoding="utf-8")
+    with Engine(db) as engine:
+        engine.ingest([tree], lexical_only=True)
+    assert seen(db, "ada") == ["plan", "tree/ops/run.md"]
+
+
+def test_a_policy_file_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero")):
+        with pytest.raises(ConfigurationError) as caught:
+            read_policy_file(name)
+        assert caught.value.code == "policy_unreadable"
+        assert str(name) in caught.value.message
+
+
+# -- lint and report ---------------------------------------------------------------------------
+
+
+def linted(values: Any, db: Path | None = None) -> dict[str, Finding]:
+    policy = parse_policy(json.dumps(values), "json", "p")
+    if db is None:
+        return {one.code: one for one in lint_policy(policy)}
+    with open_reader(db) as corpus:
+        return {one.code: one for one in lint_policy(policy, corpus)}
+
+
+def test_lint_says_out_loud_that_no_scope_means_every_scope() -> None:
+    found = linted({"boss": ALL})["all_scopes"]
+    assert (found.level, found.place) == ("warning", "boss.scopes")
+    assert "EVERY scope" in found.message
+    assert linted({"ada": ADA}) == {}
+
+
+def test_lint_says_what_sees_nothing_and_what_was_loosened() -> None:
+    assert linted({}).keys() == {"no_agents"}
+    assert linted({"eve": ALL | {"access_level": "denied"}}).keys() == {"denied_agent"}
+    loose = linted({"agents": {"ada": ADA}, "trust": {"origins": {"untrusted": 3}}})
+    assert loose.keys() == {"trust_loosened"}
+    tight = {"agents": {"ada": ADA}, "trust": {"origins": {"external": 1}}}
+    assert linted(tight) == {}
+
+
+def test_lint_holds_scopes_levels_and_patterns_against_the_corpus(db: Path) -> None:
+    assert linted({"ada": ADA}, db) == {}
+    found = linted(
+        {
+            "ada": {
+                "scopes": ["hr", "enginering"],
+                "access_level": "public",
+                "deny_patterns": ["legal/**", "pay*"],
+            }
+        },
+        db,
+    )
+    assert found.keys() == {"unknown_scope", "level_too_low", "pattern_matches_nothing"}
+    assert "'enginering'" in found["unknown_scope"].message
+    assert "engineering, hr" in found["unknown_scope"].message
+    assert "'legal/**'" in found["pattern_matches_nothing"].message
+
+
+def test_a_corpus_without_a_policy_is_open_and_lint_says_so(db: Path) -> None:
+    with open_reader(db) as corpus:
+        assert [one.code for one in lint_stored(corpus)] == ["no_policy"]
+        assert report(corpus)["policy"] is False
+
+
+def test_the_report_counts_what_each_agent_sees(db: Path) -> None:
+    put(db, {"ada": ADA, "boss": ALL})
+    with open_reader(db) as corpus:
+        found = report(corpus)
+        assert found["documents"] == 2
+        assert {one["agent"]: one["documents"] for one in found["agents"]} == {"ada": 1, "boss": 2}
+        assert [one["agent"] for one in report(corpus, "boss")["agents"]] == ["boss"]
+        with pytest.raises(UsageError, match="does not name this agent"):
+            report(corpus, "bos")

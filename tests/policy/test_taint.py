@@ -1,0 +1,288 @@
+"""What a passage may be used for: the table, its configuration, and what holds for every table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin
+from rolebundle.errors import ConfigurationError
+from rolebundle.policy.taint import (
+    DEFAULT_TABLE,
+    FOR_ANYTHING,
+    TO_READ,
+    Purpose,
+    Ruling,
+    TrustTable,
+    loosened,
+    purpose_of,
+)
+
+STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
+
+origins, actions = st.sampled_from(ORIGINS), st.sampled_from(ACTIONS)
+tables = st.builds(
+    TrustTable,
+    origins=st.fixed_dictionaries({one: st.integers(0, 3) for one in ORIGINS}),
+    actions=st.fixed_dictionaries({one: st.integers(1, 4) for one in ACTIONS}),
+)
+
+
+def strict(table: TrustTable, origin: Origin, action: Action, approved: bool) -> int:
+    return STRICTNESS[table.ruling(origin, action, approved=approved)]
+
+
+class TestTheDefaultTable:
+    @pytest.mark.parametrize(
+        ("origin", "free", "approvable"),
+        [
+            ("internal", "read analyze suggest execute external_send", ""),
+            ("external", "read analyze suggest", "execute external_send"),
+            ("untrusted", "read analyze", ""),
+        ],
+    )
+    def test_each_origin_and_action(self, origin: Origin, free: str, approvable: str) -> None:
+        for action in ACTIONS:
+            expected = (
+                "allowed" if action in free.split()
+                else "requires_approval" if action in approvable.split()
+                else "taint_blocked"
+            )  # fmt: skip
+            assert DEFAULT_TABLE.ruling(origin, action) == expected
+            approved = DEFAULT_TABLE.ruling(origin, action, approved=True)
+            assert approved == ("allowed" if expected == "requires_approval" else expected)
+
+    def test_what_nobody_has_heard_of_is_good_for_nothing(self) -> None:
+        unknown: Any = "elsewhere"
+        assert DEFAULT_TABLE.ruling(unknown, "read", approved=True) == "taint_blocked"
+        assert DEFAULT_TABLE.ruling("external", unknown, approved=True) == "taint_blocked"
+
+    def test_it_cannot_be_changed(self) -> None:
+        with pytest.raises(AttributeError):
+            DEFAULT_TABLE.origins = {}  # type: ignore[misc]
+        with pytest.raises(TypeError):
+            DEFAULT_TABLE.origins["untrusted"] = 3  # type: ignore[index]
+
+    def test_it_loosens_nothing(self) -> None:
+        assert loosened(DEFAULT_TABLE) == []
+
+
+class TestPurpose:
+    def test_what_a_request_does_not_say(self) -> None:
+        purpose = purpose_of(RetrievalRequest(task="x"), DEFAULT_TABLE)
+        assert vars(purpose) == vars(TO_READ)
+        assert (purpose.action, purpose.approved_by) == ("read", "")
+
+    def test_a_blank_name_approves_nothing(self) -> None:
+        request = RetrievalRequest(task="x", action="execute", approval=" \n")
+        purpose = purpose_of(request, DEFAULT_TABLE)
+        assert purpose.ruling("external") == "requires_approval"
+
+    def test_the_note_has_the_numbers(self) -> None:
+        assert Purpose("suggest").rejection("untrusted") == (
+            "taint_blocked",
+            "origin untrusted has trust 1, suggest has risk 2",
+        )
+        assert Purpose("execute", "Ana").rejection("external") is None
+
+    def test_actions_by_risk_and_then_by_name(self) -> None:
+        assert TO_READ.allowed_actions("internal") == [
+            "analyze", "read", "suggest", "execute", "external_send",
+        ]  # fmt: skip
+        table = TrustTable.from_mapping({"actions": {"analyze": 3}}, "p")
+        assert Purpose(table=table).allowed_actions("internal") == [
+            "read", "suggest", "analyze", "execute", "external_send",
+        ]  # fmt: skip
+
+    def test_an_approval_opens_the_action_that_was_approved_and_no_other(self) -> None:
+        purpose = Purpose("execute", "Ana")
+        assert purpose.allowed_actions("external") == ["analyze", "read", "suggest", "execute"]
+        assert purpose.allowed_actions("untrusted") == ["analyze", "read"]
+
+    def test_who_needed_the_approval(self) -> None:
+        purpose = Purpose("execute", "Ana")
+        assert [one for one in ORIGINS if purpose.needed_approval(one)] == ["external"]
+        assert not any(Purpose("read", "Ana").needed_approval(one) for one in ORIGINS)
+        assert not any(Purpose("execute").needed_approval(one) for one in ORIGINS)
+
+    @given(tables, origins, actions, st.sampled_from(["", "Ana"]))
+    def test_what_is_allowed_may_be_used_for_its_purpose(
+        self, table: TrustTable, origin: Origin, action: Action, name: str
+    ) -> None:
+        purpose = Purpose(action, name, table)
+        allowed = purpose.allowed_actions(origin)
+        assert (action in allowed) == (purpose.rejection(origin) is None)
+        assert allowed == sorted(allowed, key=lambda one: (table.risk(one), one))
+        assert {*allowed} >= {*Purpose(table=table).allowed_actions(origin)}
+
+    def test_for_a_supposition_nothing_stands_against_anything(self) -> None:
+        unknown: Any = "elsewhere"
+        assert all(FOR_ANYTHING.rejection(one) is None for one in (*ORIGINS, unknown))
+
+
+class TestConfiguration:
+    def test_what_is_not_named_keeps_its_default(self) -> None:
+        table = TrustTable.from_mapping({"origins": {"external": 1}}, "policy.toml")
+        assert table.origins == {"internal": 3, "external": 1, "untrusted": 1}
+        assert table.actions == DEFAULT_TABLE.actions
+        assert TrustTable.from_mapping({}, "p") == DEFAULT_TABLE
+
+    def test_the_borders_are_inside(self) -> None:
+        mapping = {
+            "origins": {"untrusted": 0, "internal": 3},
+            "actions": {"read": 1, "external_send": 4},
+        }
+        table = TrustTable.from_mapping(mapping, "p")
+        assert table.ruling("untrusted", "read", approved=True) == "taint_blocked"
+        assert table.ruling("internal", "external_send") == "requires_approval"
+        assert table.ruling("external", "external_send", approved=True) == "taint_blocked"
+
+    @pytest.mark.parametrize(
+        ("mapping", "said", "allowed"),
+        [
+            ({"origin": {}}, "'origin'; did you mean origins?", "origins, actions"),
+            ({"origins": {"extern": 1}}, "'extern'; did you mean external?", "internal, external"),
+            ({"actions": {"delete": 3}}, "[trust] actions has the unknown key 'delete'", "execute"),
+            ({"origins": {"external": 4}}, "[trust] origins.external is 4", "0, 1, 2, 3"),
+            ({"origins": {"external": -1}}, "origins.external is -1", "0, 1, 2, 3"),
+            ({"origins": {"external": True}}, "origins.external is True", "0, 1, 2, 3"),
+            ({"origins": {"external": "3"}}, "origins.external is '3'", "0, 1, 2, 3"),
+            ({"origins": {"external": 1.0}}, "origins.external is 1.0", "0, 1, 2, 3"),
+            ({"origins": {"external": None}}, "origins.external is None", "0, 1, 2, 3"),
+            ({"actions": {"execute": 0}}, "[trust] actions.execute is 0", "1, 2, 3, 4"),
+            ({"actions": {"execute": 5}}, "[trust] actions.execute is 5", "1, 2, 3, 4"),
+            ({"actions": {"execute": [3]}}, "actions.execute is [3]", "1, 2, 3, 4"),
+            ({"actions": []}, "[trust] actions must be a table", "read, analyze"),
+            ({"origins": None}, "[trust] origins must be a table", "internal"),
+            ([], "[trust] must be a table", "origins, actions"),
+            ({1: {}}, "[trust] has the unknown key 1", "origins, actions"),
+        ],
+    )
+    def test_what_is_wrong_is_named_with_what_is_allowed(
+        self, mapping: Any, said: str, allowed: str
+    ) -> None:
+        with pytest.raises(ConfigurationError) as error:
+            TrustTable.from_mapping(mapping, "/etc/policy.toml")
+        assert error.value.code == "bad_trust_table"
+        assert error.value.message.startswith("/etc/policy.toml: [trust]")
+        assert said in error.value.message
+        assert allowed in error.value.hint
+
+    @given(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(
+                    st.sampled_from(["origins", "actions", *ORIGINS, *ACTIONS])
+                    | st.text(max_size=5),
+                    inner,
+                    max_size=4,
+                )
+            ),
+            max_leaves=12,
+        )
+    )
+    def test_anything_whatever_makes_a_table_or_a_coded_error(self, mapping: Any) -> None:
+        try:
+            table = TrustTable.from_mapping(mapping, "p")
+        except ConfigurationError as error:
+            assert error.code == "bad_trust_table"
+            assert error.hint
+        else:
+            assert {*table.origins} == {*ORIGINS}
+            assert {*table.actions} == {*ACTIONS}
+            named = {"origins": dict(table.origins), "actions": dict(table.actions)}
+            assert TrustTable.from_mapping(json.loads(json.dumps(named)), "p") == table
+
+
+class TestLoosened:
+    @pytest.mark.parametrize(
+        ("mapping", "told"),
+        [
+            (
+                {"origins": {"external": 3}},
+                "trust.origins.external is 3, more than the default 2: external passages may be "
+                "used for execute, external_send without an approval",
+            ),
+            (
+                {"origins": {"untrusted": 2}},
+                "trust.origins.untrusted is 2, more than the default 1: untrusted passages may be "
+                "used for suggest, and for execute, external_send with an approval",
+            ),
+            (
+                {"actions": {"execute": 1}},
+                "trust.actions.execute is 1, less than the default 3: external passages may be "
+                "used for execute without an approval; untrusted passages may be used for execute",
+            ),
+        ],
+    )
+    def test_each_number_and_what_it_lets_through(self, mapping: Any, told: str) -> None:
+        assert loosened(TrustTable.from_mapping(mapping, "p")) == [told]
+
+    def test_tightening_is_free(self) -> None:
+        mapping = {"origins": {"untrusted": 0}, "actions": {"read": 2, "execute": 4}}
+        assert loosened(TrustTable.from_mapping(mapping, "p")) == []
+
+    @given(tables)
+    def test_whatever_allows_more_is_said(self, table: TrustTable) -> None:
+        more = any(
+            strict(table, origin, action, approved)
+            < strict(DEFAULT_TABLE, origin, action, approved)
+            for origin in ORIGINS
+            for action in ACTIONS
+            for approved in (False, True)
+        )
+        if more:
+            assert loosened(table)
+        named = " ".join(loosened(table))
+        for origin in ORIGINS:
+            higher = table.trust(origin) > DEFAULT_TABLE.trust(origin)
+            assert (f"trust.origins.{origin} is" in named) == higher
+        for action in ACTIONS:
+            lower = table.risk(action) < DEFAULT_TABLE.risk(action)
+            assert (f"trust.actions.{action} is" in named) == lower
+
+
+class TestMonotone:
+    @given(tables, origins, actions, st.integers(1, 4), st.booleans())
+    def test_a_higher_risk_never_allows_more(
+        self, table: TrustTable, origin: Origin, action: Action, risk: int, approved: bool
+    ) -> None:
+        changed = TrustTable(table.origins, {**table.actions, action: risk})
+        one, other = sorted((table, changed), key=lambda which: which.risk(action))
+        assert strict(one, origin, action, approved) <= strict(other, origin, action, approved)
+
+    @given(tables, origins, actions, actions, st.booleans())
+    def test_an_action_of_higher_risk_is_allowed_no_more(
+        self, table: TrustTable, origin: Origin, one: Action, other: Action, approved: bool
+    ) -> None:
+        if table.risk(one) <= table.risk(other):
+            assert strict(table, origin, one, approved) <= strict(table, origin, other, approved)
+
+    @given(tables, tables, origins, actions, st.booleans())
+    def test_a_tighter_table_never_allows_more(
+        self, table: TrustTable, other: TrustTable, origin: Origin, action: Action, approved: bool
+    ) -> None:
+        tighter = TrustTable(
+            {one: min(table.trust(one), other.trust(one)) for one in ORIGINS},
+            {one: max(table.risk(one), other.risk(one)) for one in ACTIONS},
+        )
+        was = strict(table, origin, action, approved)
+        assert was <= strict(tighter, origin, action, approved)
+        before = Purpose(action, "Ana" * approved, table).allowed_actions(origin)
+        after = Purpose(action, "Ana" * approved, tighter).allowed_actions(origin)
+        assert {*after} <= {*before}
+
+    @given(tables, origins, actions)
+    def test_an_approval_only_turns_what_waits_for_one_into_what_is_allowed(
+        self, table: TrustTable, origin: Origin, action: Action
+    ) -> None:
+        without = table.ruling(origin, action)
+        expected = "allowed" if without == "requires_approval" else without
+        assert table.ruling(origin, action, approved=True) == expected

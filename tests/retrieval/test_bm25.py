@@ -1,0 +1,299 @@
+"""BM25 with statistics of our own is FTS5's, and is the same however documents are parted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.candidate import Query, Term
+from rolebundle.retrieval import bm25, lexical
+from rolebundle.retrieval.bm25 import Statistics, inverse_frequency
+from rolebundle.retrieval.lexical import LexicalFound, match_expression
+from rolebundle.storage import compartments, lexical_index
+from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.store import StoredDocument
+from support.compartments import only_compartment
+from support.corpora import build, built, chunk, document, scratch_folder
+from support.strategies import WORDS, any_text, choices
+from support.values import query
+
+CLOSE = 1e-9
+
+# Phrases, words that are none, syntax, and the same word twice.
+TERMS = (*WORDS, "token rotation", "audit release kernel", "tokens", "NOT", "!!!", "zzz", '"', "")
+
+text = st.one_of(choices(*[(*WORDS, "")] * 5).map(" ".join), any_text)
+terms = st.lists(
+    st.tuples(st.sampled_from(TERMS), st.integers(1, 3)).map(lambda pair: Term(*pair)),
+    min_size=1,
+    max_size=6,
+)
+kinds = st.tuples(
+    st.sampled_from(["shared", "hr", "board"]), st.sampled_from(["public", "internal"])
+)
+
+
+@st.composite
+def corpora(draw: st.DrawFn, least: int = 1) -> list[StoredDocument]:
+    """A few documents with words in every column."""
+    made = []
+    for number in range(draw(st.integers(least, 7))):
+        whole = document(
+            f"d{number}",
+            [],
+            title=draw(text) or "t",
+            tags=tuple(draw(st.lists(st.sampled_from(WORDS), max_size=2, unique=True))),
+            retrieval_hints=tuple(draw(st.lists(st.sampled_from(WORDS), max_size=2, unique=True))),
+        )
+        chunks = [
+            chunk(f"d{number}#{place}", content, headings=headings)
+            for place, (content, headings) in enumerate(
+                draw(
+                    st.lists(
+                        st.tuples(text, st.lists(st.sampled_from(WORDS), max_size=2).map(tuple)),
+                        min_size=1,
+                        max_size=3,
+                    )
+                )
+            )
+        ]
+        made.append(StoredDocument(whole.metadata, tuple(chunks)))
+    return made
+
+
+def parted(
+    documents: Sequence[StoredDocument], kinds: Sequence[tuple[str, str]]
+) -> list[StoredDocument]:
+    """The same documents with other scopes and sensitivities."""
+    return [
+        StoredDocument(
+            document(
+                one.metadata.document_id,
+                [],
+                title=one.metadata.title,
+                tags=one.metadata.tags,
+                retrieval_hints=one.metadata.retrieval_hints,
+                scope=scope,
+                sensitivity=sensitivity,
+            ).metadata,
+            one.chunks,
+        )
+        for one, (scope, sensitivity) in zip(documents, kinds, strict=False)
+    ]
+
+
+def literal(term: Term) -> str:
+    return match_expression([Term(term.text)])
+
+
+def ours(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
+    """The scores as they are made where several compartments are seen."""
+    known = [one for one in asked if lexical_index.frequencies(corpus, place, [literal(one)])[0]]
+    extent = lexical_index.extent(corpus, place)
+    statistics = Statistics.of(
+        extent.chunks,
+        extent.tokens,
+        [lexical_index.frequencies(corpus, place, [literal(one)])[0] for one in known],
+        [one.weight for one in known],
+    )
+    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
+    once = match_expression(Term(one.text) for one in known)
+    if not known:
+        return {}
+    found = lexical_index.occurrences(corpus, place, once, rows)
+    return {row: statistics.bm25(tokens, counts) for row, (tokens, *counts) in found.items()}
+
+
+def theirs(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
+    """The scores as FTS5's own bm25() makes them."""
+    rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
+    return lexical_index.score(corpus, place, match_expression(asked), rows)
+
+
+@given(documents=corpora(), asked=terms)
+@example(documents=[document("a", ["token"])], asked=[Term("token", 3)])
+@example(documents=[document("a", ["token", "token", ""])], asked=[Term("token"), Term("token")])
+@example(documents=[document("a", ["a b a b a"], title="a b")], asked=[Term("a b"), Term("a")])
+@example(documents=[document("a", ["naïve"], tags=("Straße",))], asked=[Term("NAIVE straße")])
+def test_it_is_what_fts5_makes(documents: list[StoredDocument], asked: list[Term]) -> None:
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        place = only_compartment(corpus)
+        expected = theirs(corpus, place, asked)
+        found = ours(corpus, place, asked)
+        assert found.keys() == expected.keys()
+        for row, score in found.items():
+            assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
+
+
+@given(documents=corpora())
+def test_the_extent_is_what_was_indexed(documents: list[StoredDocument]) -> None:
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        place = only_compartment(corpus)
+        corpus.load_occurrences(lexical_index.COLUMN_WEIGHTS)
+        corpus.db.pragma("query_only", False)
+        corpus.run(
+            f"CREATE VIRTUAL TABLE temp.every USING fts5vocab (main, lexical_{place}, instance)"
+        )
+        tokens = corpus.value("SELECT count(*) FROM every")
+        chunks = sum(len(one.chunks) for one in documents)
+        assert lexical_index.extent(corpus, place) == (chunks, tokens)
+
+
+def asking(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
+    made = query("token")
+    values: dict[str, Any] = {name: getattr(made, name) for name in type(made).__dataclass_fields__}
+    return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
+
+
+def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
+    """The same chunks with the same scores, in the same order where the scores tell one."""
+    assert found.keys() == expected.keys()
+    for row, score in found.items():
+        assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15), row
+    assert [*found.items()] == sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    for first, second in zip(found, [*found][1:], strict=False):
+        above, below = expected[first], expected[second]
+        assert above > below or math.isclose(above, below, rel_tol=CLOSE, abs_tol=1e-15)
+
+
+@given(
+    documents=corpora(least=2),
+    where=st.lists(kinds, min_size=7, max_size=7),
+    task=terms,
+    expansion=st.one_of(st.just([]), terms),
+    depth=st.sampled_from([21, 1000]),
+)
+@example(
+    documents=[document(f"d{n}", ["token", "audit token"]) for n in range(3)],
+    where=[("shared", "public"), ("hr", "public"), ("board", "internal")]
+    + [("hr", "internal")] * 4,
+    task=[Term("token"), Term("audit", 2), Term("!!!")],
+    expansion=[Term("audit")],
+    depth=1000,
+)
+def test_compartments_score_as_one(
+    documents: list[StoredDocument],
+    where: list[tuple[str, str]],
+    task: list[Term],
+    expansion: list[Term],
+    depth: int,
+) -> None:
+    asked = asking(task, expansion)
+    with (
+        scratch_folder() as folder,
+        built(folder, documents) as together,
+        built(folder, parted(documents, where)) as apart,
+    ):
+        assert len(compartments.filled(apart)) == len({*where[: len(documents)]})
+        assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
+            "SELECT id, chunk_id FROM chunk"
+        )
+        expected = lexical.search(together, asked, depth)
+        found = lexical.search(apart, asked, depth)
+        assert_same(found.task, expected.task)
+        assert_same(found.role, expected.role)
+        rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
+        assert _completed(apart, asked, rows) == {
+            row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
+            for row, scores in _completed(together, asked, rows).items()
+        }
+        for row in rows:
+            assert lexical.terms_in(apart, task, row) == lexical.terms_in(together, task, row)
+
+
+def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """The true scores of chunks that no lane proposed."""
+    hits = lexical.complete(corpus, asked, LexicalFound({}, {}), rows)
+    assert not any(hit.proposed for hit in hits)
+    return {hit.rowid: (hit.bm25, hit.bm25_expansion) for hit in hits}
+
+
+@given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
+def test_within_documents_the_scores_are_those_of_all(
+    documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
+) -> None:
+    asked = asking(task)
+    with (
+        scratch_folder() as folder,
+        built(folder, documents) as together,
+        built(folder, parted(documents, where)) as apart,
+    ):
+        within = [1, len(documents)]
+        expected = lexical.search(together, asked, 1000, within)
+        found = lexical.search(apart, asked, 1000, within)
+        assert_same(found.task, expected.task)
+
+
+class TestDepth:
+    """Where the depth does not cover everything, what is cut off are the worst."""
+
+    @pytest.fixture
+    def corpus(self, tmp_path: Path) -> Any:
+        scopes = ("shared", "hr", "board")
+        documents = [
+            document(
+                f"d{n}", [f"{'token ' * (n % 7 + 1)}{'bread ' * (n % 5)}"], scope=scopes[n % 3]
+            )
+            for n in range(60)
+        ] + [document(f"o{n}", ["bread"], scope=scopes[n % 3]) for n in range(90)]
+        with open_reader(build(tmp_path, documents)) as opened:
+            yield opened
+
+    def test_as_many_as_asked_for_and_the_best(self, corpus: Corpus) -> None:
+        every = lexical.search(corpus, asking([Term("token")]), 1000).task
+        assert len(every) == 60
+        for depth in (1, 5, 20, 59):
+            found = lexical.search(corpus, asking([Term("token")]), depth).task
+            assert [*found.items()] == [*every.items()][:depth]
+
+    def test_what_is_rare_in_a_small_place_does_not_crowd_out_the_best(
+        self, tmp_path: Path
+    ) -> None:
+        """By its own statistics each of the other two would have the best one."""
+        long = "bread " * 30
+        documents = [document("best", ["token " * 20])]
+        documents += [document(f"s{n}", [f"token {long}"]) for n in range(12)]
+        documents += [document(f"t{n}", ["bread"]) for n in range(16)]
+        for scope in ("hr", "board"):
+            documents += [document(f"{scope}{n}", ["bread"], scope=scope) for n in range(50)]
+            documents.append(document(scope, [f"token {long}"], scope=scope))
+        with open_reader(build(tmp_path, documents)) as corpus:
+            alone = {
+                one.scope: lexical_index.search(corpus, one.id, '"token"', 1)[0][1]
+                for one in compartments.filled(corpus)
+            }
+            assert alone["shared"] < alone["hr"] == alone["board"]
+            found = lexical.search(corpus, asking([Term("token")]), 1).task
+            assert [*found] == [1]
+
+    def test_none_where_nothing_matches(self, corpus: Corpus) -> None:
+        assert lexical.search(corpus, asking([Term("unheard")]), 10).task == {}
+        assert lexical.search(corpus, asking([Term("!!!")]), 10).task == {}
+        assert lexical.search(corpus, asking([]), 10).task == {}
+
+
+class TestStatistics:
+    def test_the_floor_of_a_term_that_most_have(self) -> None:
+        assert inverse_frequency(10, 10) == inverse_frequency(10, 6) == 1e-6
+        assert inverse_frequency(10, 4) > inverse_frequency(10, 5) == 1e-6
+
+    def test_a_term_that_nobody_has_adds_nothing_to_the_reach(self) -> None:
+        statistics = Statistics.of(10, 50, [1, 0], [2, 1])
+        assert statistics.reach == statistics.worth[0] == 2 * inverse_frequency(10, 1)
+        assert statistics.average == 5
+
+    def test_of_nothing(self) -> None:
+        assert Statistics.of(0, 0, [], []) == ((), 0.0, 0)
+
+    def test_more_is_better_and_longer_is_worse(self) -> None:
+        statistics = Statistics.of(100, 1000, [3], [1])
+        assert statistics.bm25(10, [2]) > statistics.bm25(10, [1]) > statistics.bm25(20, [1]) > 0
+        assert statistics.bm25(10, [0]) == 0
+        most = statistics.worth[0] * (bm25.K1 + 1)
+        assert statistics.bm25(10, [1e12]) == pytest.approx(most)

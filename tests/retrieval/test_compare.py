@@ -1,0 +1,161 @@
+"""One task, several roles: what they share, what each has alone, and why another lacks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import OverlayError, UsageError
+from rolebundle.retrieval.compare import compare_roles, jaccard, overlap
+from rolebundle.storage.store import StoredDocument
+from support.corpora import ask, build, built, document, fill, overlay
+from support.fake_embedder import HashingProvider
+from support.overlay_files import write
+from support.strategies import corpora, overlays, requests
+
+DOCUMENTS = (
+    document("both", ["token plan"]),
+    document("posts", ["token news", "token gossip"], source_id="blog"),
+    document("words", ["credential plan"]),
+)
+FORBIDS = overlay(
+    role_id="strict",
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy={"min_score": 0.0},
+)
+WIDE = overlay(
+    role_id="wide",
+    vocabulary={"boost_phrases": ["credential"]},
+    retrieval_policy={"min_score": 0.0},
+)
+
+
+@pytest.fixture
+def bundles(tmp_path: Path) -> list[RetrievalBundle]:
+    with built(tmp_path, DOCUMENTS) as corpus:
+        return [ask(corpus, role, task="token") for role in (FORBIDS, WIDE)]
+
+
+class TestCompare:
+    def test_shared_and_own(self, bundles: list[RetrievalBundle]) -> None:
+        told = compare_roles(bundles)
+        strict, wide = told.roles
+        assert told.shared == ["both#0"]
+        assert (strict.role_id, strict.selected, strict.own) == ("strict", ["both#0"], [])
+        assert {*wide.own} == {"posts#0", "posts#1", "words#0"}
+        assert strict.rejected_summary == {"forbidden_source": 2}
+
+    def test_why_the_other_lacks_it(self, bundles: list[RetrievalBundle]) -> None:
+        told = {one.chunk_id: one for one in compare_roles(bundles).passages}
+        forbidden, has = told["posts#0"].standings
+        assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
+        assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
+        assert (has.state, has.reason) == ("selected", None)
+        assert has.rank is not None
+        assert has.score is not None
+        assert told["words#0"].standings[0].state == "not_found"
+
+    def test_overlap(self, bundles: list[RetrievalBundle]) -> None:
+        (found,) = compare_roles(bundles).overlaps
+        assert (found.first, found.second) == ("strict", "wide")
+        assert (found.chunks, found.shared_chunks) == (0.25, 1)
+        assert (found.documents, found.shared_documents) == (0.333333, 1)
+
+    def test_three_roles_have_three_pairs(self, bundles: list[RetrievalBundle]) -> None:
+        told = compare_roles([*bundles, bundles[0]])
+        assert len(told.overlaps) == 3
+        # What two of the three see is nobody's own.
+        assert [view.own for view in told.roles][::2] == [[], []]
+
+    def test_nothing_found_by_anyone(self, tmp_path: Path) -> None:
+        with built(tmp_path, []) as corpus:
+            told = compare_roles([ask(corpus, role, task="x") for role in (FORBIDS, WIDE)])
+        assert (told.shared, told.passages) == ([], [])
+        assert told.overlaps[0].chunks == 1.0
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "share"),
+    [("", "", 1.0), ("a", "", 0.0), ("ab", "ab", 1.0), ("ab", "bc", 0.333333), ("a", "b", 0.0)],
+)
+def test_jaccard(one: str, other: str, share: float) -> None:
+    assert jaccard({*one}, {*other}) == jaccard({*other}, {*one}) == share
+
+
+@given(documents=corpora(), role=overlays(), other=st.none() | overlays(), fields=requests())
+def test_overlap_is_symmetric_and_whole_with_itself(
+    tmp_path_factory: pytest.TempPathFactory,
+    documents: list[StoredDocument],
+    role: Overlay,
+    other: Overlay | None,
+    fields: dict[str, Any],
+) -> None:
+    with built(tmp_path_factory.getbasetemp(), documents, HashingProvider()) as corpus:
+        one = ask(corpus, role, HashingProvider(), **fields)
+        two = ask(corpus, other, HashingProvider(), **fields)
+    there, back = overlap(one, two), overlap(two, one)
+    assert (there.chunks, there.documents) == (back.chunks, back.documents)
+    assert (overlap(one, one).chunks, overlap(one, one).documents) == (1.0, 1.0)
+    itself, told = compare_roles([one, one]), compare_roles([one, two])
+    assert itself.shared == [chunk.chunk_id for chunk in one.selected]
+    assert [view.own for view in itself.roles] == [[], []]
+    for view, bundle in zip(told.roles, (one, two), strict=True):
+        assert {*view.own} | {*told.shared} == {chunk.chunk_id for chunk in bundle.selected}
+    for passage in told.passages:
+        assert any(one.state == "selected" for one in passage.standings)
+
+
+class TestTheEngine:
+    @pytest.fixture
+    def engine(self, tmp_path: Path) -> Engine:
+        for role in ("one", "two"):
+            write(tmp_path, role)
+        return Engine(build(tmp_path, DOCUMENTS), [tmp_path], HashingProvider())
+
+    def test_every_role_is_asked_once_at_one_time(self, engine: Engine) -> None:
+        request = RetrievalRequest(task="token", lexical_only=True, limit=1)
+        with engine:
+            told = engine.compare(request, ["one", "two", "one"])
+        assert [view.role_id for view in told.roles] == ["one", "two"]
+        assert all(len(view.selected) == 1 for view in told.roles)
+        assert told.corpus is not None
+
+    def test_no_role(self, engine: Engine) -> None:
+        with pytest.raises(UsageError) as caught, engine:
+            engine.compare(RetrievalRequest(task="token"), [])
+        assert caught.value.code == "no_roles"
+
+    def test_a_role_without_an_overlay(self, engine: Engine) -> None:
+        with pytest.raises(OverlayError), engine:
+            engine.compare(RetrievalRequest(task="token"), ["one", "nobody"])
+
+    def test_a_corpus_that_is_written_to_meanwhile(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from rolebundle.storage.connection import open_writer
+
+        answer = engine.retrieve
+
+        def answer_and_write(*arguments: Any) -> RetrievalBundle:
+            bundle = answer(*arguments)
+            with open_writer(engine.path) as corpus:
+                fill(corpus, [document(f"new-{bundle.role_id}", ["token"])])
+            return bundle
+
+        monkeypatch.setattr(engine, "retrieve", answer_and_write)
+        with engine:
+            before = engine.status().corpus.documents
+            found = engine.compare(
+                RetrievalRequest(task="token", lexical_only=True), ["one", "two"]
+            )
+            after = engine.status().corpus.documents
+        assert found.corpus.documents == before, "one snapshot for all roles"
+        assert after == before + 2

@@ -1,0 +1,224 @@
+"""The lexical lane of large corpora: only chunks with a term that matters are scored."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.candidate import Term
+from rolebundle.retrieval import lexical
+from rolebundle.retrieval.lexical import _first_look, essential
+from rolebundle.storage import lexical_index
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from support.compartments import only_compartment
+from support.corpora import build, document, fill
+from support.values import query
+
+CHUNKS = 3_000
+DEPTH = 100
+
+
+class TestEssential:
+    # Of 1,000 chunks; a term's idf is ln((1000 - f + 0.5) / (f + 0.5)), and it usually adds
+    # 1.3 idfs at most: "rare" 8.45, "some" 2.85, "most" next to nothing.
+    RARE, SOME, MOST = (Term("rare"), 1), (Term("some"), 100), (Term("most"), 900)
+
+    @pytest.mark.parametrize(
+        ("score", "needed"),
+        [(12.0, 0), (11.0, 1), (3.0, 1), (2.0, 2), (0.1, 2), (0.0, 3)],
+    )
+    def test_the_terms_after_it_stay_under_the_score(self, score: float, needed: int) -> None:
+        assert essential([self.RARE, self.SOME, self.MOST], 1_000, score) == needed
+
+    def test_a_repeated_term_adds_as_often(self) -> None:
+        assert essential([self.RARE, self.SOME], 1_000, 3.0) == 1
+        assert essential([self.RARE, (Term("some", 2), 100)], 1_000, 3.0) == 2
+
+    def test_no_terms(self) -> None:
+        assert essential([], 1_000, 0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "taken"),
+    [
+        ([], 0),
+        ([10, 20, 30], 3),
+        ([5_000, 6_000], 1),
+        ([1_000, 1_500, 600], 2),
+        ([1, 2, 2_997, 2_998], 3),
+        ([1, 2, 2_998, 2_999], 2),
+    ],
+)
+def test_first_look(frequencies: list[int], taken: int) -> None:
+    assert _first_look(frequencies) == taken
+
+
+# -- against the full search ---------------------------------------------------------------------
+
+LETTERS = "bcdfghklmnprstvz"
+VOCABULARY = [f"{a}o{b}a{c}i" for a in LETTERS[:12] for b in LETTERS for c in LETTERS]
+
+
+def zipf_text(chance: random.Random, length: int) -> str:
+    return " ".join(chance.choices(VOCABULARY, WEIGHTS, k=length))
+
+
+WEIGHTS = [1 / (rank + 2) for rank in range(len(VOCABULARY))]
+
+
+@pytest.fixture(scope="module")
+def zipf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    chance = random.Random(5)
+    documents = [
+        document(f"d{place}", [zipf_text(chance, chance.randint(20, 120)) for _ in range(100)])
+        for place in range(CHUNKS // 100)
+    ]
+    with open_reader(build(tmp_path_factory.mktemp("zipf"), documents)) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if three thousand chunks were many."""
+    monkeypatch.setattr(lexical, "SCORE_ALL_UP_TO", 0)
+    monkeypatch.setattr(lexical, "FIRST_ROWS", 150)
+
+
+def questions(number: int) -> list[str]:
+    chance = random.Random(11)
+    return [zipf_text(chance, chance.randint(3, 9)) for _ in range(number)]
+
+
+def full(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
+    """As if the corpus were small: every match is scored."""
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(lexical, "SCORE_ALL_UP_TO", CHUNKS)
+        return lexical.search(corpus, query(task), depth).task
+
+
+def fast(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
+    return lexical.search(corpus, query(task), depth).task
+
+
+def frequency(corpus: Corpus, word: str) -> int:
+    return lexical_index.frequencies(corpus, only_compartment(corpus), [f'"{word}"'])[0]
+
+
+def best(found: dict[int, float]) -> list[int]:
+    return list(found)[: lexical.SURE_OF]
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_with_the_true_bound_the_best_are_the_same(
+    zipf: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With k1 + 1 = 2.2 idfs a term, what BM25 cannot exceed, nothing is missed."""
+    monkeypatch.setattr(lexical, "USUAL_REACH", 2.2)
+    for task in questions(60):
+        ours, theirs = fast(zipf, task), full(zipf, task)
+        assert best(ours) == best(theirs)
+        assert len(ours) == len(theirs)
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_overlap_with_the_full_search(zipf: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    spared = []
+
+    def watched(name: str) -> Callable[..., list[tuple[int, float]]]:
+        search = getattr(lexical_index, name)
+
+        def asked(*arguments: object, **settings: object) -> list[tuple[int, float]]:
+            spared.append(name == "search_among")
+            return search(*arguments, **settings)  # type: ignore[no-any-return]
+
+        return asked
+
+    tasks = questions(60)
+    truths = [full(zipf, task) for task in tasks]
+    for name in ("search", "search_among"):
+        monkeypatch.setattr(lexical_index, name, watched(name))
+    shares = []
+    for task, truth in zip(tasks, truths, strict=True):
+        ours = fast(zipf, task)
+        # What it finds has the score that the full search gives it.
+        assert {row: score for row, score in ours.items() if row in truth} == pytest.approx(
+            {row: score for row, score in truth.items() if row in ours}
+        )
+        assert list(ours.values()) == sorted(ours.values(), reverse=True)
+        shares.append(len({*best(ours)} & {*best(truth)}) / max(1, len(best(truth))))
+    assert sum(shares) / len(shares) >= 0.95
+    assert sum(spared) > len(spared) / 2, "most searches leave chunks out"
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_what_is_scored_on_the_way_has_the_score_of_the_full_search(zipf: Corpus) -> None:
+    """Whoever the other lane proposed is completed without another search, and all the same."""
+    chance = random.Random(5)
+    others = 0
+    for task in questions(30):
+        rowids = [row for (row,) in zipf.rows("SELECT id FROM chunk ORDER BY id")]
+        also = chance.sample(rowids, 70)
+        plain, found = (lexical.search(zipf, query(task), DEPTH, None, one) for one in ((), also))
+        assert (found.task, found.role) == (plain.task, plain.role)
+        completed, expected = (
+            [(hit.rowid, hit.bm25, hit.proposed) for hit in hits]
+            for hits in (
+                lexical.complete(zipf, query(task), found, also),
+                lexical.complete(zipf, query(task), plain, also),
+            )
+        )
+        assert completed == expected
+        others += sum(not proposed for _, _, proposed in completed)
+    assert others
+
+
+@pytest.mark.usefixtures("few_rows")
+class TestNeverFewer:
+    """Fewer than the depth would end the refill of law 2 before its time."""
+
+    def test_few_rare_matches_are_filled_with_common_ones(self, zipf: Corpus) -> None:
+        rare = min(VOCABULARY, key=lambda word: frequency(zipf, word) or 9_999)
+        task = f"{rare} {VOCABULARY[0]}"
+        assert 0 < frequency(zipf, rare) < DEPTH
+        assert fast(zipf, task) == full(zipf, task)
+        assert len(fast(zipf, task)) == DEPTH
+
+    def test_words_that_nobody_uses(self, zipf: Corpus) -> None:
+        assert fast(zipf, "unheard unseen") == {}
+        assert fast(zipf, f"unheard {VOCABULARY[40]}") == full(zipf, f"unheard {VOCABULARY[40]}")
+
+    def test_a_single_term(self, zipf: Corpus) -> None:
+        assert fast(zipf, VOCABULARY[1]) == full(zipf, VOCABULARY[1])
+
+    def test_all_that_match_when_more_are_asked_for(self, zipf: Corpus) -> None:
+        task = f"{VOCABULARY[3]} {VOCABULARY[500]}"
+        assert fast(zipf, task, CHUNKS) == full(zipf, task, CHUNKS)
+
+
+def test_a_small_corpus_counts_nothing(zipf: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lexical_index, "frequencies", lambda *_: pytest.fail("counted"))
+    assert fast(zipf, "bobabi bobaci") == full(zipf, "bobabi bobaci")
+
+
+class TestFrequencies:
+    def test_counted_once_until_the_corpus_changes(self, tmp_path: Path) -> None:
+        path = build(tmp_path, [document("a", ["token rotation", "token", "bread"])])
+        with open_reader(path) as reader:
+            assert frequency(reader, "token") == 2
+            [key] = reader.frequencies()
+            assert key == (only_compartment(reader), '"token"')
+            reader.frequencies()[key] = 77
+            assert frequency(reader, "token") == 77, "remembered"
+            with open_writer(path) as writer:
+                fill(writer, [document("b", ["another token"])])
+            assert frequency(reader, "token") == 3
+
+    def test_the_memory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("rolebundle.storage.connection.FREQUENCIES_KEPT", 3)
+        with open_reader(build(tmp_path, [document("a", ["token"])])) as reader:
+            for number in range(20):
+                frequency(reader, f"word{number}")
+                assert len(reader.frequencies()) <= 4

@@ -1,0 +1,326 @@
+"""Step 3: policy. Each row of the design's filter table, and how the rows combine."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.candidate import Filtered, Rejected
+from rolebundle.contracts.document import Passage, Superseder, iso_utc
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.policy.taint import TO_READ, Purpose
+from rolebundle.retrieval.filter import filter_candidates, freshness_of, max_age_days
+from support.corpora import NOW, overlay
+from support.values import candidate, passage
+
+
+def days_ago(days: float) -> str:
+    return iso_utc(NOW - timedelta(days=days))
+
+
+def allowed(of: Passage, role: Overlay | None) -> Filtered:
+    kept, rejected = filter_candidates([candidate(of)], role, NOW, TO_READ)
+    assert rejected == []
+    return kept[0]
+
+
+def score(role: Overlay | None, **fields: Any) -> float:
+    return allowed(passage(**fields), role).metadata_score
+
+
+def rejection(of: Passage, role: Overlay | None, purpose: Purpose = TO_READ) -> tuple[str, str]:
+    kept, rejected = filter_candidates([candidate(of)], role, NOW, purpose)
+    assert kept == []
+    return rejected[0].reason, rejected[0].notes
+
+
+def forbids(pattern: str, reason: str = "") -> Overlay:
+    return overlay(source_policy={"forbidden_sources": [{"pattern": pattern, "reason": reason}]})
+
+
+class TestBase:
+    def test_the_base_score_is_a_half(self) -> None:
+        assert score(overlay()) == 0.5
+
+    def test_without_a_role_nothing_is_rejected_and_nothing_boosted(self) -> None:
+        fields = {"excluded_roles": ("reviewer",), "updated_at": days_ago(9999)}
+        assert score(None, applicable_roles=("writer",), **fields) == 0.5
+
+    def test_both_lists_keep_the_order_in_which_candidates_came(self) -> None:
+        names = ["c3", "c1", "c2", "c4"]
+        candidates = [
+            candidate(passage(name, source_id="bad" if name in ("c1", "c4") else "wiki"))
+            for name in names
+        ]
+        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW, TO_READ)
+        assert [one.candidate.passage.chunk_id for one in kept] == ["c3", "c2"]
+        assert [one.passage.chunk_id for one in rejected] == ["c1", "c4"]
+        assert all(isinstance(one, Rejected) for one in rejected)
+
+
+class TestForbiddenSources:
+    @pytest.mark.parametrize("field", ["source_id", "document_type", "domain"])
+    @pytest.mark.parametrize("value", ["marketing", "q3-MARKETING-plan", "Marketing"])
+    def test_a_substring_of_source_type_or_domain_in_any_case(self, field: str, value: str) -> None:
+        code, _ = rejection(passage(**{field: value}), forbids("mArKeTiNg"))
+        assert code == "forbidden_source"
+
+    def test_the_note_names_pattern_and_reason(self) -> None:
+        role = forbids("marketing", "not evidence")
+        assert rejection(passage(source_id="marketing"), role)[1] == "marketing: not evidence"
+
+    def test_the_first_matching_pattern_is_named(self) -> None:
+        rules = [{"pattern": "wiki-x"}, {"pattern": "wiki"}, {"pattern": "wik"}]
+        role = overlay(source_policy={"forbidden_sources": rules})
+        assert rejection(passage(source_id="wiki"), role)[1] == "wiki"
+
+    @pytest.mark.parametrize("pattern", [".*", "w.ki", "^wiki", "wiki$", "w*"])
+    def test_a_pattern_is_plain_text(self, pattern: str) -> None:
+        assert score(forbids(pattern), source_id="wiki") == 0.5
+
+    @pytest.mark.parametrize("field", ["title", "uri", "scope", "language"])
+    def test_nothing_else_is_looked_at(self, field: str) -> None:
+        assert score(forbids("marketing"), **{field: "marketing"}) == 0.5
+
+
+class TestAllowedSources:
+    ROLE = overlay(source_policy={"allowed_sources": [{"pattern": "policy"}, {"pattern": "law"}]})
+
+    def test_what_none_of_them_matches_is_rejected_with_all_of_them_named(self) -> None:
+        assert rejection(passage(source_id="wiki"), self.ROLE) == (
+            "forbidden_source",
+            "not one of the allowed sources: policy, law",
+        )
+
+    @pytest.mark.parametrize("field", ["source_id", "document_type", "domain"])
+    def test_one_match_is_enough(self, field: str) -> None:
+        assert score(self.ROLE, **{field: "Bylaws"}) == 0.5
+
+    def test_forbidden_is_stronger(self) -> None:
+        role = overlay(
+            source_policy={
+                "allowed_sources": [{"pattern": "wiki"}],
+                "forbidden_sources": [{"pattern": "wiki"}],
+            }
+        )
+        assert rejection(passage(source_id="wiki"), role)[1] == "wiki"
+
+
+class TestRoles:
+    def test_an_excluded_role_is_rejected_and_the_document_named(self) -> None:
+        fields = {"document_id": "d7", "excluded_roles": ("writer", "reviewer")}
+        assert rejection(passage(**fields), overlay()) == (
+            "role_mismatch",
+            "d7 excludes the role reviewer",
+        )
+
+    def test_a_chunk_may_exclude_a_role_by_itself(self) -> None:
+        own = passage(excluded_roles=("reviewer",))
+        assert rejection(own, overlay())[0] == "role_mismatch"
+
+    def test_an_applicable_role_times_1_3(self) -> None:
+        assert score(overlay(), applicable_roles=("writer", "reviewer")) == pytest.approx(0.65)
+
+    def test_other_roles_alone_by_default_times_a_half(self) -> None:
+        assert score(overlay(), applicable_roles=("writer",)) == pytest.approx(0.25)
+
+    def test_or_times_one_minus_the_overlays_penalty(self) -> None:
+        role = overlay(retrieval_policy={"role_mismatch_penalty": 0.2})
+        assert score(role, applicable_roles=("writer",)) == pytest.approx(0.4)  # 0.5 × 0.8
+
+    def test_a_whole_penalty_does_not_reject(self) -> None:
+        role = overlay(retrieval_policy={"role_mismatch_penalty": 1.0})
+        assert score(role, applicable_roles=("writer",)) == 0.01
+
+    def test_no_roles_named_nothing_changes(self) -> None:
+        assert score(overlay(), applicable_roles=()) == 0.5
+
+
+class TestAge:
+    def role(self, **policy: Any) -> Overlay:
+        return overlay(retrieval_policy={"freshness_max_age_days": 100.0} | policy)
+
+    def test_older_than_the_maximum_by_default_times_a_half(self) -> None:
+        assert score(self.role(), updated_at=days_ago(101)) == pytest.approx(0.25)
+
+    def test_or_times_one_minus_the_overlays_penalty(self) -> None:
+        role = self.role(stale_penalty=0.9)
+        assert score(role, updated_at=days_ago(101)) == pytest.approx(0.05)
+
+    def test_exactly_the_maximum_is_not_older(self) -> None:
+        assert score(self.role(stale_penalty=1.0), updated_at=days_ago(100)) == 0.5
+
+    def test_a_whole_penalty_rejects_and_says_the_age_and_the_limit(self) -> None:
+        role = self.role(stale_penalty=1.0)
+        assert rejection(passage(updated_at=days_ago(101)), role) == (
+            "stale",
+            "101 days old, the limit is 100",
+        )
+
+    def test_no_date_no_age(self) -> None:
+        assert score(self.role(stale_penalty=1.0)) == 0.5
+
+    def test_no_maximum_no_penalty(self) -> None:
+        role = overlay(retrieval_policy={"stale_penalty": 1.0})
+        assert score(role, updated_at=days_ago(9999)) == 0.5
+
+    def test_the_time_is_the_argument_not_the_clock(self) -> None:
+        of = candidate(passage(updated_at=days_ago(0)))
+        role = self.role(stale_penalty=1.0)
+        assert filter_candidates([of], role, NOW, TO_READ)[1] == []
+        later = NOW + timedelta(days=101)
+        assert filter_candidates([of], role, later, TO_READ)[1][0].reason == "stale"
+
+
+class TestFreshness:
+    @pytest.mark.parametrize(
+        ("age", "status"),
+        [(-1, "fresh"), (0, "fresh"), (49, "fresh"), (50, "aging"), (99, "aging"), (100, "stale")],
+    )
+    def test_half_and_all_of_the_maximum(self, age: float, status: str) -> None:
+        role = overlay(retrieval_policy={"freshness_max_age_days": 100.0})
+        assert freshness_of(passage(updated_at=days_ago(age)), role, NOW) == status
+        assert allowed(passage(updated_at=days_ago(age)), role).freshness == status
+
+    @pytest.mark.parametrize("role", [None, overlay()])
+    @pytest.mark.parametrize(("age", "status"), [(182, "fresh"), (183, "aging"), (365, "stale")])
+    def test_365_days_where_the_overlay_names_none(
+        self, role: Overlay | None, age: float, status: str
+    ) -> None:
+        assert max_age_days(role) == 365
+        assert freshness_of(passage(updated_at=days_ago(age)), role, NOW) == status
+
+    def test_undated_with_no_date(self) -> None:
+        assert freshness_of(passage(), None, NOW) == "undated"
+
+
+class TestBoosts:
+    def test_trust_tier(self) -> None:
+        role = overlay(source_policy={"trust_tier_boosts": {"authoritative": 2.0}})
+        assert score(role, trust_tier="authoritative") == 1.0
+        assert score(role, trust_tier="general") == 0.5
+
+    def test_document_type(self) -> None:
+        role = overlay(source_policy={"document_type_boosts": {"runbook": 1.4}})
+        assert score(role, document_type="runbook") == pytest.approx(0.7)
+        assert score(role, document_type="runbooks") == 0.5
+
+    def test_domain(self) -> None:
+        role = overlay(source_policy={"domain_boosts": {"security": 0.5}})
+        assert score(role, domain="security") == 0.25
+
+    def test_a_preferred_source_by_default_times_1_5(self) -> None:
+        role = overlay(source_policy={"preferred_sources": [{"pattern": "WIK"}]})
+        assert score(role, source_id="wiki") == 0.75
+
+    def test_or_times_its_own_boost_and_only_the_first_match_counts(self) -> None:
+        rules = [
+            {"pattern": "owasp", "boost": 9.0},
+            {"pattern": "wiki", "boost": 1.2, "reason": "ours"},
+            {"pattern": "wik", "boost": 3.0},
+        ]
+        role = overlay(source_policy={"preferred_sources": rules})
+        found = allowed(passage(source_id="wiki"), role)
+        assert found.metadata_score == pytest.approx(0.6)  # 0.5 × 1.2
+        assert found.overlay_hits == ("boost:preferred-source(wiki: ours×1.2)",)
+
+
+class TestCombination:
+    EVERYTHING = overlay(
+        source_policy={
+            "trust_tier_boosts": {"preferred": 1.4},
+            "document_type_boosts": {"runbook": 1.6},
+            "domain_boosts": {"security": 1.1},
+            "preferred_sources": [{"pattern": "wiki", "boost": 1.8}],
+        },
+        retrieval_policy={"freshness_max_age_days": 100.0},
+    )
+
+    def test_factors_multiply_and_are_told_in_the_tables_order(self) -> None:
+        found = allowed(
+            passage(
+                source_id="wiki",
+                trust_tier="preferred",
+                document_type="runbook",
+                domain="security",
+                applicable_roles=("reviewer",),
+                updated_at=days_ago(101),
+            ),
+            self.EVERYTHING,
+        )
+        # 0.5 × 1.3 × 0.5 × 1.4 × 1.6 × 1.1 × 1.8 = 1.44144
+        assert found.metadata_score == pytest.approx(1.44144)
+        assert found.overlay_hits == (
+            "boost:applicable-role",
+            "penalty:stale(101d > 100d)",
+            "boost:trust-tier(preferred×1.4)",
+            "boost:doc-type(runbook×1.6)",
+            "boost:domain(security×1.1)",
+            "boost:preferred-source(wiki×1.8)",
+        )
+
+    def test_a_mismatch_is_told(self) -> None:
+        found = allowed(passage(applicable_roles=("writer",)), overlay())
+        assert found.overlay_hits == ("penalty:role-mismatch(-0.5)",)
+
+    def test_the_score_is_clamped_to_ten(self) -> None:
+        role = overlay(source_policy={"trust_tier_boosts": {"general": 100.0}})
+        assert score(role) == 10.0  # not 50
+
+    def test_the_score_is_clamped_to_a_hundredth(self) -> None:
+        role = overlay(source_policy={"trust_tier_boosts": {"general": 0.001}})
+        assert score(role) == 0.01  # not 0.0005
+
+    def test_the_first_rejection_of_the_table_is_the_one_told(self) -> None:
+        role = overlay(
+            source_policy={"forbidden_sources": [{"pattern": "wiki"}]},
+            retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
+        )
+        everything_wrong = {"excluded_roles": ("reviewer",), "updated_at": days_ago(99)}
+        assert rejection(passage(source_id="wiki", **everything_wrong), role)[0] == (
+            "forbidden_source"
+        )
+        assert rejection(passage(source_id="x", **everything_wrong), role)[0] == "role_mismatch"
+        assert rejection(passage(source_id="x", updated_at=days_ago(99)), role)[0] == "stale"
+
+    @pytest.mark.parametrize("role", [None, overlay()])
+    def test_what_the_purpose_forbids_is_rejected_with_a_role_and_without(
+        self, role: Overlay | None
+    ) -> None:
+        assert rejection(passage(origin="untrusted"), role, Purpose("suggest")) == (
+            "taint_blocked",
+            "origin untrusted has trust 1, suggest has risk 2",
+        )
+        assert rejection(passage(origin="external"), role, Purpose("execute")) == (
+            "requires_approval",
+            "origin external has trust 2, execute has risk 3",
+        )
+        for purpose in (TO_READ, Purpose("execute", "Ana")):
+            kept, _ = filter_candidates([candidate(passage(origin="external"))], role, NOW, purpose)
+            assert len(kept) == 1
+
+    def test_a_role_is_told_before_a_taint_and_a_taint_before_age_and_a_person_is_asked_last(
+        self,
+    ) -> None:
+        role = overlay(
+            source_policy={"forbidden_sources": [{"pattern": "wiki"}]},
+            retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
+        )
+        old: dict[str, Any] = {"updated_at": days_ago(99), "source_id": "x"}
+        taints = (("untrusted", "taint_blocked"), ("external", "stale"))
+        for origin, code in taints:
+            found = passage(origin=origin, **old)
+            assert rejection(found, role, Purpose("execute"))[0] == code
+            excluded = passage(origin=origin, excluded_roles=("reviewer",), **old)
+            assert rejection(excluded, role, Purpose("execute"))[0] == "role_mismatch"
+            forbidden = passage(origin=origin, **old | {"source_id": "wiki"})
+            assert rejection(forbidden, role, Purpose("execute"))[0] == "forbidden_source"
+        # Nothing else stands against it.
+        found = passage(origin="external", source_id="x", updated_at=days_ago(0))
+        assert rejection(found, role, Purpose("execute"))[0] == "requires_approval"
+
+    def test_policy_is_told_before_supersession(self) -> None:
+        old = passage(source_id="wiki", superseded_by=(Superseder("new", "general"),))
+        assert rejection(old, forbids("wiki"))[0] == "forbidden_source"

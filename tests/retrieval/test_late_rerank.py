@@ -1,0 +1,501 @@
+"""Late rerank through the pipeline and the engine: what is sent, what is kept, what is said."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
+from rolebundle.ingest.embedding import embedding_text
+from rolebundle.policy.overlays import ResolvedOverlay
+from rolebundle.policy.purge import Wanted
+from rolebundle.retrieval import late
+from rolebundle.retrieval.contextual import Contextual
+from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.storage import rerank_cache
+from rolebundle.storage.connection import open_reader
+from rolebundle.storage.location import rerank_cache_path
+from rolebundle.storage.store import StoredDocument
+from support.commands import invoke
+from support.corpora import NOW, build, document, overlay, remove, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.reranking import FAKE, FileProvider, RecordingProvider, known
+from support.strategies import corpora, overlays, requests
+
+TASK = "token rotation audit"
+DOCUMENTS = [
+    document("plan", ["token rotation plan", "a moon over the audit"]),
+    document("notes", ["notes on token audits", "rotation of crops"]),
+    document("rivals", ["token rotation by rivals"], source_id="rivals"),
+    document("secret", ["the token audit of salaries"], scope="hr", source_id="hr"),
+]
+FORBIDDING = overlay(source_policy={"forbidden_sources": [{"pattern": "rivals"}]})
+RESOLVED = ResolvedOverlay(FORBIDDING, "digest", Path("reviewer.json"))
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(tmp_path, DOCUMENTS, HashingProvider(), name="team.db")
+
+
+def asked(db: Path, overlay: ResolvedOverlay | None = None, **fields: Any) -> RetrievalBundle:
+    with Engine(db, provider=HashingProvider()) as engine:
+        request = RetrievalRequest(**{"task": TASK, "rerank": FAKE, "now": NOW} | fields)
+        return engine.retrieve(request, overlay)
+
+
+def said(bundle: RetrievalBundle) -> dict[str, str]:
+    return {one.code: one.message for one in bundle.warnings if one.code.startswith("RERANK")}
+
+
+def contextual(bundle: RetrievalBundle) -> dict[str, float | None]:
+    return {one.chunk_id: one.raw.contextual for one in bundle.selected if one.raw}
+
+
+class Silent(RecordingProvider):
+    """Has an identity, and no answer."""
+
+    def embed_queries(self, texts: Any) -> np.ndarray:
+        raise EmbedderError("model_server_unreachable", "nobody answers", "start it")
+
+
+class TestAnswers:
+    def test_an_answer_says_what_reranked_it(self, db: Path) -> None:
+        with known() as model:
+            bundle = asked(db)
+        assert bundle.request is not None and bundle.request.rerank == FAKE
+        assert bundle.rerank is not None
+        assert (bundle.rerank.model, bundle.rerank.digest, bundle.rerank.scored) == (
+            "contextual",
+            "c0ffee",
+            6,
+        )
+        assert bundle.summary.rerank_strategy == "default-weighted-contextual"
+        assert model.queries == [TASK]
+        assert said(bundle) == {}
+        scores = contextual(bundle)
+        assert None not in scores.values()
+        best = max(bundle.selected, key=lambda one: one.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
+        assert "closest in context (1.00)" in best.reasons_selected
+        assert bundle.diagnostics.rerank_embedded == 6
+        assert bundle.diagnostics.rerank_cached == 0
+        assert bundle.diagnostics.rerank_question_embedded is True
+        assert bundle.diagnostics.rerank_ms is not None
+
+    def test_without_it_nothing_is_different(self, db: Path) -> None:
+        with known() as model:
+            plain = asked(db, rerank=None)
+        assert plain.rerank is None and plain.diagnostics.rerank_ms is None
+        assert not model.batches and not rerank_cache_path(db).exists()
+        assert set(contextual(plain).values()) == {None}
+
+    def test_a_cosine_is_that_of_the_indexed_text(self, db: Path) -> None:
+        with known() as model:
+            bundle = asked(db)
+            told = {one.chunk_id: one for one in bundle.selected}
+            for name, cosine in contextual(bundle).items():
+                chunk = told[name]
+                text = embedding_text(
+                    chunk.title or "", chunk.headings, chunk.content, chunk.metadata.tags
+                )
+                assert text in model.texts
+                one, two = model._embed([TASK, text]).astype(np.float64)
+                expected = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
+                assert cosine == pytest.approx(expected, abs=2e-6)
+
+    def test_each_text_is_given_to_the_model_alone_and_once(self, db: Path) -> None:
+        with known() as model:
+            asked(db)
+        assert {len(batch) for batch in model.batches} == {1}
+        assert len(model.texts) == len(set(model.texts)) == 6
+
+    def test_words_alone_are_reranked_where_it_is_asked_for(self, db: Path) -> None:
+        with known():
+            bundle = asked(db, lexical_only=True)
+        assert bundle.rerank is not None and None not in contextual(bundle).values()
+        assert "SEMANTIC_LANE_DEGRADED" not in {one.code for one in bundle.warnings}
+
+    def test_the_best_fifty_alone_are_sent(self, tmp_path: Path) -> None:
+        many = [document(f"d{n:03}", [f"token number{n}"]) for n in range(80)]
+        db = build(tmp_path, many, HashingProvider(), name="many.db")
+        with known() as model:
+            bundle = asked(db, limit=80)
+        assert len(model.texts) == late.DEPTH
+        assert bundle.rerank is not None and bundle.rerank.scored == late.DEPTH
+        scored = [one.raw.contextual is not None for one in bundle.selected if one.raw]
+        assert scored == [True] * late.DEPTH + [False] * 30
+
+    def test_it_can_change_the_order(self, db: Path) -> None:
+        class Backwards(RecordingProvider):
+            def embed_queries(self, texts: Any) -> np.ndarray:
+                return -super().embed_queries(texts)
+
+        with known(), known(Backwards()):
+            backwards = asked(db, limit=6)
+        with known():
+            forwards = asked(db, limit=6)
+        assert [one.chunk_id for one in backwards.selected] != [
+            one.chunk_id for one in forwards.selected
+        ]
+
+
+class TestCache:
+    def test_the_second_answer_asks_for_no_passage(self, db: Path) -> None:
+        with known() as model:
+            first, before = asked(db), len(model.texts)
+            second = asked(db)
+        assert len(model.texts) == before
+        assert second.diagnostics.rerank_embedded == 0
+        assert second.diagnostics.rerank_cached == 6
+        assert first.without_timings() == second.without_timings()
+
+    def test_another_digest_is_another_model(self, db: Path) -> None:
+        with known():
+            asked(db)
+        other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
+        with known(other):
+            assert asked(db).diagnostics.rerank_embedded == 6
+
+    def test_the_corpus_is_not_written(self, db: Path) -> None:
+        before = db.read_bytes()
+        with known():
+            asked(db)
+        assert db.read_bytes() == before
+        assert rerank_cache_path(db).exists()
+
+    @pytest.mark.parametrize("trouble", ["text", "foreign", "newer", "locked", "folder"])
+    def test_whatever_is_wrong_with_it_the_answer_is_the_same(self, db: Path, trouble: str) -> None:
+        path = rerank_cache_path(db)
+        with known():
+            expected = asked(db).without_timings()
+            holding = None
+            if trouble == "newer" or trouble == "locked":
+                holding = apsw.Connection(str(path))
+                if trouble == "newer":
+                    holding.pragma("user_version", 99)
+                else:
+                    holding.execute("DELETE FROM vector")
+                    holding.execute("BEGIN IMMEDIATE")
+            else:
+                rerank_cache.erase(db)
+                if trouble == "text":
+                    path.write_text("my notes\n" * 99)
+                elif trouble == "folder":
+                    path.mkdir()
+                else:
+                    other = apsw.Connection(str(path))
+                    other.execute("CREATE TABLE mine (x)")
+                    other.close()
+            bundle = asked(db)
+            if holding is not None:
+                holding.close()
+        note = bundle.diagnostics.rerank_note or ""
+        assert "team.db.rerank" in note and str(db.parent) not in note
+        assert bundle.without_timings() == expected
+        with known():
+            told = invoke("retrieve", TASK, "--rerank", FAKE, "--lexical-only", "--db", db)
+        assert told.code == 0
+        if trouble != "locked":
+            assert "note: passages are embedded anew" in told.err
+
+    def test_a_purge_erases_it(self, db: Path) -> None:
+        with known(), Engine(db, provider=HashingProvider()) as engine:
+            engine.retrieve(RetrievalRequest(task=TASK, rerank=FAKE))
+            path = rerank_cache_path(db)
+            assert path.exists()
+            for suffix in ("-wal", "-shm"):
+                Path(f"{path}{suffix}").touch()
+            receipt = engine.purge(Wanted(["plan"]))
+        assert receipt.state == "done"
+        assert not [*db.parent.glob("*rerank*")]
+
+    def test_a_purge_waits_for_one_that_cannot_be_erased(self, db: Path) -> None:
+        path = rerank_cache_path(db)
+        path.write_text("not a cache, or torn")
+        done = invoke("purge", "plan", "--yes", "--db", db)
+        assert done.code == 6
+        assert "team.db.rerank" in done.err
+        path.unlink()
+        assert invoke("purge", "--finish", "--db", db).code == 0
+
+    def test_an_answer_out_of_time_is_continued_by_the_next_one(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with known() as model, open_reader(db) as corpus:
+            looks = iter([None, None, Interrupted("interrupted", "over")])
+
+            def refuse() -> None:
+                if (error := next(looks)) is not None:
+                    raise error
+
+            once = Contextual(model, TASK, rerank_cache_path(db), refuse)
+            request = RetrievalRequest(task=TASK)
+            with pytest.raises(Interrupted):
+                retrieve(corpus, request, None, "", HashingProvider(), NOW, late=once)
+            assert asked(db).diagnostics.rerank_cached == 2
+
+    def test_a_deadline_holds_between_two_passages(self, db: Path) -> None:
+        def slow(_text: str) -> None:
+            from time import sleep
+
+            sleep(0.05)
+
+        with known(RecordingProvider(refuse=slow)) as model, pytest.raises(Interrupted):
+            asked(db, deadline_ms=80)
+        assert len(model.texts) < 6
+
+
+class TestDegraded:
+    def fault(self, code: str, only: str = "") -> RecordingProvider:
+        error = EmbedderError(code, "the model is ill", "start it")
+        return RecordingProvider(refuse=lambda text: error if only in text else None)
+
+    def test_a_model_that_cannot_be_reached_leaves_the_answer_as_it_is(self, db: Path) -> None:
+        with known(self.fault("model_server_unreachable")):
+            ill, plain = asked(db), asked(db, rerank=None)
+        assert said(ill) == {
+            "RERANK_DEGRADED": "the answer is not reranked: the model is ill; start it"
+        }
+        assert ill.rerank is None
+        assert ill.selected == plain.selected and ill.rejected == plain.rejected
+        assert ill.fallback == plain.fallback and ill.summary == plain.summary
+
+    def test_one_that_fails_on_everything_is_not_asked_fifty_times(self, db: Path) -> None:
+        with known(self.fault("server_error")) as model:
+            ill = asked(db)
+        assert len(model.batches) == 2  # The first passage, and the text that harms nobody.
+        assert "RERANK_DEGRADED" in said(ill) and ill.rerank is None
+
+    def test_a_text_of_its_own_fault_keeps_its_score(self, db: Path) -> None:
+        with known(self.fault("input_too_long", "moon")):
+            cold, warm = asked(db), asked(db)
+        assert said(cold)["RERANK_DEGRADED"].startswith("1 of the best passages")
+        assert contextual(cold)["plan#1"] is None
+        assert [*contextual(cold).values()].count(None) == 1
+        assert cold.rerank is not None and cold.rerank.scored == 5
+        assert cold.without_timings() == warm.without_timings()
+
+    @pytest.mark.parametrize("rows", [0, 2])
+    def test_a_model_that_answers_nonsense_is_degraded(self, db: Path, rows: int) -> None:
+        class Wrong(RecordingProvider):
+            def embed_queries(self, texts: Any) -> np.ndarray:
+                return np.zeros((rows, 8), dtype=np.float32)
+
+        with known(Wrong()):
+            assert "RERANK_DEGRADED" in said(asked(db))
+
+    def test_no_answer_without_its_vector_is_kept(self, db: Path) -> None:
+        with known(self.fault("model_server_unreachable")):
+            asked(db)
+        assert not rerank_cache_path(db).exists()
+
+    @pytest.mark.parametrize("name", ["nonsense", "nonsense:m", "ollama", "openai:m"])
+    def test_a_name_that_is_malformed_is_refused(self, db: Path, name: str) -> None:
+        with pytest.raises(ConfigurationError):
+            asked(db, rerank=name)
+        assert invoke("retrieve", TASK, "--rerank", name, "--db", db).code == 3
+
+    def test_a_setting_that_is_malformed_is_refused_at_once(self, db: Path) -> None:
+        with pytest.raises(ConfigurationError):
+            Engine(db, rerank="nonsense")
+
+
+class TestPolicy:
+    def test_nothing_forbidden_is_sent(self, db: Path) -> None:
+        with known() as model, Engine(db, provider=HashingProvider()) as engine:
+            request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
+            bundle = engine.retrieve(request, RESOLVED)
+            assert bundle.rejected_summary["forbidden_source"] == 1
+            told = engine.why(request, "rivals#0", RESOLVED)
+        assert model.texts and not any("rivals" in text for text in model.texts)
+        assert told.score.raw.contextual is None
+        assert "only what policy allows" in told.score.rerank_note
+
+    def test_nothing_hidden_is_sent_and_nothing_told_of_what_others_asked(self, db: Path) -> None:
+        policy = {
+            "ada": {"scopes": ["shared"], "access_level": "internal"},
+            "hugo": {"scopes": [], "access_level": "confidential"},
+        }
+        with Engine(db) as engine:
+            engine.set_policy(json.dumps(policy), "json")
+        alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
+        with known() as model:
+            mine = asked(alone, agent="ada")
+            assert not any("salaries" in text for text in model.texts)
+            asked(db, agent="hugo")
+            assert any("salaries" in text for text in model.texts)
+            after_hugo = asked(db, agent="ada")
+        assert mine.diagnostics.rerank_ms is not None
+        assert mine.diagnostics.rerank_question_embedded is None
+        for one in (mine, after_hugo):
+            one.diagnostics = replace(
+                one.diagnostics, latency_ms=0, lexical_ms=0, semantic_ms=0, rerank_ms=0
+            )
+        # Whether a vector was there is nowhere in the answer.
+        assert mine.model_dump() == after_hugo.model_dump()
+
+    @given(corpora(), overlays(), requests(), st.booleans())
+    def test_whatever_the_policy(
+        self,
+        documents: list[StoredDocument],
+        role: Overlay,
+        fields: dict[str, Any],
+        in_order: bool,
+    ) -> None:
+        """Only allowed texts are sent; cold and warm, in any order, the same bytes come out."""
+        with scratch_folder() as folder:
+            path, model = build(folder, documents, HashingProvider()), FileProvider()
+            cache = rerank_cache_path(path)
+            others = documents if in_order else documents[::-1]
+            other_path = build(folder, others, HashingProvider())
+            try:
+                with known(model), open_reader(path) as corpus:
+                    fields = fields | {"now": NOW}
+                    cold, warm = (
+                        retrieve(
+                            corpus,
+                            RetrievalRequest(**fields),
+                            role,
+                            "digest",
+                            None if fields.get("lexical_only") else HashingProvider(),
+                            NOW,
+                            late=Contextual(model, fields["task"], cache),
+                        )
+                        for _ in range(2)
+                    )
+                assert cold.without_timings() == warm.without_timings()
+                reasons = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
+                allowed = {one.chunk_id for one in cold.selected} | {
+                    one.chunk_id for one in cold.rejected if one.reason in reasons
+                }
+                texts = {
+                    embedding_text(
+                        "" if chunk.content == doc.metadata.title else doc.metadata.title,
+                        chunk.headings,
+                        chunk.content,
+                        (*doc.metadata.tags, *chunk.tags),
+                    )
+                    for doc in documents
+                    for chunk in doc.chunks
+                    if chunk.chunk_id in allowed
+                }
+                assert set(model.texts) <= texts
+                assert {len(batch) for batch in model.batches} <= {1}
+                assert len(model.texts) == len(set(model.texts)), "embedded twice"
+                assert model.queries in ([fields["task"]], []), "embedded twice"
+                pool = cold.diagnostics.candidate_pool_size
+                assert pool == len(cold.selected) + len(cold.rejected)
+            finally:
+                remove(path)
+                remove(other_path)
+                rerank_cache.erase(path)
+
+
+class TestDoors:
+    def test_the_command_line_and_a_request(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with known():
+            flag = invoke(
+                "retrieve", TASK, "--rerank", FAKE, "--lexical-only", "--db", db, "--format", "json"
+            ).json()
+            assert flag["request"]["rerank"] == FAKE and "rerank" in flag
+            monkeypatch.setenv("ROLEBUNDLE_RERANK", FAKE)
+            by_setting = invoke(
+                "retrieve", TASK, "--lexical-only", "--db", db, "--format", "json"
+            ).json()
+            assert by_setting["request"]["rerank"] == FAKE
+            off = ("retrieve", TASK, "--rerank", NO_RERANK, "--lexical-only", "--db", db)
+            assert "rerank" not in invoke(*off, "--format", "json").json()
+            why = invoke("why", "plan", TASK, "--lexical-only", "--db", db)
+            assert "in context    cosine" in why.out
+            roles = ("compare", TASK, "--roles", "security-reviewer,docs-writer", "--lexical-only")
+            assert invoke(*roles, "--db", db).code == 0
+            monkeypatch.setenv("ROLEBUNDLE_RERANK", "nonsense")
+            assert invoke("retrieve", TASK, "--db", db).code == 3
+
+    def test_a_replay_reranks_again_and_only_what_was(self, db: Path) -> None:
+        with known():
+            with Engine(db, provider=HashingProvider(), rerank=FAKE) as engine:
+                reranked = engine.retrieve(RetrievalRequest(task=TASK))
+                plain = engine.retrieve(RetrievalRequest(task=TASK, rerank=NO_RERANK))
+                assert (reranked.rerank is None, plain.rerank is None) == (False, True)
+                assert engine.replay(reranked).same
+                assert engine.replay(plain).same
+            with Engine(db, provider=HashingProvider()) as engine:
+                assert engine.replay(reranked).same
+                assert engine.retrieve(RetrievalRequest(task=TASK)).rerank is None
+        other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
+        with known(other), Engine(db, provider=HashingProvider()) as engine:
+            told = engine.replay(reranked)
+        assert [(one.kind, one.message) for one in told.causes] == [
+            ("rerank", "another model reranks")
+        ]
+        with known(Silent()), Engine(db, provider=HashingProvider()) as engine:
+            told = engine.replay(reranked)
+        assert [(one.kind, one.after) for one in told.causes] == [("rerank", "degraded")]
+
+    def test_a_server_takes_no_folder_from_a_request(self, db: Path) -> None:
+        from rolebundle.errors import AccessDenied
+        from rolebundle.interfaces.operations import Operations
+
+        folder = "sentence-transformers:/home/somebody/model"
+        with Engine(db) as engine:
+            for method, more in (("retrieve", {}), ("why", {"id": "plan"})):
+                with pytest.raises(AccessDenied) as caught:
+                    Operations(engine).call(method, {"task": TASK, "rerank": folder} | more)
+                assert caught.value.code == "rerank_folder"
+        with Engine(db, rerank=folder) as engine:
+            answer = Operations(engine).call("retrieve", {"task": TASK, "lexical_only": True})
+            codes = [one["code"] for one in answer["warnings"]]
+            assert "RERANK_DEGRADED" in codes  # There is no such folder.
+
+    def test_a_compact_answer_says_how_to_ask_the_same(self, db: Path) -> None:
+        from rolebundle.interfaces.operations import Operations
+
+        with known(), Engine(db, provider=HashingProvider()) as engine:
+            answer = Operations(engine).call("retrieve", {"task": TASK, "rerank": FAKE})
+        assert answer["more"]["params"]["rerank"] == FAKE
+
+    def test_an_evaluation_is_reranked(self, db: Path, tmp_path: Path) -> None:
+        golden = tmp_path / "golden.toml"
+        golden.write_text(f'[[questions]]\nid = "q"\ntask = "{TASK}"\nexpect = ["plan"]\n')
+        with known() as model:
+            run = invoke("eval", golden, "--db", db, "--lexical-only", "--rerank", FAKE, "--json")
+            assert run.code == 0, run.err
+            assert f"governed: reranked by {FAKE}" in run.json()["notes"]
+            assert model.texts
+
+    def test_few_models_are_kept(self, db: Path) -> None:
+        with known(), Engine(db, provider=HashingProvider()) as engine:
+            for number in range(9):
+                engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
+            assert len(engine.rerankers._made) == 2
+
+
+def test_the_order_of_asking_does_not_matter(db: Path) -> None:
+    tasks = [TASK, "moon crops", "salaries of rivals", "notes"]
+
+    def answers(order: list[str]) -> dict[str, Any]:
+        rerank_cache.erase(db)
+        with known():
+            return {task: asked(db, task=task).without_timings() for task in order}
+
+    expected = answers(tasks)
+    for seed in range(4):
+        shuffled = random.Random(seed).sample(tasks, len(tasks))
+        assert answers(shuffled) == expected

@@ -1,0 +1,130 @@
+"""The lexical lane: BM25 of the task's terms and of the role's, scored apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.candidate import Query, Term
+from rolebundle.retrieval import lexical
+from rolebundle.storage import documents as stored
+from rolebundle.storage.connection import Corpus, open_reader
+from support.corpora import build, document, overlay
+from support.values import query
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Iterator[Corpus]:
+    path = build(
+        tmp_path,
+        [
+            document("a", ["token rotation is due", "nothing here"]),
+            document("b", ["a token", "threat model"]),
+            document("c", ["bread and butter"]),
+        ],
+    )
+    with open_reader(path) as opened:
+        yield opened
+
+
+def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[bool, bool]]:
+    names = stored.passages(corpus, [hit.rowid for hit in hits])
+    return {names[hit.rowid].chunk_id: (hit.bm25 > 0, hit.bm25_expansion > 0) for hit in hits}
+
+
+def searched(
+    corpus: Corpus, asked: Query, depth: int, within: list[int] | None = None
+) -> list[lexical.LexicalHit]:
+    """What the lane proposes, each with its true scores."""
+    found = lexical.search(corpus, asked, depth, within)
+    return lexical.complete(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
+
+
+class TestMatchExpression:
+    def test_terms_are_quoted_and_or_joined(self) -> None:
+        assert lexical.match_expression([Term("token"), Term("v2.1")]) == '"token" OR "v2.1"'
+
+    def test_a_weight_is_a_repetition(self) -> None:
+        assert lexical.match_expression([Term("a", 3)]) == '"a" OR "a" OR "a"'
+
+    def test_quotes_are_doubled_and_nul_is_no_end(self) -> None:
+        assert lexical.match_expression([Term('a"b\x00c')]) == '"a""b c"'
+
+    def test_operators_are_words(self) -> None:
+        assert lexical.match_expression([Term("NEAR("), Term("-x*")]) == '"NEAR(" OR "-x*"'
+
+
+class TestSearch:
+    def test_any_term_is_enough_and_the_better_match_scores_more(self, corpus: Corpus) -> None:
+        hits = searched(corpus, query("token rotation"), 10)
+        assert by_id(corpus, hits) == {"a#0": (True, False), "b#0": (True, False)}
+        names = stored.passages(corpus, [hit.rowid for hit in hits])
+        scores = {names[hit.rowid].chunk_id: hit.bm25 for hit in hits}
+        assert scores["a#0"] > scores["b#0"] > 0
+
+    def test_the_roles_terms_are_scored_apart(self, corpus: Corpus) -> None:
+        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
+        hits = searched(corpus, query("token", role), 10)
+        assert by_id(corpus, hits) == {
+            "a#0": (True, False),
+            "b#0": (True, False),
+            "b#1": (False, True),
+        }
+
+    def test_what_one_list_cut_still_has_its_true_score_there(self, tmp_path: Path) -> None:
+        # "both" is second for the task and first for the role; at a depth of one the task's list
+        # does not name it, and its score is asked for.
+        path = build(
+            tmp_path, [document("task", ["token token token"]), document("both", ["token threat"])]
+        )
+        role = overlay(vocabulary={"boost_phrases": ["threat"]})
+        with open_reader(path) as corpus:
+            hits = searched(corpus, query("token", role), 1)
+            assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
+
+    def test_a_repeated_term_counts_as_often(self, corpus: Corpus) -> None:
+        once = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token"), 10)}
+        twice = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token token"), 10)}
+        assert twice == pytest.approx({rowid: 2 * score for rowid, score in once.items()})
+
+    def test_within_restricts_to_documents(self, corpus: Corpus) -> None:
+        rowids = {d.document_id: row for row, d in stored.all_documents(corpus)}
+        hits = searched(corpus, query("token"), 10, [rowids["b"]])
+        assert by_id(corpus, hits) == {"b#0": (True, False)}
+        assert searched(corpus, query("token"), 10, []) == []
+
+    def test_a_query_without_terms_finds_nothing(self, corpus: Corpus) -> None:
+        assert searched(corpus, query("🚀"), 10) == []
+
+    @pytest.mark.parametrize(
+        ("where", "fields"),
+        [
+            ("title", {"title": "zebra"}),
+            ("tags", {"tags": ("zebra",)}),
+            ("hints", {"retrieval_hints": ("ask about the zebra",)}),
+        ],
+    )
+    def test_more_than_the_content_is_searched(
+        self, tmp_path: Path, where: str, fields: dict[str, object]
+    ) -> None:
+        path = build(tmp_path, [document("d", ["plain"], **fields), document("e", ["plain too"])])
+        with open_reader(path) as corpus:
+            hits = searched(corpus, query("zebra"), 10)
+            assert by_id(corpus, hits) == {"d#0": (True, False)}, where
+
+
+class TestComplete:
+    def test_given_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
+        proposed = searched(corpus, query("token"), 10)
+        rowids = [hit.rowid for hit in proposed]
+        nothing = lexical.LexicalFound({}, {})
+        scored = lexical.complete(corpus, query("token"), nothing, [*rowids, 999])
+        assert [hit.rowid for hit in scored] == rowids
+        assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
+        assert not any(hit.proposed for hit in scored)
+
+    def test_nothing_asked_nothing_answered(self, corpus: Corpus) -> None:
+        nothing = lexical.LexicalFound({}, {})
+        assert lexical.complete(corpus, query("token"), nothing, []) == []

@@ -1,0 +1,164 @@
+"""Following a reference back into the corpus, and saying what the corpus holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.errors import UsageError
+from rolebundle.retrieval.lookup import corpus_status, look_up
+from rolebundle.storage import store
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.store import StoredDocument
+from support.corpora import build, chunk, document, file_of
+from support.fake_embedder import HashingProvider
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    exact = StoredDocument(
+        DocumentMetadata("guide", "wiki", "Guide", "u"),
+        (
+            chunk("guide#a", "one\ntwo\nthree", start_line=1, end_line=3),
+            chunk("guide#b", "five\nsix", start_line=5, end_line=6),
+        ),
+    )
+    markup = StoredDocument(
+        DocumentMetadata("page", "site", "Page", "u", trust_tier="preferred"),
+        (chunk("page#a", "all of it", start_line=10, end_line=20),),
+    )
+    newer = document("guide-2", ["text"], supersedes=("guide",))
+    return build(tmp_path, [exact, markup, newer], HashingProvider(), waiting=1)
+
+
+@pytest.fixture
+def corpus(path: Path) -> Iterator[Corpus]:
+    with open_reader(path) as opened:
+        yield opened
+
+
+class TestLookUp:
+    def test_a_chunk(self, corpus: Corpus) -> None:
+        found = look_up(corpus, "guide#b")
+        assert (found.kind, found.reference) == ("chunk", "guide#b")
+        assert [one.content for one in found.passages] == ["five\nsix"]
+        assert found.passages[0].locator == "guide.md:5-6"
+        assert found.document.superseded_by == ["guide-2"]
+
+    def test_a_document_with_its_chunks_in_order(self, corpus: Corpus) -> None:
+        found = look_up(corpus, "guide")
+        assert found.kind == "document"
+        assert [one.chunk_id for one in found.passages] == ["guide#a", "guide#b"]
+        assert (found.document.title, found.document.source_id) == ("Guide", "wiki")
+
+    @pytest.mark.parametrize(
+        ("lines", "contents"),
+        [
+            ("1-3", ["one\ntwo\nthree"]),
+            ("2-2", ["two"]),
+            ("3-5", ["three", "five"]),
+            ("0-99", ["one\ntwo\nthree", "five\nsix"]),
+        ],
+    )
+    def test_lines_cut_out_of_the_passages_that_hold_them(
+        self, corpus: Corpus, lines: str, contents: list[str]
+    ) -> None:
+        found = look_up(corpus, f"guide.md:{lines}")
+        assert found.kind == "lines"
+        assert [one.content for one in found.passages] == contents
+
+    def test_the_locator_names_the_lines_that_were_cut_out(self, corpus: Corpus) -> None:
+        (found,) = look_up(corpus, "guide.md:2-4").passages
+        assert (found.locator, found.content) == ("guide.md:2-3", "two\nthree")
+
+    def test_text_that_is_not_the_files_own_lines_comes_whole(self, corpus: Corpus) -> None:
+        (found,) = look_up(corpus, "page.md:12-13").passages
+        assert (found.locator, found.content) == ("page.md:10-20", "all of it")
+
+    @pytest.mark.parametrize(
+        ("reference", "chunk_ids"),
+        [
+            ("#guide:1:1", ["guide#a"]),
+            ("#guide:2:1", ["guide#b"]),
+            ("#guide:1:2", ["guide#a", "guide#b"]),
+            ("#guide:2:999999999", ["guide#b"]),
+        ],
+    )
+    def test_passages_of_a_document_counted_from_one(
+        self, corpus: Corpus, reference: str, chunk_ids: list[str]
+    ) -> None:
+        found = look_up(corpus, reference)
+        assert (found.kind, found.reference) == ("passages", reference)
+        assert [one.chunk_id for one in found.passages] == chunk_ids
+        assert found.passages[0] in look_up(corpus, "guide").passages
+
+    def test_a_passage_says_its_place(self, corpus: Corpus) -> None:
+        assert [one.place for one in look_up(corpus, "guide").passages] == [1, 2]
+        assert [one.place for one in look_up(corpus, "guide#b").passages] == [2]
+        assert [one.place for one in look_up(corpus, "guide.md:5-5").passages] == [2]
+
+    @pytest.mark.parametrize("reference", ["#guide:3:1", "#guide:0:1", "#guide:1:0"])
+    def test_places_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, reference)
+        assert error.value.code == "not_found"
+        assert "#guide:1:2" in error.value.hint
+
+    def test_an_id_that_looks_like_counted_passages_is_an_id(self, tmp_path: Path) -> None:
+        documents = [document("a", ["x", "y"]), document("#a:1:1", ["z"])]
+        with open_reader(build(tmp_path, documents)) as corpus:
+            assert look_up(corpus, "#a:1:1").kind == "document"
+            assert look_up(corpus, "##a:1:1:1:1").document.document_id == "#a:1:1"
+
+    @pytest.mark.parametrize(
+        "reference",
+        ["", "nothing", "guide.md:4-4", "guide.md:3-1", "guide.md", "other.md:1-3",
+         "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800",
+         "#guide", "#guide:1", "#guide:1:", "#guide:-1:1", "#other:1:1", "##:1:1", "#:1:1", "#\ud800:1:1"],
+    )  # fmt: skip
+    def test_what_is_not_there_is_said(self, corpus: Corpus, reference: str) -> None:
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, reference)
+        assert error.value.code == "not_found"
+        assert error.value.hint
+
+    def test_lines_that_belong_to_several_documents(self, tmp_path: Path) -> None:
+        path = build(tmp_path, [])
+        two = [
+            StoredDocument(
+                DocumentMetadata(f"d{n}", "wiki", "t", "u"), (chunk(f"d{n}#0", f"text {n}"),)
+            )
+            for n in (1, 2)
+        ]
+        with open_writer(path) as corpus, corpus.writing():
+            store.put_file(corpus, file_of("both"), two)
+        with open_reader(path) as corpus, pytest.raises(UsageError) as error:
+            look_up(corpus, "both.md:1-1")
+        assert error.value.code == "ambiguous_reference"
+        assert "d1, d2" in error.value.hint
+
+
+class TestStatus:
+    def test_what_the_corpus_holds(self, corpus: Corpus) -> None:
+        status = corpus_status(corpus)
+        assert (status.corpus.documents, status.corpus.chunks, status.waiting) == (3, 4, 1)
+        sources = [(s.source_id, s.documents, s.chunks, s.trust_tiers) for s in status.sources]
+        assert sources == [
+            ("site", 1, 1, {"preferred": 1}),
+            ("wiki", 2, 3, {"general": 2}),
+        ]
+        assert status.bytes > 0
+        assert not status.checked
+
+    def test_without_an_index_everything_waits(self, tmp_path: Path) -> None:
+        with open_reader(build(tmp_path, [document("a", ["x", "y"])])) as corpus:
+            status = corpus_status(corpus)
+        assert (status.corpus.index, status.waiting) == (None, 2)
+
+    def test_a_check_finds_nothing_in_a_sound_corpus(self, path: Path) -> None:
+        with open_writer(path) as corpus:
+            status = corpus_status(corpus, check=True)
+        assert (status.checked, status.problems) == (True, [])

@@ -1,0 +1,182 @@
+"""The pipeline on real corpus files: lanes, refills, budgets and what the bundle says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.retrieval.pipeline import MAX_DEPTH, POOL_DEPTH
+from rolebundle.storage.connection import open_writer
+from support.corpora import ask, build, built, document, fill, overlay
+from support.fake_embedder import HashingProvider
+from support.strategies import LONG
+
+PROVIDER = HashingProvider()
+FORBIDS = overlay(
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy={"min_score": 0.0},
+)
+
+
+def ids(bundle: object) -> list[str]:
+    return [one.chunk_id for one in bundle.selected]  # type: ignore[attr-defined]
+
+
+class TestLanes:
+    DOCUMENTS = (
+        document("both", ["token rotation plan"]),
+        document("meaning", ["rotation rotation"]),
+        document("neither", ["bread butter jam"]),
+    )
+
+    def test_lexical_only_finds_words_alone(self, tmp_path: Path) -> None:
+        with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
+            bundle = ask(corpus, None, PROVIDER, task="token", lexical_only=True)
+        assert ids(bundle) == ["both#0"]
+        assert bundle.selected[0].lanes == ["lexical"]
+        assert bundle.selected[0].raw.cosine is None  # type: ignore[union-attr]
+
+    def test_hybrid_scores_each_candidate_in_both_lanes(self, tmp_path: Path) -> None:
+        role = overlay(retrieval_policy={"min_score": 0.0})
+        with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
+            bundle = ask(corpus, role, PROVIDER, task="token")
+        assert {*ids(bundle)} == {"both#0", "meaning#0", "neither#0"}
+        raw = {one.chunk_id: one.raw for one in bundle.selected}
+        assert all(one is not None and one.cosine is not None for one in raw.values())
+        assert raw["both#0"].bm25 > 0  # type: ignore[union-attr,operator]
+        assert raw["meaning#0"].bm25 is None  # type: ignore[union-attr]
+
+    def test_the_semantic_lane_does_without_chunks_that_wait(self, tmp_path: Path) -> None:
+        with built(tmp_path, self.DOCUMENTS, PROVIDER, waiting=2) as corpus:
+            bundle = ask(corpus, FORBIDS, PROVIDER, task="zebra")
+        assert ids(bundle) == ["both#0"]
+        assert "INDEX_STALE" in [warning.code for warning in bundle.warnings]
+
+    def test_an_empty_corpus(self, tmp_path: Path) -> None:
+        with built(tmp_path, [], PROVIDER) as corpus:
+            bundle = ask(corpus, None, PROVIDER, task="token")
+        assert bundle.selected == bundle.rejected == []
+        assert bundle.fallback is not None
+        assert "the corpus is empty" in bundle.fallback.message
+
+
+class TestRefills:
+    def crowd(self, **metadata: object) -> list[object]:
+        texts = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
+        return [document("crowd", texts, **metadata), document("wanted", ["one token of many"])]
+
+    def test_what_policy_rejects_is_seen_once_and_then_searched_around(
+        self, tmp_path: Path
+    ) -> None:
+        with built(tmp_path, self.crowd(source_id="blog")) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=3)
+        assert ids(bundle) == ["wanted#0"]
+        assert bundle.diagnostics.refills == 1
+        assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH
+        assert bundle.rejected[0].notes == "blog: hearsay"
+
+    def test_enough_is_enough(self, tmp_path: Path) -> None:
+        with built(tmp_path, self.crowd()) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=3)
+        assert bundle.diagnostics.refills == 0
+        assert bundle.diagnostics.candidate_pool_size == POOL_DEPTH
+
+    def test_a_corpus_that_has_no_more_is_not_asked_again(self, tmp_path: Path) -> None:
+        documents = [document("a", ["token"], source_id="blog"), document("b", ["token too"])]
+        with built(tmp_path, documents) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=9)
+        assert (ids(bundle), bundle.diagnostics.refills) == (["b#0"], 0)
+
+    def test_copies_take_no_place(self, tmp_path: Path) -> None:
+        # More near copies than a lane proposes at first: they leave as duplicates, and the
+        # passages behind them are looked for.
+        copies = document("copies", [f"{LONG} token token x{n}" for n in range(POOL_DEPTH + 20)])
+        others = document("others", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
+        distinct = document(
+            "wanted", [f"{' '.join(f'q{k}{n}' for k in range(90))} token" for n in "ab"]
+        )
+        with built(tmp_path, [copies, others, distinct]) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=4)
+        assert len([name for name in ids(bundle) if name.startswith("copies")]) == 1
+        assert {"wanted#0", "wanted#1"} < {*ids(bundle)}
+
+    def test_superseded_passages_take_no_place(self, tmp_path: Path) -> None:
+        newer = document("newer", ["the token of today"], supersedes=("crowd",))
+        with built(tmp_path, [*self.crowd(), newer]) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=5)
+        assert {*ids(bundle)} == {"wanted#0", "newer#0"}
+
+    def test_a_passage_that_excludes_the_role_by_itself_takes_no_place(
+        self, tmp_path: Path
+    ) -> None:
+        with built(tmp_path, self.crowd(excluded_roles=("reviewer",))) as corpus:
+            assert ids(ask(corpus, FORBIDS, task="token", limit=5)) == ["wanted#0"]
+
+    def test_the_depth_grows_with_the_limit_and_has_a_bound(self, tmp_path: Path) -> None:
+        assert (POOL_DEPTH, MAX_DEPTH) == (100, 4096)
+        texts = [f"token x{n}" for n in range(300)]
+        with built(tmp_path, [document("many", texts)]) as corpus:
+            bundle = ask(corpus, FORBIDS, task="token", limit=200)
+        assert len(bundle.selected) == 200
+        assert bundle.diagnostics.candidate_pool_size == 300
+
+
+class TestLimits:
+    @pytest.fixture
+    def corpus(self, tmp_path: Path) -> Iterator[object]:
+        texts = [f"token number {n} of the list" for n in range(15)]
+        with built(tmp_path, [document("many", texts)]) as opened:
+            yield opened
+
+    def test_ten_passages_by_default(self, corpus: object) -> None:
+        assert len(ask(corpus, None, task="token").selected) == 10  # type: ignore[arg-type]
+
+    def test_the_overlays_number(self, corpus: object) -> None:
+        role = overlay(retrieval_policy={"max_selected_chunks": 4})
+        assert len(ask(corpus, role, task="token").selected) == 4  # type: ignore[arg-type]
+
+    def test_the_requests_number_is_stronger(self, corpus: object) -> None:
+        role = overlay(retrieval_policy={"max_selected_chunks": 4})
+        assert len(ask(corpus, role, task="token", limit=7).selected) == 7  # type: ignore[arg-type]
+
+    def test_a_token_budget(self, corpus: object) -> None:
+        bundle = ask(corpus, None, task="token", token_budget=21)  # type: ignore[arg-type]
+        # "token number 3 of the list" has 26 characters: 7 tokens, three times.
+        assert len(bundle.selected) == 3
+        assert bundle.rejected_summary["budget_cut"] == 12
+
+    def test_the_floor(self, corpus: object) -> None:
+        role = overlay(retrieval_policy={"min_score": 2.0})
+        bundle = ask(corpus, role, task="token")  # type: ignore[arg-type]
+        assert (bundle.selected, [*bundle.rejected_summary]) == ([], ["low_score"])
+
+    @pytest.mark.parametrize(
+        ("of_overlay", "of_request", "used"),
+        [("weighted", None, "weighted"), ("rrf", None, "rrf"), ("rrf", "weighted", "weighted")],
+    )
+    def test_fusion_is_the_requests_else_the_overlays(
+        self, corpus: object, of_overlay: str, of_request: str | None, used: str
+    ) -> None:
+        role = overlay(retrieval_policy={"fusion": of_overlay})
+        asked = {"fusion": of_request} if of_request else {}
+        assert ask(corpus, role, task="token", **asked).fusion == used  # type: ignore[arg-type]
+
+
+class TestOneSnapshot:
+    def test_a_reader_answers_from_what_was_there_when_it_began(self, tmp_path: Path) -> None:
+        path = build(tmp_path, [document("a", ["token"])])
+        with open_writer(path) as writer, built(tmp_path, []) as _:
+            bundle_before = _ask_at(path)
+            fill(writer, [document("b", ["token too"])])
+            bundle_after = _ask_at(path)
+        assert (len(bundle_before.selected), len(bundle_after.selected)) == (1, 2)
+        assert bundle_after.corpus.generation == bundle_before.corpus.generation + 1
+
+
+def _ask_at(path: Path) -> object:
+    from rolebundle.storage.connection import open_reader
+
+    with open_reader(path) as corpus:
+        return ask(corpus, None, task="token", lexical_only=True)

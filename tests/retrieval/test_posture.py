@@ -1,0 +1,284 @@
+"""Postures, warnings and the fallback: how far an answer can be trusted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import (
+    BundleWarning,
+    ChunkMetadata,
+    Citation,
+    CorpusState,
+    Freshness,
+    Scores,
+    SelectedChunk,
+)
+from rolebundle.contracts.candidate import Rejected
+from rolebundle.contracts.document import Superseder
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import WarningCode
+from rolebundle.retrieval.posture import (
+    decide_fallback,
+    freshness_posture,
+    trust_posture,
+    warnings_for,
+)
+from support.corpora import overlay
+from support.values import passage, rejected
+
+
+def chosen(
+    tier: Any = "authoritative", status: Any = "fresh", source: str = "", hits: tuple[str, ...] = ()
+) -> SelectedChunk:
+    return SelectedChunk(
+        chunk_id="c",
+        document_id="d",
+        source_id=source or f"{tier}-{status}",
+        source_type="internal-document",
+        content="text",
+        content_type="paragraph",
+        scores=Scores(lexical=0, semantic=0, metadata=0, rerank=0, final=0),
+        reasons_selected=[],
+        overlay_hits=[*hits],
+        metadata=ChunkMetadata(trust_tier=tier, freshness=Freshness(status=status), tags=[]),
+        citation=Citation(reference="r"),
+    )
+
+
+class TestTrust:
+    @pytest.mark.parametrize(
+        ("tiers", "posture"),
+        [
+            (["untrusted", "authoritative"], "strong"),
+            (["authoritative", "preferred"], "strong"),
+            (["general", "preferred"], "mixed"),
+            (["general"], "weak"),
+            (["untrusted"], "weak"),
+            ([], "weak"),
+        ],
+    )
+    def test_strong_with_any_authoritative_mixed_with_any_preferred_else_weak(
+        self, tiers: list[str], posture: str
+    ) -> None:
+        assert trust_posture([chosen(tier) for tier in tiers]) == posture
+
+
+class TestFreshness:
+    @pytest.mark.parametrize(
+        ("statuses", "posture"),
+        [
+            (["fresh"], "fresh"),
+            (["fresh", "aging", "undated"], "fresh"),
+            (["fresh", "stale"], "mixed"),
+            (["aging"], "mixed"),
+            (["undated"], "mixed"),
+            (["stale", "aging"], "stale"),
+            (["stale"], "stale"),
+            ([], "mixed"),
+        ],
+    )
+    def test_fresh_mixed_or_stale(self, statuses: list[str], posture: str) -> None:
+        assert freshness_posture([chosen(status=status) for status in statuses]) == posture
+
+
+def codes(
+    selected: list[SelectedChunk],
+    rejected: dict[Any, int] | None = None,
+    conflicts: list[Any] | None = None,
+    role: Overlay | None = None,
+    degraded: str = "",
+    waiting: int = 0,
+) -> dict[str, str]:
+    found = warnings_for(selected, rejected or {}, conflicts or [], role, degraded, waiting)
+    assert len({warning.code for warning in found}) == len(found)
+    return {warning.code: warning.message for warning in found}
+
+
+ROLE = overlay()
+OWN = "boost:domain(security×2)"
+SOUND = [chosen(hits=(OWN,)), chosen("preferred", hits=(OWN,))]
+
+
+class TestWarnings:
+    def test_a_sound_answer_has_none(self) -> None:
+        assert codes(SOUND, role=ROLE) == {}
+
+    @pytest.mark.parametrize("selected", [[], [chosen("general", hits=(OWN,))]])
+    def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
+        assert [*codes(selected, role=ROLE)] == ["NO_HIGH_TRUST_MATCH"]
+
+    def test_only_shared_corpus_where_there_is_no_role(self) -> None:
+        assert [*codes(SOUND)] == ["ONLY_SHARED_CORPUS"]
+
+    def test_only_shared_corpus_where_nothing_is_the_roles_own(self) -> None:
+        # A trust tier and an age speak for every role alike.
+        general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
+        assert [*codes([chosen(hits=general)], role=ROLE)] == ["ONLY_SHARED_CORPUS"]
+
+    @pytest.mark.parametrize(
+        "hit",
+        [
+            "boost:applicable-role",
+            "boost:doc-type(x×2)",
+            "boost:domain(x×2)",
+            "boost:preferred-source(x×2)",
+            "vocab:boost(threat)",
+            "vocab:preferred(owasp)",
+        ],
+    )
+    def test_one_hit_of_the_roles_own_is_enough(self, hit: str) -> None:
+        assert codes([chosen(), chosen(hits=(hit,))], role=ROLE) == {}
+
+    @pytest.mark.parametrize(
+        ("rejected", "message"),
+        [
+            ({"taint_blocked": 2}, "2 candidates are of origins not trusted enough for the action"),
+            (
+                {"requires_approval": 3},
+                "3 candidates may be used for the action only with an approval",
+            ),
+        ],
+    )
+    def test_action_restricted(self, rejected: dict[Any, int], message: str) -> None:
+        assert codes(SOUND, rejected, role=ROLE) == {"ACTION_RESTRICTED": message}
+
+    def test_stale_dominant_over_a_half(self) -> None:
+        stale = chosen(status="stale", hits=(OWN,))
+        assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE)
+        found = codes([*SOUND, stale, stale, stale], role=ROLE)
+        assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
+
+    def test_what_was_rejected_as_stale_counts(self) -> None:
+        found = codes(SOUND, {"stale": 3}, role=ROLE)
+        assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
+
+    def test_nothing_at_all_is_not_stale(self) -> None:
+        assert "STALE_DOMINANT" not in codes([], role=ROLE)
+
+    def test_forbidden_source_hit(self) -> None:
+        found = codes(SOUND, {"forbidden_source": 2}, role=ROLE)
+        assert found["FORBIDDEN_SOURCE_HIT"].startswith("2 candidates")
+
+    def test_low_diversity_from_three_passages_of_one_source(self) -> None:
+        same = chosen(source="w", hits=(OWN,))
+        assert "LOW_DIVERSITY" not in codes([same, same], role=ROLE)
+        assert codes([same] * 3, role=ROLE)["LOW_DIVERSITY"] == "every passage comes from w"
+        assert "LOW_DIVERSITY" not in codes([same, same, *SOUND], role=ROLE)
+
+    def test_conflicting_evidence_where_both_are_high_trust(self) -> None:
+        old = passage(
+            document_id="v1", trust_tier="authoritative",
+            superseded_by=(Superseder("v2", "preferred"),),
+        )  # fmt: skip
+        found = codes(SOUND, conflicts=[old, old], role=ROLE)
+        assert found["CONFLICTING_EVIDENCE"].endswith("v1 is superseded by v2")
+
+    @pytest.mark.parametrize(("old", "new"), [("general", "preferred"), ("preferred", "general")])
+    def test_and_not_where_one_is_not(self, old: Any, new: Any) -> None:
+        conflict = passage(trust_tier=old, superseded_by=(Superseder("v2", new),))
+        assert codes(SOUND, conflicts=[conflict], role=ROLE) == {}
+
+    def test_semantic_lane_degraded_with_its_reason(self) -> None:
+        assert codes(SOUND, role=ROLE, degraded="no model") == {
+            "SEMANTIC_LANE_DEGRADED": "no model"
+        }
+
+    def test_index_stale_with_the_number_that_waits(self) -> None:
+        assert codes(SOUND, role=ROLE, waiting=7)["INDEX_STALE"].startswith("7 chunks")
+
+    def test_the_order_is_fixed(self) -> None:
+        same = chosen("general", "stale", "w")
+        old = passage(trust_tier="preferred", superseded_by=(Superseder("v2", "preferred"),))
+        found = codes([same] * 3, {"forbidden_source": 1}, [old], None, "why", 1)
+        assert [*found] == [
+            "NO_HIGH_TRUST_MATCH",
+            "ONLY_SHARED_CORPUS",
+            "STALE_DOMINANT",
+            "FORBIDDEN_SOURCE_HIT",
+            "LOW_DIVERSITY",
+            "CONFLICTING_EVIDENCE",
+            "SEMANTIC_LANE_DEGRADED",
+            "INDEX_STALE",
+        ]
+
+
+def fallback(
+    *said: WarningCode,
+    selected: list[SelectedChunk] | None = None,
+    left_out: list[Rejected] | None = None,
+    role: Overlay | None = ROLE,
+    degraded: str = "",
+    chunks: int = 9,
+) -> tuple[str, str, str]:
+    corpus = CorpusState(
+        file="f", corpus_id="i", schema_version=1, generation=1, documents=1, chunks=chunks
+    )
+    warnings = [BundleWarning(code=code, message="m") for code in said]
+    made = decide_fallback(
+        SOUND if selected is None else selected, left_out or [], warnings, role, corpus, degraded
+    )
+    return made.state, made.action, made.message
+
+
+class TestFallback:
+    @pytest.mark.parametrize(
+        ("said", "role", "state", "action"),
+        [
+            ((), ROLE, "healthy", "continue"),
+            ((), None, "no_overlay", "continue"),
+            (("NO_HIGH_TRUST_MATCH",), ROLE, "no_strong_match", "degrade"),
+            (("STALE_DOMINANT",), ROLE, "stale_dominant", "warn"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit", "continue"),
+            (("CONFLICTING_EVIDENCE",), ROLE, "conflicting", "warn"),
+        ],
+    )
+    def test_each_state(
+        self, said: tuple[WarningCode, ...], role: Overlay | None, state: str, action: str
+    ) -> None:
+        assert fallback(*said, role=role)[:2] == (state, action)
+
+    @pytest.mark.parametrize(
+        ("said", "role", "state"),
+        [
+            ((), ROLE, "healthy"),
+            ((), None, "no_overlay"),
+            (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit"),
+        ],
+    )
+    def test_a_degraded_lane_degrades_what_would_continue(
+        self, said: tuple[WarningCode, ...], role: Overlay | None, state: str
+    ) -> None:
+        assert fallback(*said, role=role, degraded="why")[:2] == (state, "degrade")
+
+    def test_the_worst_is_told(self) -> None:
+        worst_first: list[WarningCode] = [
+            "CONFLICTING_EVIDENCE",
+            "STALE_DOMINANT",
+            "NO_HIGH_TRUST_MATCH",
+            "FORBIDDEN_SOURCE_HIT",
+        ]
+        states = [fallback(*worst_first[n:])[0] for n in range(4)]
+        assert states == ["conflicting", "stale_dominant", "no_strong_match", "forbidden_hit"]
+
+    def test_an_empty_answer_blocks_and_says_why(self) -> None:
+        state, action, message = fallback(
+            selected=[],
+            left_out=[rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")],
+        )
+        assert (state, action) == ("no_strong_match", "block")
+        assert message == (
+            "the policy of the role reviewer rejected everything relevant "
+            "(candidates rejected: 2 forbidden_source, 1 stale; for one: so); "
+            "read the notes of the rejected"
+        )
+
+    def test_an_empty_corpus_is_said(self) -> None:
+        assert "the corpus is empty" in fallback(selected=[], chunks=0)[2]
+
+    def test_nothing_found_is_said(self) -> None:
+        assert "nothing in the corpus" in fallback(selected=[])[2]
+
+    def test_and_that_half_of_the_search_did_not_run(self) -> None:
+        assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")

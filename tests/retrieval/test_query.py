@@ -1,0 +1,244 @@
+"""Step 1: key terms of the task, and what a role adds to them, weighed apart."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.query import MAX_REPEATS, MAX_TASK_TERMS, build_query, words_of
+from support.corpora import overlay
+
+
+def task_terms(task: str) -> dict[str, int]:
+    terms = build_query(task, None).task_terms
+    return {term.text: term.weight for term in terms if not term.form}
+
+
+def expansion(task: str, role: Overlay) -> list[str]:
+    return [term.text for term in build_query(task, role).expansion_terms]
+
+
+class TestTaskTerms:
+    def test_stop_words_are_left_out(self) -> None:
+        assert task_terms("How do we rotate the token?") == {"rotate": 1, "token": 1}
+
+    def test_stop_words_alone_are_better_than_nothing(self) -> None:
+        assert task_terms("Who are we?") == {"who": 1, "are": 1, "we": 1}
+
+    def test_a_repeated_word_keeps_its_weight(self) -> None:
+        assert task_terms("token, token and Token: rotation") == {"token": 3, "rotation": 1}
+
+    def test_weight_is_bounded(self) -> None:
+        assert task_terms("token " * 50) == {"token": MAX_REPEATS} == {"token": 8}
+
+    def test_of_too_many_terms_the_most_frequent_and_then_the_first_stay(self) -> None:
+        task = " ".join(f"word{n}" for n in range(200)) + " word199"
+        terms = build_query(task, None)
+        texts = [term.text for term in terms.task_terms]
+        assert len(texts) == MAX_TASK_TERMS == 128
+        assert texts[:3] == ["word199", "word0", "word1"]
+        assert terms.applied_rules == ("task:cut(200 terms to 128)",)
+
+    @pytest.mark.parametrize(
+        ("task", "phrase", "parts"),
+        [
+            ("v2.1.3 fails", "v2.1.3", ["v2", "1", "3", "fails"]),
+            ("read src/auth.py", "src/auth.py", ["read", "src", "auth", "py"]),
+            ("Pan-Tompkins detector", "pan-tompkins", ["pan", "tompkins", "detector"]),
+            ("E_CONFLICT:409", "e_conflict:409", ["e", "conflict", "409"]),
+            ("call user_id", "user_id", ["call", "user", "id"]),
+            ("grow std::vector", "std::vector", ["grow", "std", "vector"]),
+            ("mail root@example", "root@example", ["mail", "root", "example"]),
+        ],
+    )
+    def test_a_compound_is_a_phrase_beside_its_parts(
+        self, task: str, phrase: str, parts: list[str]
+    ) -> None:
+        assert [*task_terms(task)] == [*parts, phrase]
+
+    @pytest.mark.parametrize(
+        "task", ["wait, what - no", "a - b", "-x", "x-", "end. Begin", "a...b"]
+    )
+    def test_punctuation_makes_no_compound(self, task: str) -> None:
+        assert all(text.isalnum() for text in task_terms(task))
+
+    def test_a_long_compound_is_cut_at_eight_parts(self) -> None:
+        # One look-up in the index a part: a compound of a hundred kilobytes must not cost seconds.
+        compounds = [text for text in task_terms("-".join("abcdefghijkl")) if "-" in text]
+        assert compounds == ["a-b-c-d-e-f-g-h", "i-j-k-l"]
+
+    @pytest.mark.parametrize(
+        "word", ["Straße", "İstanbul", "ﬁnal", "re\u0301sume\u0301", "ΣΊΣΥΦΟΣ"]
+    )
+    def test_beyond_ascii_a_word_stays_as_it_is_spelled(self, word: str) -> None:
+        # The index folds case by its own tables; Python's would ask it for "strasse".
+        assert task_terms(word) == {word: 1}
+
+    def test_a_text_without_words_has_no_terms(self) -> None:
+        assert build_query("!? 🚀 \x00", None).task_terms == ()
+
+
+class TestExpansion:
+    PHRASES = (
+        "threat model", "trust boundary", "security advisory",
+        "one two three", "one two three four", "token", "privilege boundary",
+    )  # fmt: skip
+
+    def test_without_a_role_there_is_none(self) -> None:
+        built = build_query("token rotation", None)
+        assert built.expansion_terms == ()
+        assert built.context_text == ""
+        assert built.applied_filters == ()
+        assert built.applied_rules == ()
+
+    def test_the_first_three_boost_phrases_are_the_signature_whatever_the_task(self) -> None:
+        role = overlay(vocabulary={"boost_phrases": [*self.PHRASES]})
+        assert expansion("bake bread", role) == [*self.PHRASES[:3]]
+
+    def test_further_phrases_need_more_than_30_percent_of_their_words_in_the_task(self) -> None:
+        ten = " ".join(f"w{n}" for n in range(10))
+        role = overlay(vocabulary={"boost_phrases": ["a1", "a2", "a3", ten]})
+        # 3 of 10 words is 30%, which is not more than 30%; 4 of 10 is.
+        assert ten not in expansion("w0 w1 w2", role)
+        assert ten in expansion("w0 w1 w2 w3", role)
+
+    def test_one_of_three_words_is_enough_and_one_of_four_is_not(self) -> None:
+        role = overlay(vocabulary={"boost_phrases": [*self.PHRASES]})
+        found = expansion("one", role)
+        assert "one two three" in found  # 1/3 = 33%
+        assert "one two three four" not in found  # 1/4 = 25%
+
+    def test_at_most_eight_phrases_in_all(self) -> None:
+        phrases = [f"token p{n}" for n in range(20)]
+        role = overlay(vocabulary={"boost_phrases": phrases})
+        assert expansion("token", role) == phrases[:8]
+
+    def test_preferred_terms_that_stand_in_the_task(self) -> None:
+        role = overlay(vocabulary={"preferred_terms": ["access control", "CVE", "token"]})
+        assert expansion("the Access Control of a cve-2024 tokenizer", role) == [
+            "access control",
+            "cve",
+        ]
+
+    def test_a_preferred_term_has_to_stand_there_in_one_piece(self) -> None:
+        role = overlay(vocabulary={"preferred_terms": ["access control"]})
+        assert expansion("control of access", role) == []
+        assert expansion("access under control", role) == []
+
+    def test_at_most_two_synonyms_a_canonical_term(self) -> None:
+        role = overlay(
+            vocabulary={"synonyms": {"auth": ["authentication", "authorization", "login"]}}
+        )
+        assert expansion("review auth", role) == ["authentication", "authorization"]
+        assert expansion("review author", role) == []
+
+    def test_a_canonical_term_of_several_words(self) -> None:
+        role = overlay(vocabulary={"synonyms": {"access control": ["permissions"]}})
+        assert expansion("review the access control", role) == ["permissions"]
+
+    def test_synonyms_also_of_what_the_phrases_brought(self) -> None:
+        role = overlay(
+            vocabulary={
+                "boost_phrases": ["known vulnerability"],
+                "synonyms": {"vulnerability": ["weakness"]},
+            }
+        )
+        assert expansion("bake bread", role) == ["known vulnerability", "weakness"]
+
+    def test_what_is_said_twice_is_searched_once(self) -> None:
+        role = overlay(
+            vocabulary={"boost_phrases": ["Token"], "preferred_terms": ["token", "TOKEN"]}
+        )
+        assert expansion("token", role) == ["token"]
+
+    def test_the_rules_that_applied_are_named(self) -> None:
+        role = overlay(
+            mission="Find risks.",
+            vocabulary={
+                "boost_phrases": ["a1", "a2", "a3", "token"],
+                "preferred_terms": ["token"],
+                "synonyms": {"token": ["secret"]},
+            },
+            source_policy={"forbidden_sources": [{"pattern": "x"}, {"pattern": "y"}]},
+        )
+        assert build_query("token", role).applied_rules == (
+            "vocab:boost(4 phrases, 3 signature)",
+            "vocab:preferred(1 terms)",
+            "vocab:synonym(token)",
+            "semantic:role-context",
+            "filter:forbidden(2)",
+        )
+
+
+class TestWeights:
+    """The task's own terms and the role's are weighed apart, and each pair sums to 1."""
+
+    FULL: ClassVar[dict[str, Any]] = {
+        "mission": "Find risks.",
+        "vocabulary": {"boost_phrases": ["threat"]},
+    }
+
+    def test_by_default_the_role_has_a_fifth(self) -> None:
+        weights = build_query("token", overlay(**self.FULL)).weights
+        assert (weights.lexical_task, weights.lexical_expansion) == (0.8, 0.2)
+        assert (weights.semantic_task, weights.semantic_context) == (0.8, 0.2)
+
+    def test_the_overlay_names_another_share(self) -> None:
+        role = overlay(**self.FULL, retrieval_policy={"expansion_weight": 0.5})
+        weights = build_query("token", role).weights
+        assert (weights.lexical_task, weights.lexical_expansion) == (0.5, 0.5)
+
+    def test_what_adds_nothing_weighs_nothing(self) -> None:
+        weights = build_query("token", overlay()).weights
+        assert (weights.lexical_task, weights.lexical_expansion) == (1, 0)
+        assert (weights.semantic_task, weights.semantic_context) == (1, 0)
+
+    def test_without_a_role_the_task_has_all(self) -> None:
+        weights = build_query("token", None).weights
+        assert (weights.lexical_task, weights.semantic_task) == (1, 1)
+
+    def test_the_terms_do_not_mix(self) -> None:
+        built = build_query("token rotation", overlay(**self.FULL))
+        assert [term.text for term in built.task_terms] == ["token", "rotation"]
+        assert [term.text for term in built.expansion_terms] == ["threat"]
+
+    def test_the_semantic_query_is_the_task_and_the_mission_beside_it(self) -> None:
+        built = build_query("token rotation", overlay(**self.FULL))
+        assert (built.semantic_text, built.context_text) == ("token rotation", "Find risks.")
+
+
+class TestAppliedFilters:
+    def test_a_role_is_filtered_by_its_name(self) -> None:
+        (applied,) = build_query("x", overlay()).applied_filters
+        assert (applied.field, applied.op, applied.value) == (
+            "excluded_roles",
+            "not_in",
+            ["reviewer"],
+        )
+
+    def test_each_filter_is_named_with_its_values(self) -> None:
+        role = overlay(
+            source_policy={
+                "forbidden_sources": [{"pattern": "marketing"}],
+                "allowed_sources": [{"pattern": "policy"}],
+            },
+            retrieval_policy={"freshness_max_age_days": 90.0, "stale_penalty": 1.0},
+        )
+        told = [(one.field, one.op, one.value) for one in build_query("x", role).applied_filters]
+        assert told[1:] == [
+            ("source", "not_contains", ["marketing"]),
+            ("source", "contains", ["policy"]),
+            ("age_days", "lt", 90.0),
+        ]
+
+    def test_a_penalty_under_one_filters_nothing(self) -> None:
+        role = overlay(retrieval_policy={"freshness_max_age_days": 90.0, "stale_penalty": 0.9})
+        assert len(build_query("x", role).applied_filters) == 1
+
+
+def test_words_are_cut_as_the_index_cuts_them() -> None:
+    assert words_of("Re\u0301sume\u0301 of user_id; v2.1") == [
+        "re\u0301sume\u0301", "of", "user", "id", "v2", "1",
+    ]  # fmt: skip

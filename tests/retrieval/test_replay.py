@@ -1,0 +1,379 @@
+"""Asking again what a bundle is the answer to: on real corpora, and on bundles made up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.replay import Replay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import EmbedderError, OverlayError, UsageError
+from rolebundle.policy.overlays import load_file
+from rolebundle.retrieval.replay import compare_bundles, request_of
+from rolebundle.storage.store import StoredDocument
+from support.corpora import ask, built
+from support.fake_embedder import BrokenProvider, HashingProvider
+from support.overlay_files import write
+from support.strategies import corpora, overlays, requests
+
+NOTES = {
+    "tokens.md": "# Tokens\n\nToken rotation happens every week.\n",
+    "audit.md": "# Audit\n\nThe audit of the token store is done by two people.\n",
+    "bread.md": "# Bread\n\nFlour and water, and a token of patience.\n",
+}
+
+
+class House:
+    """A folder of documents, a folder of overlays, a corpus, and what was once answered."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.notes, self.roles = root, root / "notes", root / "roles"
+        self.notes.mkdir()
+        self.roles.mkdir()
+        for name, text in NOTES.items():
+            (self.notes / name).write_text(text, encoding="utf-8")
+        write(self.roles, "reviewer", retrieval_policy={"min_score": 0.0})
+        self.ingest()
+
+    def engine(self, provider: Any = None, db: str = "corpus.db") -> Engine:
+        return Engine(self.root / db, [self.roles], provider or HashingProvider())
+
+    def ingest(self, db: str = "corpus.db") -> None:
+        with self.engine(db=db) as engine:
+            engine.ingest([self.notes])
+
+    def ask(self, **fields: Any) -> RetrievalBundle:
+        given = {"task": "token rotation audit", "role": "reviewer"} | fields
+        with self.engine() as engine:
+            bundle = engine.retrieve(RetrievalRequest(**given))
+        # As it comes back from a file.
+        return RetrievalBundle.model_validate_json(bundle.to_json())
+
+    def replay(
+        self, bundle: RetrievalBundle, provider: Any = None, db: str = "corpus.db"
+    ) -> Replay:
+        with self.engine(provider, db) as engine:
+            return engine.replay(bundle)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def kinds(told: Replay) -> list[str]:
+    return [cause.kind for cause in told.causes]
+
+
+def changes(told: Replay) -> dict[str, list[Any]]:
+    """Document (the part of the chunk id before #) → what became of its passages."""
+    found: dict[str, list[Any]] = {}
+    for one in told.passages:
+        found.setdefault(Path(one.chunk_id.partition("#")[0]).name, []).append(one)
+    return found
+
+
+class TestToday:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {},
+            {"role": None},
+            {"limit": 1},
+            {"token_budget": 20},
+            {"lexical_only": True},
+            {"fusion": "rrf"},
+            {"now": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
+        ],
+        ids=str,
+    )
+    def test_the_same_bundle(self, house: House, fields: dict[str, Any]) -> None:
+        told = house.replay(house.ask(**fields))
+        assert told.same
+        assert told.same_selection
+        assert (told.differs, told.causes, told.passages) == ([], [], [])
+        assert told.kept == told.selected_before == told.selected_after > 0
+
+    def test_the_time_is_the_bundles_to_the_second(self, house: House) -> None:
+        # An age of exactly 100 days is not over 100 days; half a second more would be.
+        (house.notes / "tokens.md").write_text(
+            "---\nupdated_at: 2026-01-01T00:00:00Z\n---\n" + NOTES["tokens.md"], encoding="utf-8"
+        )
+        house.ingest()
+        write(
+            house.roles,
+            "reviewer",
+            retrieval_policy={"freshness_max_age_days": 100, "stale_penalty": 1.0},
+        )
+        bundle = house.ask(now=datetime(2026, 4, 11, 0, 0, 0, 500_000, tzinfo=UTC))
+        assert bundle.query.generated_at == "2026-04-11T00:00:00Z"
+        assert "stale" not in bundle.rejected_summary
+        assert house.replay(bundle).same
+
+    def test_an_overlay_from_a_file(self, house: House, tmp_path: Path) -> None:
+        overlay = load_file(write(tmp_path, "elsewhere", retrieval_policy={"min_score": 0.0}), [])
+        with house.engine() as engine:
+            bundle = engine.retrieve(RetrievalRequest(task="token"), overlay)
+            assert engine.replay(bundle, overlay).same
+            with pytest.raises(OverlayError, match="elsewhere"):
+                engine.replay(bundle)
+
+
+class TestAnotherCorpus:
+    def test_a_document_was_edited(self, house: House) -> None:
+        bundle = house.ask()
+        text = NOTES["tokens.md"].replace("week", "day")
+        (house.notes / "tokens.md").write_text(text, encoding="utf-8")
+        house.ingest()
+        told = house.replay(bundle)
+        assert (told.same, told.same_selection, kinds(told)) == (False, False, ["generation"])
+        edited = {one.kinds[0]: one for one in changes(told)["tokens.md"]}
+        assert {*edited} == {"gone", "new"}
+        assert edited["gone"].whereabouts == "document_changed"
+        assert edited["gone"].before.rank is not None
+        assert edited["gone"].after is edited["new"].before is None
+        assert told.kept == told.selected_before - 1
+
+    def test_a_document_was_deleted(self, house: House) -> None:
+        bundle = house.ask()
+        (house.notes / "audit.md").unlink()
+        house.ingest()
+        told = house.replay(bundle)
+        (gone,) = changes(told)["audit.md"]
+        assert (gone.kinds, gone.whereabouts) == (["gone"], "document_gone")
+        assert kinds(told) == ["generation"]
+        assert "3 documents" in told.causes[0].message
+        assert told.selected_after == told.selected_before - 1
+
+    def test_a_document_was_added(self, house: House) -> None:
+        bundle = house.ask(limit=2)
+        (house.notes / "new.md").write_text(
+            "# New\n\nToken rotation audit, token rotation audit.\n", encoding="utf-8"
+        )
+        house.ingest()
+        told = house.replay(bundle)
+        (new,) = changes(told)["new.md"]
+        assert (new.kinds, new.before, new.whereabouts) == (["new"], None, None)
+        assert new.after.rank in (1, 2)
+        moved = [one for found in changes(told).values() for one in found if one is not new]
+        assert any("rank" in one.kinds or "rejected" in one.kinds for one in moved)
+
+    def test_metadata_of_a_document_changed(self, house: House) -> None:
+        bundle = house.ask()
+        text = f"---\ntags: [kept]\n---\n{NOTES['bread.md']}"
+        (house.notes / "bread.md").write_text(text, encoding="utf-8")
+        house.ingest()
+        (bread,) = changes(house.replay(bundle))["bread.md"]
+        assert "metadata" in bread.kinds
+
+    def test_a_rejected_passage_that_is_gone(self, house: House) -> None:
+        bundle = house.ask(limit=1)
+        assert len(bundle.rejected) == 2
+        for path in house.notes.iterdir():
+            path.unlink()
+        house.ingest()
+        selected, *rejected = house.replay(bundle).passages
+        assert (selected.whereabouts, selected.document_id is None) == ("document_gone", False)
+        assert [one.whereabouts for one in rejected] == ["not_in_corpus"] * 2
+        assert [one.before.reason for one in rejected if one.before] == ["budget_cut"] * 2
+
+    def test_one_that_is_no_candidate_any_more(self, house: House) -> None:
+        bundle = house.ask(lexical_only=True)
+        other = replace(bundle, query=replace(bundle.query, task_text="bread"))
+        gone = [one for one in house.replay(other).passages if one.kinds == ["gone"]]
+        assert gone
+        assert {one.whereabouts for one in gone} == {"in_corpus"}
+
+    def test_another_file(self, house: House) -> None:
+        bundle = house.ask()
+        house.ingest(db="other.db")
+        told = house.replay(bundle, db="other.db")
+        assert kinds(told) == ["corpus", "file"]
+        assert told.same_selection
+        assert told.differs == ["corpus"]
+        assert told.passages == []
+
+
+class TestAnotherPolicy:
+    def test_another_overlay(self, house: House) -> None:
+        bundle = house.ask()
+        write(
+            house.roles, "reviewer", retrieval_policy={"min_score": 0.0, "max_selected_chunks": 1}
+        )
+        told = house.replay(bundle)
+        assert kinds(told) == ["overlay"]
+        assert told.causes[0].before == bundle.overlay.digest  # type: ignore[union-attr]
+        dropped = [one for one in told.passages if one.kinds == ["rejected"]]
+        assert {one.after.reason for one in dropped if one.after} == {"budget_cut"}
+        assert len(dropped) == told.selected_before - 1
+
+    def test_an_overlay_that_is_no_more(self, house: House) -> None:
+        bundle = house.ask()
+        (house.roles / "reviewer.json").unlink()
+        with pytest.raises(OverlayError) as caught:
+            house.replay(bundle)
+        assert caught.value.code == "overlay_missing"
+
+
+class TestTheSemanticLane:
+    def broken(self) -> BrokenProvider:
+        def down(_texts: object) -> Any:
+            raise EmbedderError("model_down", "the model is down", "start it")
+
+        return BrokenProvider(down)
+
+    def test_down_today(self, house: House) -> None:
+        told = house.replay(house.ask(), self.broken())
+        assert kinds(told) == ["semantic_lane"]
+        assert told.causes[0].after == "degraded"
+        assert "the model is down" in told.causes[0].message
+
+    def test_down_then(self, house: House) -> None:
+        with house.engine(self.broken()) as engine:
+            bundle = engine.retrieve(RetrievalRequest(task="token", role="reviewer"))
+        told = house.replay(bundle)
+        assert (told.causes[0].kind, told.causes[0].before) == ("semantic_lane", "degraded")
+
+    def test_down_but_not_asked_for(self, house: House) -> None:
+        assert house.replay(house.ask(lexical_only=True), self.broken()).same
+
+
+class TestWhatCannotBeAskedAgain:
+    @pytest.mark.parametrize("name", ["corpus", "request", "overlay"])
+    def test_a_field_is_missing(self, house: House, name: str) -> None:
+        with pytest.raises(UsageError) as caught:
+            request_of(replace(house.ask(), **{name: None}))
+        assert caught.value.code == "bundle_not_replayable"
+        assert caught.value.message.startswith(f"{name}: is missing")
+
+    def test_the_reference_bundles(self, shared: Path) -> None:
+        paths = sorted((shared / "compat" / "knowledge-core").glob("bundle-*.json"))
+        assert paths
+        for path in paths:
+            bundle = RetrievalBundle.model_validate_json(path.read_bytes())
+            with pytest.raises(UsageError, match="corpus: is missing") as caught:
+                request_of(bundle)
+            assert caught.value.code == "bundle_not_replayable"
+
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [
+            ("query.task_text", " "),
+            ("query.generated_at", "yesterday"),
+            ("overlay.role_id", "../../etc"),
+            ("request.limit", 0),
+            ("request.limit", 10**6),
+            ("request.token_budget", -1),
+        ],
+    )
+    def test_a_field_has_what_no_request_may_have(
+        self, house: House, place: str, value: object
+    ) -> None:
+        plain = json.loads(house.ask().to_json())
+        room, _, name = place.partition(".")
+        plain[room][name] = value
+        with pytest.raises(UsageError) as caught:
+            request_of(RetrievalBundle.model_validate(plain))
+        assert caught.value.code == "bundle_malformed"
+        assert caught.value.message.startswith(f"{place}: ")
+
+
+@pytest.fixture
+def bundle(house: House) -> RetrievalBundle:
+    return house.ask(limit=2)
+
+
+class TestTwoBundles:
+    def test_another_program(self, bundle: RetrievalBundle) -> None:
+        other = replace(bundle, query=replace(bundle.query, lexical_query=["other"]))
+        told = compare_bundles(bundle, other)
+        assert (told.same, told.same_selection, told.differs) == (False, True, ["query"])
+        assert kinds(told) == ["unknown"]
+
+    def test_state(self, bundle: RetrievalBundle) -> None:
+        assert bundle.corpus is not None
+        assert bundle.corpus.index is not None
+        index = replace(bundle.corpus.index, model="another")
+        state = replace(bundle.corpus, schema_version=99, index=index)
+        told = compare_bundles(bundle, replace(bundle, corpus=state))
+        assert kinds(told) == ["schema", "index"]
+        assert "fake:another" in told.causes[1].after
+        without = compare_bundles(bundle, replace(bundle, corpus=replace(state, index=None)))
+        assert without.causes[1].after == "none"
+
+    def test_a_passage(self, bundle: RetrievalBundle) -> None:
+        first, *others = bundle.selected
+        altered = replace(
+            first, content="x", title="y", scores=replace(first.scores, final=0.125), rank=7
+        )
+        told = compare_bundles(bundle, replace(bundle, selected=[altered, *others]))
+        (change,) = told.passages
+        assert {*change.kinds} == {"rank", "content", "metadata", "score"}
+        assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
+        assert change.after.score == 0.125  # type: ignore[union-attr]
+
+    def test_a_rejection(self, bundle: RetrievalBundle) -> None:
+        first, *others = bundle.rejected
+        for altered, kind in (
+            (replace(first, reason="stale"), "reason"),
+            (replace(first, notes="else"), "notes"),
+        ):
+            told = compare_bundles(bundle, replace(bundle, rejected=[altered, *others]))
+            assert [one.kinds for one in told.passages] == [[kind]]
+
+    def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
+        empty = replace(bundle, selected=[], rejected=[])
+        told = compare_bundles(bundle, empty)
+        assert [one.chunk_id for one in told.passages] == [
+            one.chunk_id for one in (*bundle.selected, *bundle.rejected)
+        ]
+        assert {one.kinds[0] for one in compare_bundles(empty, bundle).passages} == {"new"}
+
+
+def pools(*bundles: RetrievalBundle) -> Iterator[set[str]]:
+    for bundle in bundles:
+        yield {one.chunk_id for one in (*bundle.selected, *bundle.rejected)}
+
+
+@given(
+    documents=corpora(),
+    role=st.none() | overlays(),
+    other=st.none() | overlays(),
+    fields=requests(),
+)
+def test_nothing_that_differs_goes_unsaid(
+    tmp_path_factory: pytest.TempPathFactory,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    other: Overlay | None,
+    fields: dict[str, Any],
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    with built(folder, documents, HashingProvider()) as corpus:
+        one = ask(corpus, role, HashingProvider(), **fields)
+        two = ask(corpus, other, HashingProvider(), **fields)
+    itself = compare_bundles(one, RetrievalBundle.model_validate_json(one.to_json()))
+    assert itself.same
+    assert (itself.differs, itself.causes, itself.passages) == ([], [], [])
+    told, back = compare_bundles(one, two), compare_bundles(two, one)
+    assert told.same == back.same == (one.without_timings() == two.without_timings())
+    assert bool(told.causes) == (not told.same)
+    assert {change.chunk_id for change in told.passages} == {
+        change.chunk_id for change in back.passages
+    }
+    mine, theirs = pools(one, two)
+    assert {c.chunk_id for c in told.passages if c.kinds == ["gone"]} == mine - theirs
+    assert {c.chunk_id for c in told.passages if c.kinds == ["new"]} == theirs - mine
+    if not told.passages:
+        assert one.selected == two.selected

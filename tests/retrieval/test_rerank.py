@@ -1,0 +1,260 @@
+"""Step 4: the terms of the final score, copies, source diversity, and the order."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import pytest
+
+from rolebundle.contracts.candidate import Ranked
+from rolebundle.contracts.document import Superseder
+from rolebundle.contracts.overlay import Vocabulary
+from rolebundle.retrieval.rerank import (
+    NEAR_DUPLICATE_WINDOW,
+    normalized_metadata,
+    rerank,
+    vocabulary_score,
+)
+from support.corpora import overlay
+from support.values import filtered, passage
+
+
+def order(ranked: list[Ranked]) -> list[str]:
+    return [one.passage.chunk_id for one in ranked]
+
+
+def by_id(ranked: list[Ranked]) -> dict[str, Ranked]:
+    return {one.passage.chunk_id: one for one in ranked}
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        ("score", "normalized"),
+        [
+            (0.01, 0.00555338),  # ln 1.01 / ln 6 = 0.00995033 / 1.79175947
+            (0.5, 0.22629439),  # ln 1.5 / ln 6 = 0.40546511 / 1.79175947
+            (1.0, 0.38685281),  # ln 2 / ln 6
+            (5.0, 1.0),  # ln 6 / ln 6
+            (10.0, 1.0),  # ln 11 / ln 6 = 1.338, cut at 1
+        ],
+    )
+    def test_min_of_1_and_ln_1_plus_m_by_ln_6(self, score: float, normalized: float) -> None:
+        assert normalized_metadata(score) == pytest.approx(normalized, abs=1e-8)
+
+
+class TestVocabulary:
+    def points(self, text: str, tags: tuple[str, ...] = (), **words: Any) -> float:
+        return vocabulary_score(text, tags, Vocabulary(**words))[0]
+
+    def test_a_boost_phrase_is_0_15(self) -> None:
+        assert self.points("a Threat\n model", boost_phrases=["threat model"]) == 0.15
+
+    def test_a_preferred_term_is_0_08_in_the_text_or_in_the_tags(self) -> None:
+        assert self.points("the owasp list", preferred_terms=["OWASP"]) == 0.08
+        assert self.points("a list", ("owasp",), preferred_terms=["OWASP"]) == 0.08
+        assert self.points("the owasp list", ("owasp",), preferred_terms=["OWASP"]) == 0.08
+
+    def test_a_tag_of_several_words(self) -> None:
+        assert self.points("x", ("access-control",), preferred_terms=["access control"]) == 0.08
+        assert self.points("x", ("access-control",), preferred_terms=["access-control"]) == 0.08
+
+    def test_two_tags_do_not_make_a_term(self) -> None:
+        assert self.points("x", ("access", "control"), preferred_terms=["access control"]) == 0
+
+    def test_a_boost_phrase_in_the_tags_alone_is_nothing(self) -> None:
+        assert self.points("x", ("owasp",), boost_phrases=["owasp"]) == 0
+
+    def test_a_suppress_phrase_is_minus_0_2(self) -> None:
+        words = {"boost_phrases": ["threat", "trust"], "suppress_phrases": ["brand tone"]}
+        # 2 × 0.15 − 0.2 = 0.1
+        assert self.points("threat, trust and brand tone", **words) == pytest.approx(0.1)
+
+    def test_each_phrase_counts_once(self) -> None:
+        assert self.points("threat threat threat", boost_phrases=["threat"]) == 0.15
+
+    def test_clamped_to_zero_and_one(self) -> None:
+        assert self.points("brand", suppress_phrases=["brand"]) == 0.0
+        words = [f"w{n}" for n in range(9)]
+        # 9 × 0.15 = 1.35
+        assert self.points(" ".join(words), boost_phrases=words) == 1.0
+
+    def test_a_phrase_begins_where_a_word_begins(self) -> None:
+        assert self.points("threat models", boost_phrases=["threat model"]) == 0.15
+        assert self.points("a rapid, an api", boost_phrases=["api"]) == 0.15
+        assert self.points("a rapid", boost_phrases=["api"]) == 0
+
+    def test_the_hits_are_named(self) -> None:
+        _, hits = vocabulary_score(
+            "threat owasp brand",
+            (),
+            Vocabulary(
+                boost_phrases=["threat"], preferred_terms=["owasp"], suppress_phrases=["brand"]
+            ),
+        )
+        assert hits == ("vocab:boost(threat)", "vocab:preferred(owasp)", "vocab:suppress(brand)")
+
+
+class TestFinal:
+    VOCABULARY: ClassVar[dict[str, Any]] = {"boost_phrases": ["threat"]}
+
+    def test_the_default_weights_are_3_3_2_2(self) -> None:
+        one = filtered(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
+        # 0.8 · 0.3 + 0.4 · 0.3 + 1.0 · 0.2 + 0.15 · 0.2 = 0.24 + 0.12 + 0.2 + 0.03
+        assert ranked.final == pytest.approx(0.59)
+        assert (ranked.metadata, ranked.vocabulary) == (1.0, 0.15)
+
+    def test_the_overlays_weights(self) -> None:
+        role = overlay(
+            vocabulary=self.VOCABULARY,
+            retrieval_policy={
+                "lexical_weight": 0.1,
+                "semantic_weight": 0.2,
+                "metadata_weight": 0.3,
+                "rerank_weight": 0.4,
+            },
+        )
+        one = filtered(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        # 0.8 · 0.1 + 0.4 · 0.2 + 1.0 · 0.3 + 0.15 · 0.4 = 0.08 + 0.08 + 0.3 + 0.06
+        assert rerank([one], role)[0].final == pytest.approx(0.52)
+
+    def test_rrf_gives_the_lanes_equal_say_in_their_common_weight(self) -> None:
+        role = overlay(
+            retrieval_policy={
+                "lexical_weight": 0.5,
+                "semantic_weight": 0.1,
+                "metadata_weight": 0.2,
+                "rerank_weight": 0.2,
+            }
+        )
+        one = filtered(passage(), 5.0, lexical=61 / 61, semantic=61 / 62)
+        # (0.5 + 0.1) / 2 · (1 + 0.983871) + 0.2 · 1
+        (ranked,) = rerank([one], role, "rrf")
+        assert ranked.final == pytest.approx(0.3 * (1 + 61 / 62) + 0.2)
+
+    def test_without_a_role_the_defaults_hold(self) -> None:
+        (ranked,) = rerank([filtered(lexical=1.0, semantic=1.0)], None)
+        assert ranked.final == pytest.approx(0.6 + 0.2 * math.log(1.5) / math.log(6))
+        assert ranked.vocabulary_hits == ()
+
+
+class TestOrder:
+    def test_best_first(self) -> None:
+        ones = [filtered(passage(name), lexical=x) for name, x in (("a", 0.1), ("b", 0.9))]
+        assert order(rerank(ones, None)) == ["b", "a"]
+
+    def test_ties_break_by_chunk_id(self) -> None:
+        ones = [filtered(passage(name)) for name in ("d", "b", "a", "c")]
+        assert order(rerank(ones, None)) == ["a", "b", "c", "d"]
+
+
+WORDS = [f"word{n}" for n in range(40)]
+
+
+class TestDuplicates:
+    def test_of_equal_texts_the_best_is_kept(self) -> None:
+        ones = [
+            filtered(passage("a", "the same"), lexical=0.2),
+            filtered(passage("b", "the same"), lexical=0.9),
+        ]
+        found = by_id(rerank(ones, None))
+        assert found["b"].duplicate_of is None
+        assert found["a"].duplicate_of == "b"
+
+    def test_near_copies_too(self) -> None:
+        # 40 words make 38 shingles of three. One word more makes 39, of which 38 are shared:
+        # 38 / 39 = 0.97. One word changed in the middle takes three away and adds three:
+        # 35 / 41 = 0.85, which is under 0.9.
+        text, changed = " ".join(WORDS), " ".join(["other" if w == "word20" else w for w in WORDS])
+        ones = [
+            filtered(passage("a", text), lexical=0.9),
+            filtered(passage("b", f"{text} more"), lexical=0.8),
+            filtered(passage("c", changed), lexical=0.7),
+        ]
+        found = by_id(rerank(ones, None))
+        assert found["b"].duplicate_of == "a"
+        assert found["c"].duplicate_of is None
+
+    def test_spacing_and_case_make_no_difference(self) -> None:
+        ones = [filtered(passage("a", "One two")), filtered(passage("b", "one\n two"))]
+        assert by_id(rerank(ones, None))["b"].duplicate_of == "a"
+
+    def test_a_copy_of_a_near_copy_is_a_copy(self) -> None:
+        text = " ".join(WORDS)
+        ones = [
+            filtered(passage("a", text), lexical=0.9),
+            filtered(passage("b", f"{text} more"), lexical=0.8),
+            filtered(passage("c", f"{text} more"), lexical=0.7),
+        ]
+        assert by_id(rerank(ones, None))["c"].duplicate_of == "a"
+
+    def test_many_near_copies_are_all_told(self) -> None:
+        text = " ".join(WORDS)
+        ones = [
+            filtered(passage(f"c{n:03}", f"{text} x{n}"), lexical=1 - n / 1000)
+            for n in range(NEAR_DUPLICATE_WINDOW * 2)
+        ]
+        ranked = rerank(ones, None)
+        assert [one.duplicate_of for one in ranked[1:]] == ["c000"] * (len(ones) - 1)
+
+    def test_a_superseded_text_is_no_original(self) -> None:
+        # The newer version may say the same, and must not leave together with the old one.
+        superseded = {"superseded_by": (Superseder("new", "general"),)}
+        ones = [
+            filtered(passage("a", "the same", **superseded), lexical=0.9),
+            filtered(passage("b", "the same"), lexical=0.5),
+        ]
+        found = by_id(rerank(ones, None))
+        assert found["a"].superseded
+        assert found["b"].duplicate_of is None
+
+
+class TestDiversity:
+    ROLE = overlay(retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 2})
+
+    def ones(self, *sources: str) -> list[Any]:
+        # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
+        return [
+            filtered(passage(f"c{n}", source_id=source), lexical=1 - n / 10)
+            for n, source in enumerate(sources, start=1)
+        ]
+
+    def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
+        ranked = by_id(rerank(self.ones("w", "w", "w", "w", "w"), self.ROLE))
+        assert [ranked[f"c{n}"].diversity_penalty for n in range(1, 6)] == pytest.approx(
+            [0, 0, 0.15, 0.30, 0.45]
+        )
+        plain = by_id(rerank(self.ones("w", "w", "w", "w", "w"), overlay()))
+        assert ranked["c5"].final == pytest.approx(plain["c5"].final - 0.45)
+
+    def test_the_maximum_is_three_by_default(self) -> None:
+        role = overlay(retrieval_policy={"require_source_diversity": True})
+        ranked = by_id(rerank(self.ones(*"wwww"), role))
+        assert [ranked[f"c{n}"].diversity_penalty for n in (3, 4)] == [0, 0.15]
+
+    def test_the_order_is_by_what_is_left(self) -> None:
+        # c3 (0.21 − 0.15 = 0.06 of lexical) falls behind c4 (0.18) from another source.
+        assert order(rerank(self.ones("w", "w", "w", "v"), self.ROLE)) == ["c1", "c2", "c4", "c3"]
+
+    def test_each_source_has_its_own_share(self) -> None:
+        ranked = rerank(self.ones("w", "v", "w", "v"), self.ROLE)
+        assert [one.diversity_penalty for one in ranked] == [0, 0, 0, 0]
+
+    def test_not_where_it_is_not_required(self) -> None:
+        assert all(not one.diversity_penalty for one in rerank(self.ones(*"wwwww"), overlay()))
+
+    def test_copies_and_superseded_ones_take_no_share(self) -> None:
+        ones = [
+            filtered(passage("a", "same", source_id="w"), lexical=0.9),
+            filtered(passage("b", "same", source_id="w"), lexical=0.8),
+            filtered(
+                passage("c", source_id="w", superseded_by=(Superseder("new", "general"),)),
+                lexical=0.7,
+            ),
+            filtered(passage("d", source_id="w"), lexical=0.6),
+            filtered(passage("e", source_id="w"), lexical=0.5),
+        ]
+        ranked = by_id(rerank(ones, self.ROLE))
+        assert ranked["d"].diversity_penalty == 0
+        assert ranked["e"].diversity_penalty == 0.15

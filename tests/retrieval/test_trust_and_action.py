@@ -1,0 +1,315 @@
+"""An action and its approval, from the request to the bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import Approval, RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import ACTIONS, Action, Origin
+from rolebundle.contracts.why import Why
+from rolebundle.interfaces import render
+from rolebundle.interfaces.model_text import answer_text
+from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.policy.admitted import Admitted
+from rolebundle.policy.taint import DEFAULT_TABLE, TrustTable, purpose_of
+from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.pipeline import POOL_DEPTH, retrieve
+from rolebundle.retrieval.replay import compare_bundles, request_of
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.store import StoredDocument
+from support.corpora import NOW, ask, built, document, overlay, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import corpora, overlays, requests
+
+PROVIDER = HashingProvider()
+ORIGIN_OF: dict[str, Origin] = {"ours": "internal", "theirs": "external", "web": "untrusted"}
+THREE = [document(name, [f"token {name}"], origin=origin) for name, origin in ORIGIN_OF.items()]
+FREE = ["analyze", "read"]
+ALL = ["analyze", "read", "suggest", "execute", "external_send"]
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[Corpus]:
+    with scratch_folder() as folder, built(folder, THREE) as corpus:
+        yield corpus
+
+
+def about(
+    corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
+) -> RetrievalBundle:
+    request = request_from({"task": "token", "lexical_only": True, **fields})
+    return retrieve(
+        corpus, request, role, "digest" if role else "", None, NOW, admitted=Admitted(trust)
+    )
+
+
+def why(
+    corpus: Corpus,
+    reference: str,
+    role: Overlay | None = None,
+    trust: TrustTable = DEFAULT_TABLE,
+    **fields: Any,
+) -> Why:
+    request = request_from({"task": "token", "lexical_only": True, **fields})
+    digest = "digest" if role else ""
+    return explain(corpus, request, role, digest, None, NOW, reference, admitted=Admitted(trust))
+
+
+def selected(bundle: RetrievalBundle) -> set[str]:
+    return {one.document_id for one in bundle.selected}
+
+
+def left_out(bundle: RetrievalBundle) -> dict[str, str]:
+    return {one.chunk_id.partition("#")[0]: one.reason for one in bundle.rejected}
+
+
+class TestTheBundle:
+    @pytest.mark.parametrize("role", [None, overlay()])
+    @pytest.mark.parametrize(
+        ("fields", "rejected"),
+        [
+            ({}, {}),
+            ({"action": "read"}, {}),
+            ({"action": "analyze"}, {}),
+            ({"action": "suggest"}, {"web": "taint_blocked"}),
+            ({"action": "suggest", "approval": "Ana"}, {"web": "taint_blocked"}),
+            ({"action": "execute"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+            ({"action": "external_send"}, {"web": "taint_blocked", "theirs": "requires_approval"}),
+            ({"action": "execute", "approval": "Ana"}, {"web": "taint_blocked"}),
+            ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
+        ],
+    )
+    def test_what_each_action_gets(
+        self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
+    ) -> None:
+        bundle = about(three, role, **fields)
+        assert left_out(bundle) == rejected
+        assert selected(bundle) == {*ORIGIN_OF} - {*rejected}
+        warned = "ACTION_RESTRICTED" in {one.code for one in bundle.warnings}
+        assert warned == bool(rejected)
+
+    def test_each_passage_says_what_it_may_be_used_for(self, three: Corpus) -> None:
+        told = {one.document_id: one.allowed_actions for one in about(three).selected}
+        assert told == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
+        bundle = about(three, action="execute", approval="Ana")
+        told = {one.document_id: one.allowed_actions for one in bundle.selected}
+        assert told == {"ours": ALL, "theirs": ALL[:4]}
+
+    def test_who_approved_which_passages(self, three: Corpus) -> None:
+        bundle = about(three, action="execute", approval=" Ana Silva ")
+        assert bundle.approvals == [
+            Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
+        ]
+        assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle
+
+    @pytest.mark.parametrize(
+        "fields", [{}, {"approval": "Ana"}, {"action": "suggest", "approval": "Ana"}]
+    )
+    def test_an_approval_that_nothing_needed_is_only_echoed(
+        self, three: Corpus, fields: dict[str, Any]
+    ) -> None:
+        bundle = about(three, **fields)
+        assert bundle.approvals is None
+        assert bundle.request is not None
+        assert bundle.request.approval == fields.get("approval")
+
+    def test_the_request_is_echoed_as_it_came(self, three: Corpus) -> None:
+        fields = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
+        echo = about(three, **fields).request
+        assert echo is not None
+        assert echo.model_dump(exclude_none=True) == {"lexical_only": True, **fields}
+        silent = about(three).request
+        assert silent is not None
+        assert silent.model_dump(exclude_none=True) == {"lexical_only": True}
+
+    def test_another_table(self, three: Corpus) -> None:
+        tight = TrustTable.from_mapping(
+            {"origins": {"untrusted": 0}, "actions": {"execute": 4}}, "p"
+        )
+        assert left_out(about(three, trust=tight)) == {"web": "taint_blocked"}
+        bundle = about(three, trust=tight, action="execute", approval="Ana")
+        assert left_out(bundle) == {"web": "taint_blocked", "theirs": "taint_blocked"}
+        assert bundle.approvals is not None
+        assert bundle.approvals[0].chunk_ids == ["ours#0"]
+
+    def test_what_is_kept_back_takes_no_place(self, tmp_path: Path) -> None:
+        crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 30)]
+        documents = [
+            document("web", crowd, origin="untrusted"),
+            document("theirs", crowd, origin="external"),
+            document("ours", ["one token far below them all in a longer text"]),
+        ]
+        with built(tmp_path, documents, PROVIDER) as corpus:
+            for fields in ({}, {"lexical_only": True}):
+                asked = {"task": "token", "action": "execute", "limit": 1, **fields}
+                bundle = ask(corpus, None, PROVIDER, **asked)
+                assert selected(bundle) == {"ours"}
+                assert bundle.diagnostics.refills == 1
+                total = len(bundle.selected) + len(bundle.rejected)
+                assert total == bundle.diagnostics.candidate_pool_size
+
+    def test_a_copy_from_elsewhere_does_not_stand_in_for_ours(self, tmp_path: Path) -> None:
+        text = "the token is rotated by the same hand each month"
+        documents = [
+            document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
+            document("ours", [text]),
+        ]
+        with built(tmp_path, documents) as corpus:
+            bundle = about(corpus, action="execute")
+        assert selected(bundle) == {"ours"}
+        assert left_out(bundle) == {"a-web": "taint_blocked"}
+
+
+class TestWhatOthersMakeOfIt:
+    def test_a_replay_asks_with_the_same_approval(self, three: Corpus) -> None:
+        bundle = about(three, action="execute", approval="Ana", agent="bot-7")
+        request = request_of(bundle)
+        assert (request.action, request.approval, request.agent) == ("execute", "Ana", "bot-7")
+        again = retrieve(three, request, None, "", None, NOW)
+        assert compare_bundles(bundle, again).same
+
+    def test_a_comparison_names_the_code(self, three: Corpus) -> None:
+        roles = [overlay(role_id=name) for name in ("one", "two")]
+        compared = compare_roles([about(three, role, action="execute") for role in roles])
+        summary = {"taint_blocked": 1, "requires_approval": 1}
+        assert [one.rejected_summary for one in compared.roles] == [summary, summary]
+
+    @pytest.mark.parametrize("detail", ["ids", "compact", "full"])
+    @pytest.mark.parametrize("most", [None, 1000])
+    def test_every_detail_lists_the_actions(
+        self, three: Corpus, detail: Any, most: int | None
+    ) -> None:
+        bundle = about(three, action="execute", approval="Ana")
+        answer = shaped_bundle(bundle, detail, most)
+        wanted = {one.chunk_id: one.allowed_actions for one in bundle.selected}
+        assert answer["selected"]
+        for one in answer["selected"]:
+            assert one["allowed_actions"] == wanted[one["chunk_id"]]
+        if most is None:
+            assert answer["approvals"] == [
+                {"approved_by": "Ana", "action": "execute", "chunk_ids": ["theirs#0"]}
+            ]
+            more = answer.get("more", {}).get("params", {"action": "execute", "approval": "Ana"})
+            assert (more["action"], more["approval"]) == ("execute", "Ana")
+
+    def test_texts_name_the_limits_where_there_are_any(self, three: Corpus) -> None:
+        bundle = about(three)
+        for text in (
+            render.text(bundle),
+            render.prompt(bundle),
+            answer_text("retrieve", shaped_bundle(bundle, "compact")),
+        ):
+            assert text.count("use only to: ") == 2
+            assert "use only to: analyze, read, suggest" in text
+
+    def test_texts_say_what_was_kept_back_and_who_approved(self, three: Corpus) -> None:
+        bundle = about(three, action="execute")
+        said = (
+            "1 candidates are of origins not trusted enough for the action; "
+            "1 candidates may be used for the action only with an approval"
+        )
+        assert said in render.text(bundle)
+        assert f"Caution: {said}." in render.prompt(bundle)
+        assert f"Caution: {said}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
+        approved = about(three, action="execute", approval="Ana\x1b[2J")
+        assert "approved by Ana [2J for execute: 1 passages" in render.text(approved)
+
+
+class TestWhy:
+    def test_an_approval_is_missing(self, three: Corpus) -> None:
+        found = why(three, "theirs", action="execute")
+        assert (found.outcome, found.step, found.code) == (
+            "rejected", "filter", "requires_approval",
+        )  # fmt: skip
+        assert found.notes == "origin external has trust 2, execute has risk 3"
+        assert found.needs == [
+            "an approval of execute with a person's name, or another action than execute: "
+            "'analyze', 'read' or 'suggest', or an origin of 'internal' (it is external)"
+        ]
+        assert (found.score.supposed, found.filter.allowed) == (True, False)
+        assert why(three, "theirs", action="execute", approval="Ana").outcome == "selected"
+
+    def test_no_approval_helps(self, three: Corpus) -> None:
+        found = why(three, "web", action="suggest", approval="Ana")
+        assert found.code == "taint_blocked"
+        assert found.needs == [
+            "another action than suggest: 'analyze' or 'read', or an origin of 'internal' or "
+            "'external' (it is untrusted)"
+        ]
+
+    def test_nothing_helps_but_another_table(self, three: Corpus) -> None:
+        origins = {"internal": 0, "external": 0, "untrusted": 0}
+        none = TrustTable.from_mapping({"origins": origins}, "p")
+        found = why(three, "web", trust=none)
+        assert found.needs == ["a trust policy under which untrusted documents may be used"]
+
+    def test_every_obstacle_is_named(self, three: Corpus) -> None:
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "wiki"}]})
+        found = why(three, "theirs", role, action="execute")
+        assert found.code == "forbidden_source"
+        assert [need[:20] for need in found.needs] == [
+            "the overlay of revie",
+            "an approval of execu",
+        ]
+
+    @pytest.mark.parametrize("action", ACTIONS)
+    def test_what_is_said_to_help_helps(self, three: Corpus, action: Action) -> None:
+        for name in ORIGIN_OF:
+            found = why(three, name, action=action)
+            said = " ".join(found.needs)
+            for other in ACTIONS:
+                helps = why(three, name, action=other).outcome == "selected"
+                assert (f"'{other}'" in said) == (helps and found.outcome == "rejected")
+            approved = why(three, name, action=action, approval="Ana").outcome == "selected"
+            needed = found.outcome == "rejected" and approved
+            assert ("an approval of" in said) == needed
+
+
+@given(
+    documents=corpora(),
+    role=st.none() | overlays(),
+    fields=requests(approval=None),
+    higher=st.sampled_from(ACTIONS),
+)
+def test_the_laws_of_the_table_are_laws_of_the_filter(
+    documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any], higher: Action
+) -> None:
+    """Over the same candidates: what a riskier action rejects, and what an approval brings back."""
+    with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
+        bundle = ask(corpus, role, PROVIDER, **fields)
+        approved = ask(corpus, role, PROVIDER, **fields | {"approval": "Ana"})
+        raised = ask(corpus, role, PROVIDER, **fields | {"action": higher})
+    tainted = {"taint_blocked", "requires_approval"}
+    purpose = purpose_of(request_from(fields), DEFAULT_TABLE)
+    for one in bundle.selected:
+        assert one.allowed_actions
+        assert purpose.action in one.allowed_actions
+    policy = {"forbidden_source", "role_mismatch", "stale", *tainted}
+
+    def refused(of: RetrievalBundle) -> dict[str, str]:
+        return {one.chunk_id: one.reason for one in of.rejected if one.reason in policy}
+
+    before, after = refused(bundle), refused(approved)
+    waiting = {name for name, code in before.items() if code == "requires_approval"}
+    seen = {one.chunk_id for one in (*approved.selected, *approved.rejected)}
+    assert {name: code for name, code in before.items() if name not in waiting} == {
+        name: code for name, code in after.items() if name in before
+    }
+    assert "requires_approval" not in after.values()
+    assert waiting & {*after} == set()
+    named = {name for one in approved.approvals or () for name in one.chunk_ids}
+    assert named <= {one.chunk_id for one in approved.selected}
+    assert waiting & {one.chunk_id for one in approved.selected} <= named
+    assert waiting <= seen
+    if DEFAULT_TABLE.risk(higher) >= DEFAULT_TABLE.risk(purpose.action):
+        both = {one.chunk_id for one in (*raised.selected, *raised.rejected)} & {*before}
+        assert both <= {*refused(raised)}

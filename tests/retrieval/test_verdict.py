@@ -1,0 +1,346 @@
+"""An empty answer says why it is empty: one small corpus for each verdict, and the rule itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import Fallback, RetrievalBundle
+from rolebundle.contracts.candidate import Rejected
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import Verdict
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.errors import EmbedderError
+from rolebundle.interfaces import render
+from rolebundle.retrieval.posture import empty_verdict
+from rolebundle.storage.store import StoredDocument
+from support.corpora import ask, built, document, overlay, scratch_folder
+from support.fake_embedder import BrokenProvider, HashingProvider
+from support.strategies import corpora, overlays, requests
+from support.values import rejected
+
+PROVIDER = HashingProvider()
+VERDICTS = get_args(Verdict)
+OLD = "2019-01-01T00:00:00Z"
+# No passage reaches it: at most 0.3 for words, 0.3 for meaning and 0.2 for metadata.
+FLOOR = {"min_score": 0.9}
+FORBIDS = overlay(
+    source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "hearsay"}]},
+    retrieval_policy=FLOOR,
+)
+NO_OLD_ONES = overlay(
+    retrieval_policy={"freshness_max_age_days": 365.0, "stale_penalty": 1.0, **FLOOR}
+)
+
+
+def answer(
+    documents: Sequence[StoredDocument],
+    role: Overlay | None = None,
+    provider: EmbeddingProvider | None = PROVIDER,
+    waiting: int = 0,
+    task: str = "token rotation",
+    **fields: Any,
+) -> RetrievalBundle:
+    indexed = None if provider is None else PROVIDER
+    with (
+        scratch_folder() as folder,
+        built(folder, documents, indexed, waiting=waiting) as corpus,
+    ):
+        return ask(corpus, role, provider, task=task, **fields)
+
+
+def fallback_of(bundle: RetrievalBundle) -> Fallback:
+    assert bundle.fallback is not None
+    return bundle.fallback
+
+
+def empty(*given: Any, **fields: Any) -> tuple[Verdict | None, str]:
+    """Verdict and message of an answer that must be empty."""
+    bundle = answer(*given, **fields)
+    made = fallback_of(bundle)
+    assert bundle.selected == []
+    assert (made.state, made.action) == ("no_strong_match", "block")
+    if bundle.rejected:
+        for code, count in bundle.rejected_summary.items():
+            assert f"{count} {code}" in made.message
+    assert made.verdict in render.text(bundle).splitlines()[2]  # type: ignore[operator]
+    assert f"({made.verdict}). Do not claim anything" in render.prompt(bundle)
+    return made.verdict, made.message
+
+
+def _unplugged(_texts: Sequence[str]) -> np.ndarray:
+    raise EmbedderError("unreachable", "the model's server does not answer", "start it")
+
+
+class TestEachVerdict:
+    def test_corpus_empty(self) -> None:
+        verdict, message = empty([])
+        assert verdict == "corpus_empty"
+        assert message == "the corpus is empty: ingest documents first"
+
+    def test_an_empty_corpus_is_no_failed_lane(self) -> None:
+        assert empty([], None, BrokenProvider(_unplugged))[0] == "corpus_empty"
+
+    def test_nothing_found_where_neither_words_nor_meanings_are_near_enough(self) -> None:
+        verdict, message = empty(
+            [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR)
+        )
+        assert verdict == "nothing_found"
+        assert message.startswith("nothing in the corpus has the task's words or is near enough")
+        assert "2 low_score; the best: score 0." in message
+        assert "under the floor of 0.9" in message
+
+    def test_nothing_found_by_words_alone_claims_nothing_of_meanings(self) -> None:
+        verdict, message = empty([document("bread", ["flour"])], lexical_only=True)
+        assert verdict == "nothing_found"
+        assert message == (
+            "nothing in the corpus has the task's words, and meanings were not searched "
+            "(no candidates); ask in other words, or without lexical_only"
+        )
+
+    def test_what_only_the_roles_words_found_is_nothing_found(self) -> None:
+        role = overlay(vocabulary={"boost_phrases": ["threat model"]}, retrieval_policy=FLOOR)
+        verdict, message = empty([document("d", ["a threat model"])], role, lexical_only=True)
+        assert verdict == "nothing_found"
+        assert "1 low_score" in message
+
+    def test_without_a_floor_the_neighbours_are_selected_and_called_what_they_are(self) -> None:
+        bundle = answer([document("bread", ["flour"])])
+        assert len(bundle.selected) == 1
+        assert fallback_of(bundle).verdict is None
+        assert fallback_of(bundle).message.endswith("; no passage has a word of the task")
+
+    def test_and_nothing_is_added_where_one_has(self) -> None:
+        bundle = answer([document("bread", ["flour"]), document("d", ["a token"])])
+        assert "word of the task" not in fallback_of(bundle).message
+
+    def test_all_below_floor(self) -> None:
+        verdict, message = empty(
+            [document("d", ["token rotation", "a token"]), document("bread", ["flour"])],
+            overlay(retrieval_policy=FLOOR),
+        )
+        assert verdict == "all_below_floor"
+        assert "3 low_score; the best: score 0." in message
+        assert "lower min_score" in message
+
+    def test_all_forbidden_whatever_else_is_near_or_weak(self) -> None:
+        verdict, message = empty(
+            [
+                document("post", ["token rotation"], source_id="blog"),
+                document("weak", ["a token, by the way"]),
+                document("bread", ["flour"]),
+            ],
+            FORBIDS,
+        )
+        assert verdict == "all_forbidden"
+        assert message.startswith("everything relevant is forbidden to the role reviewer")
+        assert "1 forbidden_source, 2 low_score; for one: blog: hearsay" in message
+
+    def test_a_source_that_is_not_on_the_list_is_forbidden(self) -> None:
+        role = overlay(source_policy={"allowed_sources": [{"pattern": "policy"}]})
+        assert empty([document("d", ["a token"])], role)[0] == "all_forbidden"
+
+    def test_a_forbidden_neighbour_without_the_words_is_not_denied(self) -> None:
+        # Nothing measured how near it is, so nobody can say that there is no such meaning.
+        assert empty([document("post", ["flour"], source_id="blog")], FORBIDS)[0] == "all_forbidden"
+
+    def test_and_with_words_alone_it_is_not_even_a_neighbour(self) -> None:
+        role = overlay(
+            vocabulary={"boost_phrases": ["threat model"]},
+            source_policy={"forbidden_sources": [{"pattern": "blog"}]},
+        )
+        post = document("post", ["a threat model"], source_id="blog")
+        assert empty([post], role, lexical_only=True)[0] == "nothing_found"
+
+    def test_a_forbidden_neighbour_does_not_hide_that_the_words_are_there_but_weak(self) -> None:
+        documents = [document("post", ["flour"], source_id="blog"), document("d", ["a token"])]
+        assert empty(documents, FORBIDS)[0] == "all_below_floor"
+
+    def test_all_stale(self) -> None:
+        verdict, message = empty(
+            [document("d", ["token rotation"], updated_at=OLD), document("bread", ["flour"])],
+            NO_OLD_ONES,
+        )
+        assert verdict == "all_stale"
+        assert "1 stale, 1 low_score; for one: 2861 days old, the limit is 365" in message
+        assert "freshness_max_age_days" in message
+
+    def test_all_taint_blocked(self) -> None:
+        verdict, message = empty(
+            [document("web", ["token rotation"], origin="untrusted"), document("d", ["flour"])],
+            overlay(retrieval_policy=FLOOR),
+            action="suggest",
+            approval="Ana",
+        )
+        assert verdict == "all_taint_blocked"
+        assert message.startswith("everything relevant is of an origin that is not trusted enough")
+        assert "1 taint_blocked, 1 low_score; for one: origin untrusted has trust 1" in message
+
+    @pytest.mark.parametrize("role", [None, overlay()])
+    def test_approval_needed(self, role: Overlay | None) -> None:
+        documents = [
+            document("theirs", ["token rotation"], origin="external"),
+            document("web", ["a token"], origin="untrusted"),
+        ]
+        verdict, message = empty(documents, role, action="execute")
+        assert verdict == "approval_needed"
+        assert "1 taint_blocked, 1 requires_approval; for one: origin external" in message
+        assert message.endswith("as approval; do not act before")
+        verdict, _ = empty(documents[1:], role, action="execute")
+        assert verdict == "all_taint_blocked"
+
+    def test_without_a_role_it_is_no_roles_policy(self) -> None:
+        documents = [
+            document("v1", ["token rotation"]),
+            document("v2", ["flour"], supersedes=("v1",)),
+            document("web", ["a token"], origin="untrusted"),
+        ]
+        verdict, message = empty(documents, action="execute", lexical_only=True)
+        assert verdict == "rejected_by_policy"
+        assert message.startswith("policy rejected everything relevant")
+
+    def test_all_superseded(self) -> None:
+        documents = [
+            document("v1", ["token rotation"]),
+            document("v2", ["flour"], supersedes=("v1",)),
+        ]
+        verdict, message = empty(documents, lexical_only=True)
+        assert verdict == "all_superseded"
+        assert "1 conflict_downrank; for one: superseded by v2" in message
+
+    @pytest.mark.parametrize("also", [{}, {"updated_at": OLD}])
+    def test_rejected_by_policy_by_another_rule_or_by_several(self, also: dict[str, Any]) -> None:
+        excluding = document("d", ["a token"], excluded_roles=("reviewer",))
+        more = [document("old", ["token rotation"], **also)] if also else []
+        verdict, message = empty([excluding, *more], NO_OLD_ONES)
+        assert verdict == "rejected_by_policy"
+        assert "d excludes the role reviewer" in message or "days old" in message
+
+    def test_over_budget(self) -> None:
+        documents = [
+            document("d", ["token rotation " * 4, "a token"]),
+            document("bread", ["flour"]),
+        ]
+        verdict, message = empty(documents, token_budget=1)
+        assert verdict == "over_budget"
+        assert "the best: about 15 tokens do not fit: 0 of token_budget 1 are used" in message
+        assert message.endswith("raise token_budget")
+
+    def test_over_budget_is_told_before_a_failed_lane(self) -> None:
+        # There is an answer, whatever else there might be.
+        found = empty(
+            [document("d", ["a token"])], None, BrokenProvider(_unplugged), token_budget=1
+        )
+        assert found[0] == "over_budget"
+
+    def test_lane_down_where_the_model_fails(self) -> None:
+        verdict, message = empty([document("bread", ["flour"])], None, BrokenProvider(_unplugged))
+        assert verdict == "lane_down"
+        assert message == (
+            "the search was incomplete (no candidates); the semantic lane did not run: "
+            "the model's server does not answer; start it"
+        )
+
+    def test_lane_down_where_chunks_wait_for_their_vectors(self) -> None:
+        verdict, message = empty(
+            [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR), waiting=1
+        )
+        assert verdict == "lane_down"
+        assert "(candidates rejected: 1 low_score)" in message
+        assert message.endswith("1 of 2 chunks wait for their vector; run `rolebundle embed`")
+
+    def test_half_a_search_cannot_say_that_all_is_forbidden(self) -> None:
+        post = document("post", ["token rotation"], source_id="blog")
+        verdict, message = empty([post], FORBIDS, BrokenProvider(_unplugged))
+        assert verdict == "lane_down"
+        assert "1 forbidden_source" in message
+
+    def test_a_lane_that_nobody_wanted_is_not_down(self) -> None:
+        documents = [document("post", ["token rotation"], source_id="blog")]
+        assert empty(documents, FORBIDS, None)[0] == "all_forbidden"
+
+
+WORDS = {"bm25": 1.0, "cosine": 0.5}
+MEANING = {"bm25": None, "cosine": 0.5}
+NEITHER = {"bm25": 0.0, "bm25_expansion": 2.0, "cosine": None}
+
+
+class TestRule:
+    @pytest.mark.parametrize(
+        ("left_out", "verdict"),
+        [
+            ([], "nothing_found"),
+            ([("low_score", MEANING), ("duplicate", MEANING)], "nothing_found"),
+            ([("forbidden_source", NEITHER)], "nothing_found"),
+            ([("low_score", WORDS), ("duplicate", WORDS)], "all_below_floor"),
+            ([("low_score", WORDS), ("stale", MEANING)], "all_below_floor"),
+            ([("low_score", WORDS), ("stale", WORDS)], "all_stale"),
+            ([("low_score", MEANING), ("stale", MEANING)], "all_stale"),
+            ([("stale", WORDS), ("forbidden_source", MEANING)], "all_stale"),
+            ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
+            ([("role_mismatch", WORDS)], "rejected_by_policy"),
+            ([("conflict_downrank", WORDS)], "all_superseded"),
+            ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
+            ([("taint_blocked", MEANING)], "all_taint_blocked"),
+            ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),
+            ([("requires_approval", WORDS), ("taint_blocked", WORDS)], "approval_needed"),
+            ([("requires_approval", WORDS), ("stale", WORDS)], "rejected_by_policy"),
+            ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
+        ],
+    )
+    def test_what_counts(self, left_out: list[Any], verdict: Verdict) -> None:
+        candidates: list[Rejected] = [rejected(code, **found) for code, found in left_out]
+        assert empty_verdict(candidates, 9, incomplete=False) == verdict
+        assert empty_verdict(candidates, 0, incomplete=True) == "corpus_empty"
+        half = empty_verdict(candidates, 9, incomplete=True)
+        assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
+
+    def test_every_verdict_is_shown_above(self) -> None:
+        told = Path(__file__).read_text("utf-8")
+        assert [name for name in VERDICTS if f'verdict == "{name}"' not in told] == []
+
+
+@given(
+    documents=corpora(),
+    waiting=st.integers(0, 3),
+    role=st.none() | overlays(),
+    fields=requests(),
+    fails=st.booleans(),
+    terse=st.booleans(),
+)
+def test_empty_if_and_only_if_there_is_a_verdict(
+    documents: list[StoredDocument],
+    waiting: int,
+    role: Overlay | None,
+    fields: dict[str, Any],
+    fails: bool,
+    terse: bool,
+) -> None:
+    provider = BrokenProvider(_unplugged) if fails else PROVIDER
+    bundle = answer(
+        documents, role, provider, waiting, **fields | ({"token_budget": 1} if terse else {})
+    )
+    made = fallback_of(bundle)
+    assert (made.verdict is not None) == (not bundle.selected)
+    if made.verdict is None:
+        return
+    assert made.verdict in VERDICTS
+    assert made.action == "block"
+    warned = {warning.code for warning in bundle.warnings}
+    if made.verdict not in ("corpus_empty", "over_budget"):
+        assert (made.verdict == "lane_down") == bool(
+            warned & {"SEMANTIC_LANE_DEGRADED", "INDEX_STALE"}
+        )
+    if made.verdict in ("nothing_found", "all_below_floor"):
+        with_words = answer(documents, provider=None, task=fields["task"])
+        assert bool(with_words.summary.total_candidates) == (made.verdict == "all_below_floor")
+    # Every code and its count stand in the message.
+    if made.verdict != "corpus_empty":
+        assert all(f"{n} {code}" in made.message for code, n in bundle.rejected_summary.items())
+    assert RetrievalBundle.model_validate_json(bundle.to_json()) == bundle

@@ -1,0 +1,433 @@
+"""One passage through every stage: what `why` says is what `retrieve` did, and every need is true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.why import LaneTrace, Why
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.needs import apart
+from rolebundle.retrieval.pipeline import POOL_DEPTH
+from rolebundle.retrieval.why import explain
+from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.store import StoredDocument
+from support.commands import CHECKOUT, SAMPLE
+from support.corpora import NOW, ask, built, document, overlay, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import LONG
+
+PROVIDER = HashingProvider()
+
+
+def why(
+    corpus: Corpus,
+    reference: str,
+    role: Overlay | None = None,
+    provider: EmbeddingProvider | None = None,
+    **fields: Any,
+) -> Why:
+    request = request_from(fields)
+    wanted = None if request.lexical_only else provider
+    return explain(
+        corpus, request, role, "digest" if role else "", wanted, request.now or NOW, reference
+    )
+
+
+def lane(found: Why, by: str) -> LaneTrace:
+    return next(one for one in found.lanes if one.by == by)
+
+
+def many(number: int = 15) -> list[StoredDocument]:
+    # The word sinks ever deeper, so that scores differ.
+    return [document("many", [f"token {'filler ' * n}number{n}" for n in range(number)])]
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Iterator[Corpus]:
+    with built(tmp_path, many()) as corpus:
+        yield corpus
+
+
+class TestSelected:
+    def test_its_terms_are_the_bundles(self, tmp_path: Path) -> None:
+        role = overlay(
+            vocabulary={"boost_phrases": ["rotation plan"]},
+            source_policy={"trust_tier_boosts": {"general": 1.2}},
+        )
+        documents = [document("a", ["token rotation plan"]), document("b", ["token of bread"])]
+        with built(tmp_path, documents, PROVIDER) as corpus:
+            bundle = ask(corpus, role, PROVIDER, task="token rotation")
+            first = bundle.selected[0]
+            found = why(corpus, first.chunk_id, role, PROVIDER, task="token rotation")
+        assert (found.outcome, found.rank, found.step, found.code) == ("selected", 1, None, None)
+        assert (found.score.scores, found.score.raw) == (first.scores, first.raw)
+        assert found.filter.factors + found.score.vocabulary == first.overlay_hits
+        assert not found.score.supposed
+        assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
+        assert (found.needs, found.lost_to) == ([], [])
+        assert found.score.weights.lexical == role.retrieval_policy.lexical_weight
+
+    @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+    def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
+        role = overlay(
+            retrieval_policy={
+                "require_source_diversity": True,
+                "max_chunks_per_source": 1,
+                "lexical_weight": 0.5,
+                "semantic_weight": 0.1,
+                "min_score": 0,
+            }
+        )
+        with built(tmp_path, many(4), PROVIDER) as corpus:
+            for n in range(4):
+                score = why(corpus, f"many#{n}", role, PROVIDER, task="token", fusion=fusion).score
+                terms, weights = score.scores, score.weights
+                total = sum(
+                    getattr(terms, name) * getattr(weights, name)
+                    for name in ("lexical", "semantic", "metadata", "rerank")
+                )
+                assert terms.final == pytest.approx(total - terms.diversity_penalty, abs=1e-5)
+
+    def test_rank_and_score_in_each_lane(self, tmp_path: Path) -> None:
+        with built(tmp_path, many(3), PROVIDER) as corpus:
+            found = why(corpus, "many#2", None, PROVIDER, task="token absent")
+        words = lane(found, "task_words")
+        assert (words.proposed, words.rank, words.pool, words.depth) == (True, 3, 3, POOL_DEPTH)
+        assert words.score == words.least
+        assert lane(found, "meaning").rank in (1, 2, 3)
+        assert (lane(found, "role_words").ran, lane(found, "role_words").score) == (False, None)
+        assert (found.words.task_found, found.words.task_missing) == (["token"], ["absent"])
+
+    def test_a_lane_that_did_not_run_says_why(self, tmp_path: Path) -> None:
+        with built(tmp_path, many(3)) as corpus:
+            degraded = lane(why(corpus, "many#0", None, PROVIDER, task="token"), "meaning")
+            unwanted = lane(why(corpus, "many#0", task="token", lexical_only=True), "meaning")
+        assert "has no embedding index" in degraded.note
+        assert unwanted.note == "only words were asked for"
+        assert not (degraded.ran or unwanted.ran or degraded.proposed)
+
+
+class TestPolicy:
+    DOCUMENTS = (document("wiki", ["token of the day"]), document("post", ["token token"],
+                 source_id="blog", updated_at="2020-01-01T00:00:00Z", excluded_roles=("reviewer",)))  # fmt: skip
+
+    def fate(self, tmp_path: Path, **fields: Any) -> Why:
+        self.role = overlay(**fields)
+        with built(tmp_path, self.DOCUMENTS) as corpus:
+            return why(corpus, "post#0", self.role, task="token")
+
+    def test_a_forbidden_source(self, tmp_path: Path) -> None:
+        rules = [{"pattern": "blog", "reason": "hearsay"}, {"pattern": "wi"}, {"pattern": "LOG"}]
+        found = self.fate(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
+        assert (found.outcome, found.step, found.code) == (
+            "rejected",
+            "filter",
+            "forbidden_source",
+        )
+        assert (found.notes, found.filter.notes) == ("blog: hearsay", "blog: hearsay")
+        assert found.needs == [
+            "the overlay of other would have to drop 'blog' and 'LOG' from its forbidden_sources"
+        ]
+        # What it would have been: the best.
+        assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
+        assert found.lost_to == []
+
+    def test_a_source_that_is_not_allowed(self, tmp_path: Path) -> None:
+        allowed = {"allowed_sources": [{"pattern": "wiki"}]}
+        found = self.fate(tmp_path, source_policy=allowed, role_id="other")
+        assert found.code == "forbidden_source"
+        assert "have to allow source blog" in found.needs[0]
+
+    def test_every_obstacle_is_named(self, tmp_path: Path) -> None:
+        found = self.fate(
+            tmp_path,
+            source_policy={
+                "forbidden_sources": [{"pattern": "blog"}],
+                "allowed_sources": [{"pattern": "wiki"}],
+            },
+            retrieval_policy={"freshness_max_age_days": 30, "stale_penalty": 1},
+        )
+        assert len(found.needs) == 4
+        assert "excluded_roles would have to leave out reviewer" in found.needs[2]
+
+    def test_stale(self, tmp_path: Path) -> None:
+        limits = {"freshness_max_age_days": 30.5, "stale_penalty": 1}
+        found = self.fate(tmp_path, retrieval_policy=limits, role_id="other")
+        assert (found.code, found.filter.freshness) == ("stale", "stale")
+        moment, days = re.findall(r"updated_at of (\S+) or.* at least (\d+)", found.needs[0])[0]
+        # Both ways are enough.
+        younger = document("post", ["token token"], source_id="blog", updated_at=moment)
+        with built(tmp_path, [self.DOCUMENTS[0], younger]) as corpus:
+            assert why(corpus, "post#0", self.role, task="token").outcome == "selected"
+        more = self.fate(
+            tmp_path, retrieval_policy=limits | {"freshness_max_age_days": int(days)}, role_id="o"
+        )
+        assert more.outcome == "selected"
+
+
+class TestTheCut:
+    def test_the_limit(self, listed: Corpus) -> None:
+        found = why(listed, "many#12", task="token", limit=8)
+        assert (found.outcome, found.step, found.code) == ("rejected", "cut", "budget_cut")
+        bundle = ask(listed, None, task="token", limit=8)
+        last = bundle.selected[-1]
+        assert [one.rank for one in found.lost_to] == [6, 7, 8]
+        assert found.lost_to[-1].chunk_id == last.chunk_id
+        assert found.lost_to[-1].final == last.scores.final
+        above = apart(last.scores.final, found.score.scores.final)[0]
+        assert found.needs[0].startswith(f"a final score above {above} (it has ")
+        assert found.needs[0].endswith(f"or a limit of at least {found.score.place} (it was 8)")
+
+    def test_a_limit_that_is_named_is_enough_and_one_less_is_not(self, tmp_path: Path) -> None:
+        # Past 25 a larger limit makes the lanes look deeper, which moves the scores.
+        with built(tmp_path, many(140), PROVIDER) as corpus:
+            for n in (3, 30, 60, 80):
+                found = why(corpus, f"many#{n}", None, PROVIDER, task="token", limit=2)
+                for limit in re.findall(r"limit of at least (\d+)", " ".join(found.needs)):
+                    fields = {"task": "token", "limit": int(limit)}
+                    more = why(corpus, f"many#{n}", None, PROVIDER, **fields)
+                    assert more.outcome == "selected"
+                    fields["limit"] = int(limit) - 1
+                    if int(limit) <= POOL_DEPTH // 4:
+                        less = why(corpus, f"many#{n}", None, PROVIDER, **fields)
+                        assert less.outcome == "rejected"
+
+    def test_a_low_score(self, listed: Corpus) -> None:
+        role = overlay(retrieval_policy={"min_score": 0.4})
+        found = why(listed, "many#14", role, task="token", limit=20)
+        assert found.code == "low_score"
+        has = found.score.scores.final
+        assert found.needs[0].startswith(f"a score of at least 0.400 before any diversity penalty (it has {has:.3f})")  # fmt: skip
+        (lower,) = re.findall(r"min_score of at most ([\d.]+)", found.needs[0])
+        enough = replace(
+            role, retrieval_policy=replace(role.retrieval_policy, min_score=float(lower))
+        )
+        assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
+
+    def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
+        role = overlay(retrieval_policy={"min_score": 0.3})
+        found = why(listed, "many#14", role, task="token", limit=1)
+        best = ask(listed, role, task="token", limit=1).selected[0].scores.final
+        assert found.code == "low_score"
+        assert found.needs == [
+            f"a final score above {best:.3f} (it has {found.score.scores.final:.3f})"
+        ]
+
+    def test_a_token_budget(self, listed: Corpus) -> None:
+        found = why(listed, "many#9", task="token", token_budget=20)
+        assert found.code == "budget_cut"
+        (tokens,) = re.findall(r"token_budget of at least (\d+)", found.needs[0])
+        enough = why(listed, "many#9", task="token", token_budget=int(tokens))
+        assert enough.outcome == "selected"
+
+    def test_a_token_budget_and_a_limit(self, listed: Corpus) -> None:
+        found = why(listed, "many#9", task="token", token_budget=9, limit=2)
+        limit, tokens = re.findall(
+            r"limit of at least (\d+) .*token_budget of at least (\d+)", found.needs[0]
+        )[0]
+        fields = {"limit": int(limit), "token_budget": int(tokens)}
+        assert why(listed, "many#9", task="token", **fields).outcome == "selected"
+
+    def test_a_duplicate(self, tmp_path: Path) -> None:
+        documents = [document("a", [f"token {LONG}"]), document("b", [f"token {LONG}"])]
+        with built(tmp_path, documents) as corpus:
+            found = why(corpus, "b", task="token")
+        assert (found.code, found.chunk_id) == ("duplicate", "b#0")
+        assert [(one.rank, one.chunk_id) for one in found.lost_to] == [(1, "a#0")]
+        assert found.needs == ["a text of its own: it says what a#0 says, which stands higher"]
+
+    def test_a_superseded_document(self, tmp_path: Path) -> None:
+        documents = [
+            document("old", ["token token token"]),
+            document("new", ["the token of today"], supersedes=("old",)),
+        ]
+        with built(tmp_path, documents) as corpus:
+            found = why(corpus, "old#0", task="token")
+        assert found.code == "conflict_downrank"
+        assert [one.chunk_id for one in found.lost_to] == ["new#0"]
+        assert found.needs == ["no newer version of its document in the corpus: new replaces it"]
+
+
+class TestNeverProposed:
+    def test_it_has_none_of_the_words(self, tmp_path: Path) -> None:
+        documents = [*many(3), document("bread", ["butter and jam"])]
+        with built(tmp_path, documents) as corpus:
+            found = why(corpus, "bread#0", task="token rotation")
+        assert (found.outcome, found.step, found.code) == ("not_proposed", "lanes", None)
+        assert (lane(found, "task_words").score, lane(found, "task_words").pool) == (0.0, 3)
+        assert found.words.task_found == []
+        assert found.needs[0] == (
+            "a lane would have to propose it: one of the task's words: none of 'token' and "
+            "'rotation' occurs in it"
+        )
+        assert found.score.supposed
+
+    def test_deeper_than_the_lanes_looked(self, tmp_path: Path) -> None:
+        with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
+            fates = [
+                why(corpus, f"many#{n}", None, PROVIDER, task="token")
+                for n in range(POOL_DEPTH + 20)
+            ]
+        lost = [one for one in fates if one.outcome == "not_proposed"]
+        assert lost
+        for one in lost:
+            for trace in (lane(one, "task_words"), lane(one, "meaning")):
+                assert (trace.pool, trace.depth, trace.rank) == (POOL_DEPTH, POOL_DEPTH, None)
+                assert trace.score is not None
+                assert trace.least is not None
+                assert trace.score <= trace.least
+            assert "a BM25 for the task's words above" in one.needs[0]
+            assert "a cosine above" in one.needs[0]
+
+    def test_no_vector_yet(self, tmp_path: Path) -> None:
+        documents = [*many(3), document("zzz", ["butter and jam"])]
+        with built(tmp_path, documents, PROVIDER, waiting=1) as corpus:
+            found = why(corpus, "zzz#0", None, PROVIDER, task="token")
+        assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
+        assert "a vector, which `rolebundle embed` makes" in found.needs[0]
+
+    def test_policy_would_have_rejected_it_besides(self, tmp_path: Path) -> None:
+        documents = [*many(3), document("bread", ["butter"], source_id="blog")]
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
+        with built(tmp_path, documents) as corpus:
+            found = why(corpus, "bread#0", role, task="token")
+        assert (found.outcome, found.filter.allowed) == ("not_proposed", False)
+        assert "drop 'blog'" in found.needs[1]
+
+    def test_a_task_without_words(self, listed: Corpus) -> None:
+        found = why(listed, "many#0", task="?!")
+        assert found.needs[0].endswith("the task has no words to search for")
+
+
+class TestReferences:
+    @pytest.mark.parametrize("reference", ["", "nothing", "many.md:99-100", "\ud800", "\x00"])
+    def test_an_unknown_one_is_refused_as_by_get(self, listed: Corpus, reference: str) -> None:
+        with pytest.raises(UsageError) as ours:
+            why(listed, reference, task="token")
+        with pytest.raises(UsageError) as theirs:
+            look_up(listed, reference)
+        assert str(ours.value) == str(theirs.value)
+
+    def test_a_documents_best_placed_passage(self, listed: Corpus) -> None:
+        bundle = ask(listed, None, task="number7")
+        found = why(listed, "many", task="number7")
+        assert (found.kind, found.passages) == ("document", 15)
+        assert found.chunk_id == bundle.selected[0].chunk_id == "many#7"
+
+    def test_a_selected_passage_comes_before_a_better_duplicate(self, tmp_path: Path) -> None:
+        documents = [document("a", [f"token {LONG}"]),
+                     document("b", [f"token {LONG}", "a token at the end of a longer line"])]  # fmt: skip
+        with built(tmp_path, documents) as corpus:
+            assert why(corpus, "b", task="token").outcome == "selected"
+
+    @pytest.mark.parametrize("task", ["jam", "token"])
+    def test_of_a_forbidden_or_unfound_document_what_would_stand_best(
+        self, tmp_path: Path, task: str
+    ) -> None:
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]},
+                       vocabulary={"boost_phrases": ["x", "y", "z", "sweet"]})  # fmt: skip
+        texts = ["butter", "jam and sweet bread", "salt"]
+        with built(tmp_path, [*many(2), document("food", texts, source_id="blog")]) as corpus:
+            found = why(corpus, "food", role, task=task)
+        assert (found.chunk_id, found.passages) == ("food#1", 3)
+        assert found.outcome == ("rejected" if task == "jam" else "not_proposed")
+
+    def test_lines(self, listed: Corpus) -> None:
+        found = why(listed, "many.md:3-4", task="token")
+        assert (found.kind, found.passages, found.chunk_id) == ("lines", 2, "many#2")
+
+
+TASK = "What should we worry about before release 3.0, offline sync or the token refresh?"
+OVERLAYS = CHECKOUT / "overlays"
+ROLES = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Iterator[Corpus]:
+    with scratch_folder() as folder:
+        with Engine(folder / "sample.db", provider=PROVIDER) as engine:
+            engine.ingest([SAMPLE])
+        with open_reader(folder / "sample.db") as corpus:
+            yield corpus
+
+
+class TestSampleCorpus:
+    """For every role: `why` says what `retrieve` says.
+
+    Without vectors of every passage; with them of all that are selected, of some that each code
+    rejects, and of every sixth, another one for each role.
+    """
+
+    @pytest.mark.parametrize(
+        ("role_id", "lexical_only"), [(ROLES[0], True), *((role, False) for role in ROLES)]
+    )
+    def test_it_agrees_with_retrieve(
+        self, sample: Corpus, role_id: str, lexical_only: bool
+    ) -> None:
+        role = load_role(role_id, [OVERLAYS]).overlay
+        fields = {"task": TASK, "lexical_only": lexical_only}
+        bundle = ask(sample, role, PROVIDER, **fields)
+        selected = {one.chunk_id: one for one in bundle.selected}
+        expected: dict[str, tuple[object, ...]] = {
+            name: ("selected", one.rank, None, "") for name, one in selected.items()
+        }
+        expected |= {
+            one.chunk_id: ("rejected", None, one.reason, one.notes) for one in bundle.rejected
+        }
+        unfound = ("not_proposed", None, None, "no lane proposed it")
+        outcomes = set()
+        every = all_chunks(sample)
+        asked = every
+        if not lexical_only:
+            rejected = [one for code in codes(bundle) for one in of_code(bundle, code)[:2]]
+            sixth = every[ROLES.index(role_id) % 6 :: 6]
+            asked = sorted({*selected, *rejected, *sixth})
+        for chunk_id in asked:
+            found = why(sample, chunk_id, role, PROVIDER, **fields)
+            fate = (found.outcome, found.rank, found.code, found.notes)
+            assert fate == expected.get(chunk_id, unfound), chunk_id
+            if chunk_id in selected:
+                assert found.score.scores == selected[chunk_id].scores
+            assert any(one.proposed for one in found.lanes) == (chunk_id in expected)
+            assert bool(found.needs) == (found.outcome != "selected")
+            in_the_cut = found.outcome == "selected" or found.step == "cut"
+            assert found.score.supposed == (not in_the_cut)
+            outcomes.add(found.outcome)
+        assert outcomes >= {"selected", "rejected"}
+        assert ("not_proposed" in outcomes) == any(one not in expected for one in asked)
+
+    def test_it_parses_again(self, sample: Corpus) -> None:
+        role = load_role(ROLES[0], [OVERLAYS]).overlay
+        found = why(sample, all_chunks(sample)[0], role, PROVIDER, task=TASK)
+        assert Why.model_validate_json(found.model_dump_json()) == found
+
+
+def codes(bundle: RetrievalBundle) -> list[str]:
+    return sorted({one.reason for one in bundle.rejected})
+
+
+def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
+    return [one.chunk_id for one in bundle.rejected if one.reason == code]
+
+
+def all_chunks(corpus: Corpus) -> list[str]:
+    return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
+
+
+def test_numbers_are_told_apart() -> None:
+    assert apart(0.4, 0.3) == ("0.400", "0.300")
+    assert apart(0.41234, 0.41231) == ("0.41234", "0.41231")
+    assert apart(0.5, 0.5) == ("0.500", "the same")

@@ -1,0 +1,114 @@
+"""Secrets: each form is found, never told, and masked without moving a line."""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from collections.abc import Callable
+
+import pytest
+
+from rolebundle.scan.secrets import find_secrets, masked
+
+ALNUM = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+
+
+def _some(chance: random.Random, alphabet: str, length: int) -> str:
+    return "".join(chance.choice(alphabet) for _ in range(length))
+
+
+# Made here, of random characters, so that no file of this project holds anything like a secret.
+FORMS: dict[str, Callable[[random.Random], str]] = {
+    "private_key": lambda c: (
+        "-----BEGIN RSA PRIVATE"
+        + " KEY-----\n"
+        + "\n".join(_some(c, ALNUM + "+/", 64) for _ in range(c.choice([8, 25, 120])))
+        + "\n-----END RSA PRIVATE"
+        + " KEY-----"
+    ),
+    "aws_access_key": lambda c: "AK" + "IA" + _some(c, string.ascii_uppercase + "234567", 16),
+    "github_token": lambda c: c.choice(["ghp", "gho", "ghs"]) + "_" + _some(c, ALNUM, 36),
+    "gitlab_token": lambda c: "glpat" + "-" + _some(c, ALNUM, 20),
+    "slack_token": lambda c: "xoxb" + "-" + _some(c, string.digits, 12) + "-" + _some(c, ALNUM, 24),
+    "stripe_key": lambda c: "sk_live" + "_" + _some(c, ALNUM, 24),
+    "google_api_key": lambda c: "AI" + "za" + _some(c, ALNUM, 35),
+    "openai_key": lambda c: "sk-proj" + "-" + _some(c, ALNUM, 48),
+    "anthropic_key": lambda c: "sk-ant" + "-api03-" + _some(c, ALNUM, 95),
+    "huggingface_token": lambda c: "hf" + "_" + _some(c, string.ascii_letters, 34),
+    "npm_token": lambda c: "npm" + "_" + _some(c, ALNUM, 36),
+    "pypi_token": lambda c: "pypi" + "-AgEIcHlwaS5vcmc" + _some(c, ALNUM, 80),
+    "sendgrid_key": lambda c: "SG." + _some(c, ALNUM, 22) + "." + _some(c, ALNUM, 43),
+    "twilio_key": lambda c: "SK" + _some(c, HEX, 32),
+    "digitalocean_token": lambda c: "dop_v1" + "_" + _some(c, HEX, 64),
+    "telegram_token": lambda c: _some(c, "123456789", 9) + ":AA" + _some(c, ALNUM, 33),
+    "azure_storage_key": lambda c: "AccountKey=" + _some(c, ALNUM, 86) + "==",
+    "json_web_token": lambda c: (
+        "eyJ" + _some(c, ALNUM, 30) + ".eyJ" + _some(c, ALNUM, 50) + "." + _some(c, ALNUM, 43)
+    ),
+    "password_in_url": lambda c: "postgres://app:" + _some(c, ALNUM, 18) + "@db.internal/x",
+    "named_secret": lambda c: 'client_secret = "' + _some(c, ALNUM, 30) + '7a"',
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+def test_found_and_masked(kind: str) -> None:
+    chance = random.Random(kind)
+    for _ in range(50):
+        secret = FORMS[kind](chance)
+        text = f"Über die Einrichtung:\n\n  value: {secret}\nNext line \U0001f511.\n"
+        (finding,) = find_secrets(text)
+        assert finding.kind == f"secret_{kind}"
+        assert text[finding.start : finding.end].strip("\n") in secret
+        shown = masked(text, [finding])
+        assert shown.count("\n") == text.count("\n")
+        assert find_secrets(shown) == ()
+        for part in (secret[i : i + 12] for i in range(18, len(secret) - 30, 7)):
+            assert part not in shown.replace("PRIVATE KEY", "")
+        tail = finding.note.rpartition("'")[0].rpartition("'")[2]
+        assert len(tail) <= 4
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The access key AKIAIOSFODNN7EXAMPLE is Amazon's own example.",
+        "password = 'changeme-please-123456'",
+        'Set `api_key = "<your key here 12345>"` in the file.',
+        "postgres://user:password@localhost/db",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+        "A private key begins with BEGIN PRIVATE KEY.",
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "sk-learn and hf_hub are packages; SKU-12345; pypi-simple",
+        'The secret: "nobody knows how it works"',
+    ],
+)
+def test_left_alone(text: str) -> None:
+    assert find_secrets(text) == ()
+
+
+def test_nothing_found_masks_nothing() -> None:
+    assert masked("a\nb", []) == "a\nb"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "-----BEGIN ",
+        "ghp_",
+        "eyJ",
+        "password='a",
+        "AKIA",
+        "PuTTY-User-Key-File-2: ",
+        "postgres://",
+        "M" * 24 + ".",
+        "-----BEGIN PRIVATE KEY-----" + "a" * 33,
+    ],
+)
+def test_a_megabyte_of_anything_is_linear(piece: str) -> None:
+    find_secrets("x")
+    text = piece * (1_000_000 // len(piece))
+    begin = time.process_time()
+    find_secrets(text)
+    assert time.process_time() - begin < 6  # A second of an idle processor.

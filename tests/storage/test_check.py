@@ -1,0 +1,104 @@
+"""Looking for damage. What each kind of damage looks like: tests/faults/test_damaged_file.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rolebundle.errors import CorpusCorrupt
+from rolebundle.storage import check, compartments, lexical_index, vector_index
+from rolebundle.storage.connection import Corpus, open_writer
+from support.compartments import assert_each_in_its_place
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    documents = [document(f"d{n}", [f"token {n}", f"key {n}"]) for n in range(3)]
+    return build(tmp_path, documents, HashingProvider())
+
+
+def test_sound(db: Path) -> None:
+    with open_writer(db) as corpus:
+        assert check.problems(corpus) == []
+        assert check.repair(corpus) == []
+
+
+def test_a_look_that_fails_is_a_finding_and_stops_no_other(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_: object) -> list[check.Problem]:
+        raise CorpusCorrupt("corpus_corrupt", "cannot be read")
+
+    monkeypatch.setattr(check, "_content_problems", failing)
+    with open_writer(db) as corpus:
+        corpus.run("UPDATE corpus_state SET chunks = 77")
+        found = {problem.code for problem in check.problems(corpus)}
+    assert found == {"unreadable", "miscounted"}
+
+
+def test_repair_says_what_it_did(db: Path) -> None:
+    with open_writer(db) as corpus:
+        corpus.run("INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')")
+        corpus.run("UPDATE corpus_state SET documents = 0")
+        corpus.run("UPDATE embedded SET vector_hash = 'x' WHERE chunk IN (2, 3)")
+        index = vector_index.all_indexes(corpus)[0]
+        done = check.repair(corpus)
+        assert done == [
+            "rebuilt the lexical index from the chunks",
+            f"dropped 2 damaged vectors of {index.shares[0].table}",
+            "counted documents and chunks anew",
+        ]
+        assert check.problems(corpus) == []
+        assert vector_index.count_embedded(corpus, index) == 4
+        assert vector_index.waiting(corpus, index, 0, 10) == [2, 3]
+
+
+def test_only_the_damaged_compartment_is_rebuilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [document("a", ["token"]), document("b", ["token", "key"], scope="hr")]
+    rebuilt, rebuild = [], lexical_index.rebuild
+
+    def watched(corpus: Corpus, compartment: int) -> None:
+        rebuilt.append(compartment)
+        rebuild(corpus, compartment)
+
+    monkeypatch.setattr(lexical_index, "rebuild", watched)
+    with open_writer(build(tmp_path, documents, HashingProvider())) as corpus:
+        [hr] = [one.id for one in compartments.filled(corpus) if one.scope == "hr"]
+        name = lexical_index.table(hr)
+        corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
+        index = vector_index.all_indexes(corpus)[0]
+        [share] = [one for one in index.shares if one.compartment == hr]
+        corpus.load_vectors()
+        corpus.run(f"DELETE FROM {share.table} WHERE rowid = 3")
+        found = [problem.code for problem in check.problems(corpus)]
+        assert found == ["lexical_drift", "vectors_miscounted"]
+        assert check.repair(corpus) == [
+            "rebuilt the lexical index from the chunks",
+            f"dropped 1 damaged vectors of {share.table}",
+        ]
+        assert rebuilt == [hr]
+        assert check.problems(corpus) == []
+        assert_each_in_its_place(corpus)
+        assert vector_index.waiting(corpus, index, 0, 10) == [3]
+
+
+def test_repair_of_a_damaged_file_writes_nothing(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        check, "_file_problems", lambda _: iter([check.Problem("file_damaged", "a page")])
+    )
+    with open_writer(db) as corpus:
+        corpus.run("UPDATE corpus_state SET documents = 0")
+        with pytest.raises(CorpusCorrupt) as caught:
+            check.repair(corpus)
+        assert caught.value.code == "beyond_repair"
+        assert corpus.value("SELECT documents FROM corpus_state") == 0
+
+
+def test_content_hash() -> None:
+    assert check.content_hash("a") != check.content_hash("b")
+    assert len(check.content_hash("")) == 32

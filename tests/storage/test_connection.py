@@ -1,0 +1,135 @@
+"""Opening: who waits for whom, what a transaction leaves, what every connection is set to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
+from rolebundle.storage import opening
+from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.location import corpus_path
+from rolebundle.storage.migrate import APPLICATION_ID
+from rolebundle.storage.opening import busy_timeout
+from support.corpora import build, document
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(tmp_path, [document("d0", ["the token"])])
+
+
+def test_what_a_writer_is_set_to(db: Path) -> None:
+    with open_writer(db) as corpus:
+        settings = {
+            "journal_mode": "wal",
+            "synchronous": 2,
+            "foreign_keys": 1,
+            "secure_delete": 1,
+            "trusted_schema": 0,
+            "cell_size_check": 1,
+            "application_id": APPLICATION_ID,
+        }
+        assert {name: corpus.db.pragma(name) for name in settings} == settings
+        assert corpus.writable
+
+
+def test_a_reader_cannot_write(db: Path) -> None:
+    before = db.read_bytes()
+    with open_reader(db) as corpus:
+        assert not corpus.writable
+        for statement in (
+            "DELETE FROM chunk",
+            "CREATE TABLE x (a)",
+            "PRAGMA user_version = 9",
+            "INSERT INTO lexical_1 (lexical_1) VALUES ('rebuild')",
+        ):
+            with pytest.raises(StorageError) as caught:
+                corpus.run(statement)
+            assert caught.value.code == "read_only"
+        with pytest.raises(StorageError), corpus.writing():
+            corpus.run("DELETE FROM chunk")
+    assert db.read_bytes() == before
+
+
+def test_a_transaction_is_whole_or_not_at_all(db: Path) -> None:
+    with open_writer(db) as corpus:
+        with pytest.raises(KeyError), corpus.writing():
+            corpus.run("INSERT INTO source (source_id) VALUES ('x')")
+            raise KeyError
+        assert not corpus.db.in_transaction
+        with corpus.writing():
+            corpus.run("INSERT INTO source (source_id) VALUES ('y')")
+        assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",), ("y",)]
+
+
+def test_reading_is_one_snapshot(db: Path) -> None:
+    with open_reader(db) as reader, open_writer(db) as writer, reader.reading():
+        count = "SELECT count(*) FROM source"
+        assert reader.value(count) == 1
+        with writer.writing():
+            writer.run("INSERT INTO source (source_id) VALUES ('x')")
+        assert reader.value(count) == 1
+        assert writer.value(count) == 2
+
+
+def test_a_file_in_a_folder_to_be_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "c.db"
+    open_writer(path).close()
+    open_reader(path).close()
+    with pytest.raises(StorageError) as caught:
+        open_writer(path / "d.db")
+    assert caught.value.exit_code == 6
+
+
+def test_no_file_a_folder_and_no_bytes(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.db", tmp_path):
+        with pytest.raises(UsageError) as caught:
+            open_reader(path)
+        assert caught.value.code == "corpus_missing"
+    with pytest.raises(UsageError):
+        open_writer(tmp_path)
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(CorpusCorrupt):
+        open_reader(tmp_path / "empty.db")
+
+
+def test_a_writer_leaves_no_log_behind(db: Path) -> None:
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("INSERT INTO source (source_id) VALUES ('x')")
+    assert [path.name for path in db.parent.iterdir()] == [db.name]
+
+
+def test_text_that_is_no_text_is_damage(db: Path) -> None:
+    with apsw.Connection(str(db)) as behind:
+        behind.execute("UPDATE chunk SET content = CAST(x'ff00fe' AS TEXT)")
+    behind.close()
+    with open_reader(db) as corpus, pytest.raises(CorpusCorrupt, match="UTF-8"):
+        corpus.rows("SELECT content FROM chunk")
+
+
+def test_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = opening.BUSY_TIMEOUT_ENVIRONMENT
+    monkeypatch.delenv(name, raising=False)
+    assert busy_timeout() == opening.BUSY_TIMEOUT_MS == 10_000
+    for text, expected in (("0", 0), ("250", 250), ("", 10_000)):
+        monkeypatch.setenv(name, text)
+        assert busy_timeout() == expected
+
+
+def test_where_the_corpus_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("ROLEBUNDLE_DB", "/from/the/environment.db")
+    assert corpus_path("option.db") == Path("option.db")
+    assert corpus_path() == Path("/from/the/environment.db")
+    assert corpus_path("~/x.db") == tmp_path / "x.db"
+    assert corpus_path("~nobody-of-that-name/x.db") == Path("~nobody-of-that-name/x.db")
+    monkeypatch.setenv("ROLEBUNDLE_DB", "")
+    assert corpus_path().name == "corpus.db"
+    for name in ("a\0b", "a\udcff"):
+        with pytest.raises(UsageError):
+            corpus_path(name)
+    assert os.fspath(corpus_path(tmp_path / "y.db")) == str(tmp_path / "y.db")

@@ -1,0 +1,309 @@
+"""The fast companion: it proposes, the vectors decide, and any doubt leaves it out and says so."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest import indexes
+from rolebundle.storage import fast_index, vector_index, vector_search
+from rolebundle.storage.check import problems
+from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.fast_index import FastState, Share
+from rolebundle.storage.vector_index import EmbeddingIndex
+from support.compartments import only_share
+from support.corpora import ask, build, document, fill
+
+COUNT, DIMENSIONS, CLUSTERS = 2_000, 32, 40
+
+
+def clustered() -> np.ndarray:
+    chance = np.random.default_rng(7)
+    centres = chance.normal(size=(CLUSTERS, DIMENSIONS))
+    noise = 0.4 * chance.normal(size=(COUNT, DIMENSIONS))
+    return (centres[chance.integers(0, CLUSTERS, COUNT)] + noise).astype(np.float32)
+
+
+class Clustered:
+    """The text's number says which vector is its own; a query lies near the one that it names."""
+
+    identity = ModelIdentity("fake", "clustered", "1", DIMENSIONS)
+
+    def __init__(self) -> None:
+        self.vectors = clustered()
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        return np.array([self.vectors[int(text.rpartition("n")[2])] for text in texts])
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        away = 0.2 * np.random.default_rng(3).normal(size=(len(texts), DIMENSIONS))
+        return (self.embed_passages(texts) + away).astype(np.float32)
+
+
+PROVIDER = Clustered()
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same corpus without a fast companion and with one."""
+    folder = tmp_path_factory.mktemp("fast")
+    documents = [
+        document(f"d{place}", [f"passage n{100 * place + n}" for n in range(100)])
+        for place in range(COUNT // 100)
+    ]
+    exact = build(folder, documents, PROVIDER, name="exact.db")
+    fast = Path(shutil.copy(exact, folder / "fast.db"))
+    with open_writer(fast) as corpus:
+        made = indexes.optimize(corpus, active(corpus))
+        assert made.kept
+        assert made.recall >= indexes.WANTED_RECALL
+    return exact, fast
+
+
+@pytest.fixture
+def exact(images: tuple[Path, Path], tmp_path: Path) -> Iterator[Corpus]:
+    with open_writer(Path(shutil.copy(images[0], tmp_path / "same.db"))) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def fast(images: tuple[Path, Path], tmp_path: Path) -> Iterator[Corpus]:
+    (tmp_path / "fast").mkdir()
+    with open_writer(Path(shutil.copy(images[1], tmp_path / "fast" / "same.db"))) as corpus:
+        yield corpus
+
+
+def active(corpus: Corpus) -> EmbeddingIndex:
+    index = vector_index.active_index(corpus)
+    assert index is not None
+    return index
+
+
+def vector(number: int) -> bytes:
+    row = PROVIDER.vectors[number]
+    return (row / np.linalg.norm(row)).astype("<f4").tobytes()
+
+
+def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
+    return vector_search.search(corpus, active(corpus), vector(number), limit)
+
+
+def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:
+    assert fast_index.available(corpus)
+    return fast_index.nearest(corpus, only_share(corpus), vector(number), k)
+
+
+def state(corpus: Corpus) -> FastState:
+    read = FastState.read(only_share(corpus).fast)
+    assert read is not None
+    return read
+
+
+def warnings(bundle: RetrievalBundle, code: str) -> list[str]:
+    return [warning.message for warning in bundle.warnings if warning.code == code]
+
+
+class TestAnswers:
+    def test_it_is_asked_and_measured_again(
+        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = []
+        nearest = fast_index.nearest
+
+        def watched(corpus: Corpus, share: Share, query: bytes, k: int) -> list[int]:
+            asked.append(k)
+            # The worst order, and only so many: order and scores come from the vectors.
+            return nearest(corpus, share, query, k)[::-1]
+
+        monkeypatch.setattr(fast_index, "nearest", watched)
+        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
+        assert [row for row, _ in ours] == [row for row, _ in truth]
+        assert dict(ours) == pytest.approx(dict(truth), abs=1e-6)
+        assert asked == [100]
+
+    def test_the_same_neighbours_as_the_exact_search(self, fast: Corpus, exact: Corpus) -> None:
+        hits = 0
+        for number in range(0, COUNT, 50):
+            truth = {row for row, _ in found(exact, number, 50)}
+            hits += len(truth & {row for row, _ in found(fast, number, 50)})
+        assert hits / (COUNT / 50 * 50) >= 0.98
+
+    @pytest.mark.parametrize("number", [3, 640, 1_999])
+    def test_the_same_answer(self, fast: Corpus, exact: Corpus, number: int) -> None:
+        bundles = [
+            ask(corpus, None, PROVIDER, task=f"passage n{number}", limit=20)
+            for corpus in (exact, fast)
+        ]
+        ours, theirs = [bundle.without_timings() for bundle in bundles]
+        for bundle in (ours, theirs):
+            bundle["corpus"].pop("generation")
+        assert ours["selected"] == theirs["selected"]
+        assert ours == theirs
+
+    def test_more_than_its_buckets_hold_is_searched_for_exactly(
+        self, fast: Corpus, exact: Corpus
+    ) -> None:
+        """Fewer than were asked for would look as if the corpus had no more (law 2)."""
+        assert len(proposed(fast, 5, 2 * COUNT)) < COUNT
+        assert found(fast, 5, COUNT) == found(exact, 5, COUNT)
+        assert len(found(fast, 5, 4_096)) == COUNT
+
+
+class TestInStep:
+    def test_a_vector_that_goes_is_no_longer_proposed(self, fast: Corpus) -> None:
+        assert 6 in proposed(fast, 5)
+        with fast.writing():
+            vector_index.remove(fast, active(fast), [6])
+        assert 6 not in proposed(fast, 5, 2_000)
+        assert state(fast).changed == 1
+
+    def test_a_vector_that_comes_is_proposed(self, fast: Corpus) -> None:
+        with fast.writing():
+            vector_index.remove(fast, active(fast), [6])
+            vector_index.add(fast, active(fast), [(6, "input", vector(900))])
+        assert {6, 901} == {row for row, _ in found(fast, 900, 2)}
+        assert state(fast).changed == 2
+        assert problems(fast) == []
+
+    def test_a_document_that_moves_is_proposed_where_it_went(
+        self, fast: Corpus, exact: Corpus
+    ) -> None:
+        [before] = active(fast).shares
+        moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
+        for corpus in (fast, exact):
+            fill(corpus, [moved])
+        here, there = active(fast).shares
+        assert (here.compartment, here.vectors, there.vectors) == (
+            before.compartment,
+            COUNT - 100,
+            100,
+        )
+        state = FastState.read(here.fast)
+        assert state is not None
+        assert (state.changed, state.stale) == (100, False)
+        assert fast_index.may_answer(fast, here)
+        assert not set(fast_index.nearest(fast, here, vector(5), COUNT)) & {*range(1, 101)}
+        assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
+        ours, truth = found(fast, 5, 50), found(exact, 5, 50)
+        assert [row for row, _ in ours] == [row for row, _ in truth]
+        assert problems(fast) == []
+
+    def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
+        def replaced(rowids: range) -> None:
+            with fast.writing():
+                vector_index.add(fast, active(fast), [(n, "i", vector(n - 1)) for n in rowids])
+
+        replaced(range(1, 201))  # each counts as one gone and one come
+        assert state(fast).changed == COUNT // 5
+        assert not state(fast).stale
+        replaced(range(1, 2))
+        assert state(fast).stale
+        bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
+        [message] = warnings(bundle, "INDEX_STALE")
+        assert "402 of 2000 vectors changed" in message
+        assert found(fast, 640, 50) == found(exact, 640, 50)
+
+    def test_removing_the_index_removes_its_table(self, fast: Corpus) -> None:
+        name = only_share(fast).fast_table
+        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
+        with fast.writing():
+            vector_index.discard(fast, active(fast))
+        assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
+
+
+class TestDoubt:
+    """Every doubt gives the exact answer and INDEX_STALE with the reason."""
+
+    def assert_exact_and_said(self, fast: Corpus, exact: Corpus, reason: str) -> None:
+        assert not fast_index.may_answer(fast, only_share(fast))
+        assert found(fast, 640, 50) == found(exact, 640, 50)
+        bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
+        [message] = warnings(bundle, "INDEX_STALE")
+        assert reason in message
+        truth = ask(exact, None, PROVIDER, task="passage n640", limit=20)
+        assert [one.chunk_id for one in bundle.selected] == [one.chunk_id for one in truth.selected]
+
+    def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
+        fast_index.record(fast, only_share(fast), replace(state(fast), recall=0.9))
+        self.assert_exact_and_said(fast, exact, "only 0.90 of the exact neighbours")
+
+    @pytest.mark.parametrize(
+        "record",
+        [
+            "not json",
+            "[]",
+            "{}",
+            '{"buckets": 1}',
+            "[" * 100_000,
+            json.dumps({"buckets": 4, "probes": 4, "recall": "1", "built": 9, "changed": 0}),
+            json.dumps({"buckets": 4, "probes": 4, "recall": 1.0, "built": 9, "changed": None}),
+        ],
+        ids=range(7),
+    )
+    def test_a_damaged_record(self, fast: Corpus, exact: Corpus, record: str) -> None:
+        fast.run("UPDATE embedding_share SET fast = ?", (record,))
+        self.assert_exact_and_said(fast, exact, "record is damaged")
+        with fast.writing():
+            vector_index.remove(fast, active(fast), [6])
+        assert only_share(fast).fast == ""
+
+    def test_no_extension(
+        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        self.assert_exact_and_said(fast, exact, "no vec1 extension")
+        with fast.writing():
+            vector_index.remove(fast, active(fast), [6])
+        assert only_share(fast).fast == "", "it was not kept in step, and may never answer again"
+
+    def test_no_table(self, fast: Corpus, exact: Corpus) -> None:
+        fast_index.available(fast)
+        fast.run(f"DROP TABLE {only_share(fast).fast_table}")
+        self.assert_exact_and_said(fast, exact, "table is gone")
+
+    def test_a_damaged_table_answers_exactly(
+        self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Share, "fast_table", "chunk")  # no such function
+        assert found(fast, 640, 50) == found(exact, 640, 50)
+
+
+class TestOptimize:
+    def test_what_misses_too_much_is_dropped(
+        self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fast_index, "nearest", lambda *_: [1, 2, 3])
+        made = indexes.optimize(exact, active(exact))
+        assert not made.kept
+        assert made.recall < fast_index.LEAST_RECALL
+        assert only_share(exact).fast == ""
+        assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
+
+    def test_it_can_be_built_anew(self, fast: Corpus) -> None:
+        with fast.writing():
+            vector_index.remove(fast, active(fast), list(range(1, 500)))
+        assert state(fast).stale
+        assert indexes.optimize(fast, active(fast)).kept
+        assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
+
+    def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        with pytest.raises(ConfigurationError) as refused:
+            indexes.optimize(exact, active(exact))
+        assert refused.value.code == "no_vec1"
+
+    def test_too_few_vectors(self, exact: Corpus) -> None:
+        with exact.writing():
+            vector_index.remove(exact, active(exact), list(range(1, COUNT - 50)))
+        with pytest.raises(ConfigurationError) as refused:
+            indexes.optimize(exact, active(exact))
+        assert refused.value.code == "too_few_vectors"

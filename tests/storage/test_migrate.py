@@ -1,0 +1,413 @@
+"""The schema's history. Kills, backups and older schemas: tests/faults/test_killed_migration.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
+from rolebundle.retrieval import lexical
+from rolebundle.storage import (
+    compartments,
+    lexical_index,
+    migrate,
+    partition,
+    vector_index,
+    vector_search,
+)
+from rolebundle.storage.check import problems
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.store import StoredDocument
+from support.commands import CHECKOUT, invoke
+from support.compartments import assert_each_in_its_place, kinds, tables
+from support.corpora import ask, build, document, fill
+from support.fake_embedder import IDENTITY, HashingProvider
+from support.old_schema import names_in, of_schema_1
+from support.sound import assert_sound, contents
+from support.values import query
+
+
+def test_the_files_are_the_checkouts_and_numbered() -> None:
+    found = [entry.name for entry in migrate.migrations()]
+    assert found == sorted(entry.name for entry in (CHECKOUT / "migrations").glob("*.sql"))
+    assert [int(name[:4]) for name in found] == list(range(1, len(found) + 1))
+    assert migrate.latest_version() == len(found)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(migrate, "data_folder", lambda _: tmp_path)
+    migrate.migrations.cache_clear()
+    yield tmp_path
+    monkeypatch.undo()
+    migrate.migrations.cache_clear()
+
+
+def test_a_gap_in_the_numbers_is_found(folder: Path) -> None:
+    for name in ("0001_a.sql", "0003_b.sql"):
+        (folder / name).touch()
+    with pytest.raises(AssertionError, match="0003_b"):
+        migrate.migrations()
+
+
+def test_what_is_no_migration_is_passed_over(folder: Path) -> None:
+    for name in ("0001_a.sql", "README.md", "0002_B.sql", "2_b.sql", "0002_b.sql~"):
+        (folder / name).touch()
+    assert [entry.name for entry in migrate.migrations()] == ["0001_a.sql"]
+
+
+def test_every_table_of_ours_is_strict(tmp_path: Path) -> None:
+    with open_writer(tmp_path / "c.db") as corpus:
+        tables = corpus.rows(
+            "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE %' "
+            "AND name NOT LIKE 'lexical%' AND name NOT LIKE 'vectors%' AND name NOT LIKE 'sqlite%'"
+        )
+        assert len(tables) >= 7
+        for name, sql in tables:
+            assert re.search(r"\)\s*STRICT", sql), name
+        assert corpus.rows("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')") == []
+        with corpus.writing():
+            compartments.find_or_create(corpus, "hr", "internal", ())
+        made = corpus.rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
+        assert made == [lexical_index.content_view(1)]
+        assert corpus.db.pragma("user_version") == migrate.latest_version()
+        assert corpus.db.pragma("application_id") == migrate.APPLICATION_ID
+
+
+def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
+    ids = set()
+    for name in "ab":
+        with open_writer(tmp_path / name) as corpus:
+            ids.add(corpus.value("SELECT corpus_id FROM corpus_state"))
+        with open_writer(tmp_path / name) as corpus:
+            ids.add(corpus.value("SELECT corpus_id FROM corpus_state"))
+    assert len(ids) == 2
+
+
+def test_check_identity(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    db = apsw.Connection(str(path))
+    with pytest.raises(WrongFile, match="another application"):
+        migrate.check_identity(db, path)
+    db.pragma("application_id", migrate.APPLICATION_ID)
+    migrate.check_identity(db, path)
+    db.pragma("user_version", migrate.latest_version() + 1)
+    with pytest.raises(WrongFile, match="this version knows"):
+        migrate.check_identity(db, path)
+    db.pragma("user_version", migrate.latest_version())
+    db.execute("CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t")
+    with pytest.raises(CorpusCorrupt, match="view 'v'"):
+        migrate.check_identity(db, path)
+    db.close()
+
+
+def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("d0", ["the token"])])
+    with open_writer(db) as corpus:
+        migrate.back_up(corpus.db, tmp_path / "copy.bak")
+        migrate.back_up(corpus.db, tmp_path / "copy.bak")
+        with pytest.raises((StorageError, apsw.Error)):
+            migrate.back_up(corpus.db, tmp_path / "none" / "copy.bak")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.bak", "copy.bak.2", db.name]
+    for name in ("copy.bak", "copy.bak.2"):
+        with open_writer(tmp_path / name) as corpus:
+            assert corpus.value("SELECT content FROM chunk") == "the token"
+
+
+# -- the second migration --------------------------------------------------------------------------
+
+PROVIDER = HashingProvider()
+KINDS = (
+    {},
+    {"scope": "hr"},
+    {"sensitivity": "confidential"},
+    {"scope": "hr", "sensitivity": "public"},
+)
+WORDS = ("token", "rotation", "audit", "kernel", "release", "threat")
+
+
+def varied(number: int = 24) -> list[StoredDocument]:
+    return [
+        document(
+            f"d{n}",
+            [
+                " ".join(WORDS[(n * step + place) % len(WORDS)] for step in range(1, 4 + n % 5))
+                for place in range(1 + n % 3)
+            ],
+            title=f"Title {WORDS[n % len(WORDS)]}",
+            tags=("x",) if n % 4 == 0 else (),
+            supersedes=("d1",) if n == 3 else (),
+            **KINDS[n % len(KINDS)],
+        )
+        for n in range(number)
+    ]
+
+
+def looked_into(path: Path) -> apsw.Connection:
+    """A file as SQLite alone sees it."""
+    import sqlite_vec
+
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    db.enable_load_extension(True)
+    db.load_extension(sqlite_vec.loadable_path())
+    return db
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A corpus of the first schema, and the same documents in one of today."""
+    return of_schema_1(tmp_path_factory.mktemp("schema"), varied(), PROVIDER, waiting=2)
+
+
+class TestFromTheFirstSchema:
+    @pytest.fixture
+    def old(self, images: tuple[Path, Path], tmp_path: Path) -> Path:
+        (tmp_path / "c.db").write_bytes(images[0].read_bytes())
+        return tmp_path / "c.db"
+
+    @pytest.fixture
+    def new(self, images: tuple[Path, Path], tmp_path: Path) -> Path:
+        """What the same documents are when they are put into a corpus of today."""
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "c.db").write_bytes(images[1].read_bytes())
+        return tmp_path / "new" / "c.db"
+
+    def test_it_is_refused_for_reading(self, old: Path) -> None:
+        before = old.read_bytes()
+        with pytest.raises(WrongFile, match="schema 1"):
+            open_reader(old)
+        assert old.read_bytes() == before
+
+    def test_every_document_comes_to_its_place(self, old: Path, new: Path) -> None:
+        with open_writer(old) as corpus:
+            assert corpus.db.pragma("user_version") == migrate.latest_version()
+            assert problems(corpus) == []
+            assert_each_in_its_place(corpus)
+            found = kinds(corpus)
+        assert {kind[:2] for kind in found.values()} == {
+            ("shared", "internal"),
+            ("hr", "internal"),
+            ("shared", "confidential"),
+            ("hr", "public"),
+        }
+        assert contents(old) == contents(new)
+        assert_sound(old)
+        checked = invoke("status", "--check", "--json", "--db", old)
+        assert (checked.code, checked.json()["problems"]) == (0, [])
+
+    def test_the_old_indexes_are_gone(self, old: Path) -> None:
+        assert {"lexical", "lexical_data", "vectors_1", "vectors_1_chunks"} <= names_in(old)
+        open_writer(old).close()
+        left = {name for name in names_in(old) if re.match(r"(lexical|vectors|fast)(_|$)", name)}
+        assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in left), left
+
+    def test_the_backup_is_what_was_there(self, old: Path) -> None:
+        before = _every_row(old)
+        open_writer(old).close()
+        backup = old.with_name("c.db.schema-1.bak")
+        assert _every_row(backup) == before
+        assert [path.name for path in old.parent.glob("*.bak*")] == [backup.name]
+        # And it can be migrated as well as the file itself.
+        open_writer(backup).close()
+        assert contents(backup) == contents(old)
+
+    @pytest.mark.parametrize("lexical_only", [True, False])
+    @pytest.mark.parametrize("task", ["token rotation", "audit", "kernel threat release", "title"])
+    def test_the_same_is_found(self, old: Path, new: Path, task: str, lexical_only: bool) -> None:
+        open_writer(old).close()
+        bundles = []
+        for path in (old, new):
+            with open_reader(path) as corpus:
+                bundle = ask(corpus, None, PROVIDER, task=task, lexical_only=lexical_only, limit=50)
+                bundles.append(bundle.without_timings())
+        assert bundles[0]["selected"]
+        assert bundles[0] == bundles[1]
+
+    def test_words_score_as_they_did_in_the_one_index(self, old: Path) -> None:
+        tasks = ("token rotation", "audit", "kernel threat release", "title")
+        before = []
+        with looked_into(old) as db:
+            for task in tasks:
+                match = lexical.match_expression(query(task).task_terms)
+                before.append(
+                    dict(
+                        db.execute(
+                            "SELECT rowid, -bm25(lexical, 2.0, 1.5, 1.0, 1.0, 1.0) FROM lexical "
+                            "WHERE lexical MATCH ?",
+                            (match,),
+                        ).fetchall()
+                    )
+                )
+        db.close()
+        open_writer(old).close()
+        with open_reader(old) as corpus:
+            for task, expected in zip(tasks, before, strict=True):
+                assert expected
+                found = lexical.search(corpus, query(task), 1000).task
+                assert found == pytest.approx(expected, rel=1e-9)
+
+    def test_neighbours_are_as_near_as_they_were(self, old: Path) -> None:
+        with looked_into(old) as db:
+            [(vector,)] = db.execute("SELECT vector FROM embedded WHERE chunk = 5").fetchall()
+            expected = db.execute(
+                "SELECT rowid, distance FROM vectors_1 WHERE embedding MATCH ? AND k = 4000",
+                (vector,),
+            ).fetchall()
+        db.close()
+        open_writer(old).close()
+        with open_reader(old) as corpus:
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            found = dict(vector_search.search(corpus, index, vector, 4000))
+        assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
+        assert len(found) == len(expected) > 40
+
+    def test_what_waited_for_its_vector_still_waits(self, old: Path) -> None:
+        with open_writer(old) as corpus:
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            assert len(vector_index.waiting(corpus, index, 0, 1000)) == 2
+            assert index.vectors == corpus.value("SELECT count(*) FROM chunk") - 2
+
+    def test_it_can_be_written_on(self, old: Path) -> None:
+        with open_writer(old) as corpus:
+            fill(corpus, [document("d0", ["moved"], scope="board")], PROVIDER)
+            assert kinds(corpus)["d0"] == ("board", "internal", ())
+        assert_sound(old)
+
+    def test_one_that_fails_on_its_way_leaves_the_old_one(
+        self, old: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        before = _every_row(old)
+
+        def failing(corpus: Corpus, _: object) -> int:
+            moved = whole(corpus, partition.nothing_denied)
+            assert moved == 24
+            raise ZeroDivisionError
+
+        whole = partition.partition
+        monkeypatch.setattr(partition, "partition", failing)
+        with pytest.raises(ZeroDivisionError):
+            open_writer(old)
+        assert _every_row(old) == before
+        with looked_into(old) as db:
+            assert db.pragma("user_version") == 1
+            assert db.execute("SELECT count(*) FROM lexical WHERE lexical MATCH 'token'").get > 5
+        db.close()
+        monkeypatch.undo()
+        open_writer(old).close()
+        assert_sound(old)
+
+    def test_a_view_of_another_is_refused_before_it(self, old: Path) -> None:
+        with apsw.Connection(str(old)) as db:
+            db.execute("CREATE VIEW indexed_1 AS SELECT * FROM chunk")
+        db.close()
+        with pytest.raises(CorpusCorrupt) as refused:
+            open_writer(old)
+        assert refused.value.code == "foreign_schema"
+        assert list(old.parent.glob("*.bak*")) == []
+
+    @pytest.mark.parametrize(
+        ("vector", "code"),
+        [
+            ("zeroblob(32)", "vectors_damaged"),
+            ("zeroblob(28)", "vectors_miscounted"),
+            ("x'00'", "vectors_miscounted"),
+            ("x''", "vectors_miscounted"),
+        ],
+    )
+    def test_a_damaged_vector_stops_nothing_and_is_found(
+        self, old: Path, vector: str, code: str
+    ) -> None:
+        with apsw.Connection(str(old)) as db:
+            db.execute(f"UPDATE embedded SET vector = {vector} WHERE chunk = 3")
+        db.close()
+        with open_writer(old) as corpus:
+            assert {problem.code for problem in problems(corpus)} == {code}
+        assert invoke("status", "--repair", "--db", old).code == 0
+        assert_sound(old)
+
+
+def _every_row(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All that stands in a file's plain tables, those beneath its indexes included."""
+    with apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY) as db:
+        names = [
+            name
+            for (name,) in db.execute(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' "
+                "AND sql NOT LIKE 'CREATE VIRTUAL TABLE%' ORDER BY name"
+            ).fetchall()
+        ]
+        found = {name: db.execute(f'SELECT * FROM "{name}"').fetchall() for name in names}
+    db.close()
+    return found
+
+
+def test_an_empty_corpus_of_the_first_schema(tmp_path: Path) -> None:
+    old, new = of_schema_1(tmp_path, [])
+    with open_writer(old) as corpus:
+        assert tables(corpus) == set()
+        fill(corpus, [document("d", ["token"])], PROVIDER)
+    with open_writer(new) as corpus:
+        fill(corpus, [document("d", ["token"])], PROVIDER)
+    assert_sound(old)
+    assert contents(old) == contents(new)
+
+
+def test_documents_without_chunks_and_chunks_without_vectors(tmp_path: Path) -> None:
+    old, new = of_schema_1(tmp_path, [document("a", [], scope="hr"), document("b", ["token"])])
+    open_writer(old).close()
+    assert_sound(old)
+    assert contents(old) == contents(new)
+
+
+@pytest.mark.parametrize("extension", [True, False])
+def test_a_fast_companion_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
+) -> None:
+    """It was trained on all vectors together, and a new one can be made at any time."""
+    old, _ = of_schema_1(tmp_path, varied(), PROVIDER, fast=True)
+    assert "fast_1" in names_in(old)
+    if not extension:
+        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+    with open_writer(old) as corpus:
+        assert problems(corpus) == []
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        assert {share.fast for share in index.shares} == {""}
+        assert vector_index.doubt(corpus, index) == ""
+        # Without the extension nothing can remove it, and nothing asks it.
+        assert ("fast_1" in names_in(old)) == (not extension)
+        bundle = ask(corpus, None, PROVIDER, task="token", limit=50)
+        assert bundle.selected
+        assert "INDEX_STALE" not in [warning.code for warning in bundle.warnings]
+
+
+def test_every_embedding_index_comes_along(tmp_path: Path) -> None:
+    other = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+    path = build(tmp_path, varied(), PROVIDER, name="two.db")
+    with open_writer(path) as corpus, corpus.writing():
+        from rolebundle.contracts.index import IndexIdentity
+        from support.corpora import embed
+
+        vector_index.create_index(corpus, IndexIdentity(other.identity, "test-chunker"))
+        embed(corpus, other, waiting=5)
+    old, new = of_schema_1(tmp_path, [], base=path.read_bytes())
+    open_writer(old).close()
+    for db in (old, new):
+        assert_sound(db)
+    with open_writer(old) as ours, open_writer(new) as theirs:
+        held = [
+            {
+                index.id: (index.identity, index.active, index.shares)
+                for index in vector_index.all_indexes(corpus)
+            }
+            for corpus in (ours, theirs)
+        ]
+    assert len(held[0]) == 2
+    assert held[0] == held[1]

@@ -1,0 +1,386 @@
+"""A narrowed connection sees what it was shown, and nothing of the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import CorpusCorrupt, StorageError
+from rolebundle.storage import compartments, lexical_index, migrate, vector_index, vector_search
+from rolebundle.storage import documents as stored
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.narrowing import NARROWING
+from support.commands import invoke
+from support.compartments import search_everywhere
+from support.corpora import ask, build, document
+from support.fake_embedder import HashingProvider
+
+PROVIDER = HashingProvider()
+
+LEFT_OUT = {
+    "embedding_index": "which models there are, and nothing of what they embedded",
+    "policy": "asked for what may be shown, before anything is",
+}
+"""Tables that a narrowed connection sees as they are, and why they may be seen."""
+
+VIRTUAL = re.compile(r"lexical_\d+|vectors_\d+_\d+|fast_\d+_\d+")
+"""One table a compartment; which of them there are to ask is what the views say."""
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return build(
+        tmp_path,
+        [
+            document("a", ["token one", "token two"]),
+            document("b", ["token secret"], scope="hr", source_id="people", supersedes=("a",)),
+            document("c", ["token board"], sensitivity="confidential", source_id="people"),
+        ],
+        PROVIDER,
+    )
+
+
+@pytest.fixture
+def narrowed(db: Path) -> Iterator[Corpus]:
+    with open_reader(db) as corpus:
+        corpus.narrow()
+        yield corpus
+
+
+def places(corpus: Corpus) -> dict[str, int]:
+    """The compartment of each document, as the file has them."""
+    return dict(corpus.rows("SELECT document_id, compartment FROM main.document"))
+
+
+def views() -> dict[str, str]:
+    """What is put in front of the tables, by the name that it takes."""
+    made = (re.match(r"CREATE TEMP (VIEW|TABLE) (\w+)", statement) for statement in NARROWING)
+    return {found[2]: found[1] for found in made if found}
+
+
+def plain_tables(corpus: Corpus) -> set[str]:
+    """The tables of the file, less those that hold what a virtual table keeps."""
+    kinds = {name: kind for _, name, kind, *_ in corpus.rows("PRAGMA main.table_list")}
+    virtual = [name for name, kind in kinds.items() if kind == "virtual"]
+    # SQLite calls not all of them shadow tables: sqlite-vec does not name all of its own.
+    kept = (*(f"{name}_" for name in virtual), "sqlite_")
+    return {name for name, kind in kinds.items() if kind == "table" and not name.startswith(kept)}
+
+
+def seen(corpus: Corpus) -> dict[str, int]:
+    """How many rows each of the views has."""
+    names = [name for name, kind in views().items() if kind == "VIEW"]
+    return {name: corpus.value(f"SELECT count(*) FROM {name}") for name in names}
+
+
+class TestEveryTable:
+    def test_is_behind_a_view_or_named_here(self, narrowed: Corpus) -> None:
+        behind = {name for name, kind in views().items() if kind == "VIEW"}
+        assert plain_tables(narrowed) == behind | LEFT_OUT.keys()
+        assert behind & LEFT_OUT.keys() == set()
+        assert len(views()) == len(NARROWING)
+        assert views().keys() - behind == {"visible", "shown_state"}
+
+    def test_that_is_virtual_belongs_to_one_compartment(self, narrowed: Corpus) -> None:
+        virtual = {
+            name
+            for _, name, kind, *_ in narrowed.rows("PRAGMA main.table_list")
+            if kind == "virtual"
+        }
+        assert len(virtual) == 6
+        assert [name for name in virtual if not VIRTUAL.fullmatch(name)] == []
+
+    def test_has_the_columns_of_its_view(self, narrowed: Corpus) -> None:
+        for name, kind in views().items():
+            if kind == "VIEW":
+                shapes = [
+                    [row[1] for row in narrowed.rows(f"PRAGMA {schema}.table_info({name})")]
+                    for schema in ("main", "temp")
+                ]
+                assert shapes[0] == shapes[1], name
+
+    def test_that_is_left_out_says_nothing_of_what_is_hidden(self, narrowed: Corpus) -> None:
+        columns = {
+            name: {row[1] for row in narrowed.rows(f"PRAGMA main.table_info({name})")}
+            for name in LEFT_OUT
+        }
+        assert columns["embedding_index"] == {
+            "id", "provider", "model", "model_digest", "dimensions", "query_prefix",
+            "passage_prefix", "chunker", "normalization", "active", "reach", "started_at",
+        }  # fmt: skip
+        assert columns["policy"] == {
+            "only_row", "content", "format", "location", "digest", "set_at",
+        }  # fmt: skip
+
+
+class TestNothing:
+    def assert_nothing(self, corpus: Corpus) -> None:
+        assert {name for name, count in seen(corpus).items() if count} == {"corpus_state"}
+        counts = stored.counts(corpus)
+        assert (counts.documents, counts.chunks) == (0, 0)
+        assert compartments.all_compartments(corpus) == []
+        assert search_everywhere(corpus, '"token"') == []
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        assert index.shares == ()
+        assert stored.passages(corpus, [1, 2, 3, 4]) == {}
+
+    def test_is_seen_before_anything_is_shown(self, narrowed: Corpus) -> None:
+        self.assert_nothing(narrowed)
+        with narrowed.reading():
+            self.assert_nothing(narrowed)
+
+    def test_is_seen_after_the_reading(self, narrowed: Corpus) -> None:
+        with narrowed.reading():
+            narrowed.show(places(narrowed).values())
+            assert len(search_everywhere(narrowed, '"token"')) == 4
+        self.assert_nothing(narrowed)
+        with narrowed.reading():
+            self.assert_nothing(narrowed)
+
+    def test_is_seen_after_a_reading_that_failed(self, narrowed: Corpus) -> None:
+        for failure in (ZeroDivisionError, KeyboardInterrupt):
+            with pytest.raises(failure), narrowed.reading():
+                narrowed.show(places(narrowed).values())
+                raise failure
+            self.assert_nothing(narrowed)
+        with pytest.raises(CorpusCorrupt), narrowed.reading():
+            narrowed.show(places(narrowed).values())
+            narrowed.rows("SELECT * FROM nowhere")
+        self.assert_nothing(narrowed)
+
+    def test_can_be_shown_outside_of_a_reading(self, narrowed: Corpus) -> None:
+        with pytest.raises(AssertionError):
+            narrowed.show(places(narrowed).values())
+        self.assert_nothing(narrowed)
+
+    def test_can_be_shown_where_everything_is_seen(self, db: Path) -> None:
+        with open_reader(db) as corpus, corpus.reading():
+            with pytest.raises(AssertionError):
+                corpus.show([1])
+            assert len(search_everywhere(corpus, '"token"')) == 4
+
+    def test_is_in_an_answer(self, narrowed: Corpus) -> None:
+        bundle = ask(narrowed, None, PROVIDER, task="token")
+        assert bundle.selected == []
+        assert (bundle.corpus.documents, bundle.corpus.chunks) == (0, 0)
+
+
+class TestWhatIsShown:
+    @pytest.mark.parametrize(
+        ("shown", "rows", "sources"),
+        [
+            ("a", [1, 2], ["wiki"]),
+            ("b", [3], ["people"]),
+            ("c", [4], ["people"]),
+            ("ab", [1, 2, 3], ["people", "wiki"]),
+            ("abc", [1, 2, 3, 4], ["people", "wiki"]),
+        ],
+    )
+    def test_is_all_of_it_and_no_more(
+        self, narrowed: Corpus, shown: str, rows: list[int], sources: list[str]
+    ) -> None:
+        with narrowed.reading():
+            narrowed.show(places(narrowed)[name] for name in shown)
+            assert search_everywhere(narrowed, '"token"') == rows
+            assert narrowed.rows("SELECT id FROM chunk ORDER BY id") == [(row,) for row in rows]
+            assert narrowed.rows("SELECT chunk FROM embedded ORDER BY 1") == [
+                (row,) for row in rows
+            ]
+            assert narrowed.rows("SELECT source_id FROM source ORDER BY 1") == [
+                (one,) for one in sources
+            ]
+            assert narrowed.rows("SELECT path FROM file ORDER BY 1") == [
+                (f"{one}.md",) for one in shown
+            ]
+            assert seen(narrowed)["supersession"] == ("b" in shown)
+            counts = stored.counts(narrowed)
+            assert (counts.documents, counts.chunks) == (len(shown), len(rows))
+            index = vector_index.active_index(narrowed)
+            assert index is not None
+            assert index.vectors == len(rows)
+            vector = narrowed.value("SELECT vector FROM main.embedded WHERE chunk = 3")
+            found = [row for row, _ in vector_search.search(narrowed, index, vector, 100)]
+            assert sorted(found) == rows
+            assert [*vector_search.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
+            assert [*stored.passages(narrowed, [1, 2, 3, 4])] == rows
+
+    def test_is_what_was_shown_last(self, narrowed: Corpus) -> None:
+        found = places(narrowed)
+        with narrowed.reading():
+            narrowed.show([found["a"]])
+            narrowed.show([found["b"]])
+            assert search_everywhere(narrowed, '"token"') == [3]
+            narrowed.show([])
+            assert search_everywhere(narrowed, '"token"') == []
+
+    def test_stays_to_the_end_of_the_outer_reading(self, narrowed: Corpus) -> None:
+        with narrowed.reading():
+            with narrowed.reading():
+                narrowed.show([places(narrowed)["b"]])
+            assert search_everywhere(narrowed, '"token"') == [3]
+
+    def test_may_be_what_is_not_there(self, narrowed: Corpus) -> None:
+        with narrowed.reading():
+            narrowed.show([77, -1])
+            assert seen(narrowed)["chunk"] == 0
+
+    def test_is_not_superseded_by_what_is_hidden(self, narrowed: Corpus) -> None:
+        for shown, newer in (("a", []), ("ab", ["b"])):
+            with narrowed.reading():
+                narrowed.show(places(narrowed)[name] for name in shown)
+                assert [
+                    one.document_id for one in stored.passages(narrowed, [1])[1].superseded_by
+                ] == newer
+
+    def test_says_nothing_of_writes_elsewhere(self, narrowed: Corpus) -> None:
+        assert narrowed.value("SELECT generation FROM main.corpus_state") > 0
+        with narrowed.reading():
+            narrowed.show([places(narrowed)["a"]])
+            assert narrowed.value("SELECT generation FROM corpus_state") == 0
+            assert narrowed.value("SELECT count(*) FROM embedding_cache") == 0
+            narrowed.show([places(narrowed)["a"]], generation=5)
+            assert narrowed.rows("SELECT generation FROM corpus_state") == [(5,)]
+            narrowed.show([places(narrowed)["b"]], generation=3)
+            assert narrowed.rows("SELECT generation FROM corpus_state") == [(3,)]
+        assert narrowed.rows("SELECT generation FROM corpus_state") == [(0,)]
+
+    def test_is_a_snapshot_that_a_writer_does_not_change(self, db: Path, narrowed: Corpus) -> None:
+        with narrowed.reading(), open_writer(db) as writer:
+            narrowed.show([places(narrowed)["a"]])
+            with writer.writing():
+                writer.run("UPDATE document SET compartment = 77")
+            assert search_everywhere(narrowed, '"token"') == [1, 2]
+
+    def test_hides_statements_that_ran_before_it_was_narrowed(self, db: Path) -> None:
+        with open_reader(db) as corpus:
+            assert corpus.value("SELECT count(*) FROM chunk") == 4
+            corpus.narrow()
+            assert corpus.value("SELECT count(*) FROM chunk") == 0
+            corpus.narrow()  # once more changes nothing
+            with corpus.reading():
+                corpus.show([places(corpus)["a"]])
+                assert corpus.value("SELECT count(*) FROM chunk") == 2
+            assert corpus.value("SELECT count(*) FROM chunk") == 0
+
+    def test_counts_terms_by_compartment(self, narrowed: Corpus) -> None:
+        found = places(narrowed)
+        with narrowed.reading():
+            narrowed.show([found["a"]])
+            assert lexical_index.frequencies(narrowed, found["a"], ['"token"']) == [2]
+            assert lexical_index.frequencies(narrowed, found["a"], ['"secret"']) == [0]
+            assert lexical_index.extent(narrowed, found["a"]).chunks == 2
+
+
+class TestTheFile:
+    def test_is_as_it_was(self, db: Path) -> None:
+        before = db.read_bytes()
+        with open_reader(db) as corpus:
+            corpus.narrow()
+            with corpus.reading():
+                corpus.show(places(corpus).values())
+                search_everywhere(corpus, '"token"')
+            ask(corpus, None, PROVIDER, task="token")
+        assert db.read_bytes() == before
+        log = Path(f"{db}-wal")
+        assert not log.exists() or log.stat().st_size == 0
+
+    def test_cannot_be_written_before_during_and_after(self, db: Path) -> None:
+        before = db.read_bytes()
+        statements = (
+            "DELETE FROM main.chunk",
+            "UPDATE main.document SET scope = 'shared'",
+            "CREATE TABLE main.x (a)",
+            "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
+            "DELETE FROM temp.visible",
+            "INSERT INTO temp.visible VALUES (1)",
+            "INSERT INTO temp.shown_state VALUES (1)",
+            "DROP VIEW temp.chunk",
+            "CREATE TEMP TABLE y (a)",
+        )
+
+        def assert_refused(corpus: Corpus) -> None:
+            assert corpus.db.pragma("query_only") == 1
+            for statement in statements:
+                with pytest.raises((StorageError, CorpusCorrupt)):
+                    corpus.run(statement)
+
+        with open_reader(db) as corpus:
+            corpus.narrow()
+            assert_refused(corpus)
+            with corpus.reading():
+                corpus.show([places(corpus)["a"]])
+                assert_refused(corpus)
+                assert search_everywhere(corpus, '"token"') == [1, 2]
+            assert_refused(corpus)
+        assert db.read_bytes() == before
+
+    def test_is_closed_again_where_showing_fails(self, narrowed: Corpus) -> None:
+        with narrowed.reading(), pytest.raises(Exception):  # noqa: B017
+            narrowed.show(["not a number"])  # type: ignore[list-item]
+        assert narrowed.db.pragma("query_only") == 1
+        assert seen(narrowed)["chunk"] == 0
+
+    def test_notes_are_kept_in_memory(self, narrowed: Corpus) -> None:
+        assert narrowed.db.pragma("temp_store") == 2
+
+
+FOREIGN = {
+    "another name": "CREATE VIEW v AS SELECT 1 AS id",
+    "another text": (
+        "CREATE VIEW indexed_9 AS SELECT id, title, headings, content, tags, hints FROM chunk"
+    ),
+    "another number": lexical_index.content_view(8)[1].replace("indexed_8", "indexed_9"),
+    "more than there was": lexical_index.content_view(9)[1] + " OR 1",
+    "a leading zero": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_09"),
+    "a letter": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_9a"),
+    "other digits": lexical_index.content_view(9)[1].replace("indexed_9", "indexed_٩"),
+    "a trigger": ("CREATE TRIGGER indexed_9 AFTER INSERT ON chunk BEGIN DELETE FROM document; END"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_view_that_is_not_ours_is_refused(db: Path, what: str) -> None:
+    with apsw.Connection(str(db)) as behind:
+        behind.execute(FOREIGN[what])
+    behind.close()
+    assert_foreign(db)
+
+
+def assert_foreign(db: Path) -> None:
+    before = db.read_bytes()
+    for opened in (open_reader, open_writer):
+        with pytest.raises(CorpusCorrupt) as refused:
+            opened(db)
+        assert refused.value.code == "foreign_schema"
+    assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 7
+    assert db.read_bytes() == before
+
+
+def test_our_own_view_with_another_text_is_refused(db: Path) -> None:
+    with apsw.Connection(str(db)) as behind:
+        behind.execute("DROP VIEW indexed_1")
+        behind.execute(
+            "CREATE VIEW indexed_1 AS SELECT c.id, c.title, c.headings, "
+            "c.content, c.tags, c.hints FROM chunk c JOIN document d ON d.id = c.document"
+        )
+    behind.close()
+    assert_foreign(db)
+
+
+def test_our_own_views_are_told_by_the_letter() -> None:
+    name, sql = lexical_index.content_view(3)
+    assert migrate.is_own_view("view", name, sql)
+    for kind, other, text in (
+        ("trigger", name, sql),
+        ("view", name, sql + " "),
+        ("view", name, sql.lower()),
+        ("view", "indexed_4", sql),
+        ("view", f"{name}\n", sql),
+        ("view", "indexed_", sql),
+    ):
+        assert not migrate.is_own_view(kind, other, text)

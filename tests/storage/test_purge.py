@@ -1,0 +1,397 @@
+"""What was purged is nowhere: not in the file, its log, its indexes, nor in what is free in them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.contracts.receipt import Receipt
+from rolebundle.errors import ConfigurationError, StorageError
+from rolebundle.policy.purge import Wanted, finish, purge
+from rolebundle.storage import documents as stored
+from rolebundle.storage import fast_index, store, vector_cache, vector_index, vector_search
+from rolebundle.storage import purge as erasure
+from rolebundle.storage.check import problems
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.partition import move_documents
+from support.canaries import Canary, files_of, found_in, hatch, vector_traces
+from support.corpora import build, document, embed, file_of, fill, scratch_folder
+from support.fake_embedder import IDENTITY, HashingProvider
+from support.sound import assert_sound, contents
+
+PROVIDER = HashingProvider()
+OTHER = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
+COMMON = tuple(f"common{number}" for number in range(400))
+# 1,000 of 1,000 with ROLEBUNDLE_EXAMPLES=10000.
+CANARIES = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 5)
+
+
+@dataclass
+class Aviary:
+    """A corpus of canaries, and the traces of those that are to go and of those that stay."""
+
+    db: Path
+    doomed: list[Canary]
+    staying: list[Canary]
+    gone: set[bytes]
+    kept: set[bytes]
+
+
+def aviary(folder: Path, seed: int, doomed: int, staying: int) -> Aviary:
+    """Documents that came in small portions, were changed, moved and embedded by two models."""
+    chance = Random(seed)
+    canaries = [hatch(chance, COMMON, number) for number in range(doomed + staying)]
+    db = build(folder, [])
+    size = max(5, len(canaries) // 40)
+    with open_writer(db) as corpus:
+        for start in range(0, len(canaries), size):
+            fill(corpus, [one.document for one in canaries[start : start + size]], PROVIDER)
+        _second_index(corpus)
+        _change_some(corpus, chance, canaries)
+        _move_some(corpus, chance)
+    chance.shuffle(canaries)
+    going, rest = canaries[:doomed], canaries[doomed:]
+    with open_reader(db) as corpus:
+        gone, kept = (
+            {trace for one in group for trace in one.traces}
+            | vector_traces(corpus, [one.document.metadata.document_id for one in group])
+            for group in (going, rest)
+        )
+    return Aviary(db, going, rest, gone - kept, kept)
+
+
+def _second_index(corpus: Corpus) -> None:
+    with corpus.writing():
+        first = vector_index.active_index(corpus)
+        assert first is not None
+        other = vector_index.create_index(corpus, replace(first.identity, model=OTHER.identity))
+        embed(corpus, OTHER)
+        vector_index.use(corpus, first)
+        assert other.id != first.id
+
+
+def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None:
+    """Chunks leave and come back, with their vectors through the cache."""
+    for one in chance.sample(canaries, len(canaries) // 4):
+        whole = one.document
+        for chunks in (whole.chunks[1:], whole.chunks):
+            with corpus.writing():
+                store.put_file(
+                    corpus,
+                    file_of(whole.metadata.document_id),
+                    [replace(whole, chunks=chunks)],
+                )
+        with corpus.writing():
+            embed(corpus, PROVIDER)
+
+
+def _move_some(corpus: Corpus, chance: Random) -> None:
+    places = [number for (number,) in corpus.rows("SELECT id FROM compartment")]
+    for row, here in corpus.rows("SELECT id, compartment FROM document"):
+        if chance.random() < 0.2:
+            there = chance.choice(places)
+            with corpus.writing():
+                if there != here:
+                    move_documents(corpus, [row], here, there)
+                    move_documents(corpus, [row], there, here)
+
+
+def names(canaries: list[Canary]) -> list[str]:
+    return [one.document.metadata.document_id for one in canaries]
+
+
+def purged(db: Path, wanted: Wanted) -> Receipt:
+    with open_writer(db) as corpus:
+        return purge(corpus, wanted)
+
+
+def test_no_byte_of_a_canary_is_left() -> None:
+    with scratch_folder() as folder:
+        here = aviary(folder, 1, CANARIES, CANARIES)
+        assert found_in(files_of(here.db), here.gone) == here.gone, "the look finds what is there"
+        portions = [here.doomed[start::4] for start in range(4)]
+        for portion in portions:
+            receipt = purged(here.db, Wanted(names(portion)))
+            assert (receipt.state, receipt.documents) == ("done", len(portion))
+            assert receipt.chunks == sum(len(one.document.chunks) for one in portion)
+        files = files_of(here.db)
+        assert found_in(files, here.gone) == set()
+        # Words of those that stay still stand where they were, also in the indexes alone.
+        assert found_in(files, here.kept) == here.kept
+        assert_sound(here.db)
+        with open_reader(here.db) as corpus:
+            assert {one.document_id for _, one in stored.all_documents(corpus)} == set(
+                names(here.staying)
+            )
+            assert vector_cache.size(corpus) == (0, 0)
+
+
+def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
+    """Were the text searched for only as it was written, postings would be passed over."""
+    with scratch_folder() as folder:
+        here = aviary(folder, 2, 8, 8)
+        with open_reader(here.db) as corpus:
+            blocks = [
+                block
+                for (table,) in corpus.rows(
+                    "SELECT name FROM sqlite_schema WHERE name LIKE 'lexical%_data'"
+                )
+                for (block,) in corpus.rows(f"SELECT block FROM {table}")
+            ]
+        (folder / "blocks").write_bytes(b"".join(blocks))
+        words = {
+            one.document.chunks[0].tags[0].casefold()[5:13].encode()[:8] for one in here.doomed
+        }
+        assert found_in([folder / "blocks"], words) == words
+
+
+@pytest.mark.parametrize("left_out", ["rebuild", "clear"])
+def test_each_step_is_needed(monkeypatch: pytest.MonkeyPatch, left_out: str) -> None:
+    with scratch_folder() as folder:
+        here = aviary(folder, 3, 20, 40)
+        room = erasure.lexical_index if left_out == "rebuild" else erasure.vector_cache
+        monkeypatch.setattr(room, left_out, lambda *_: None)
+        assert purged(here.db, Wanted(names(here.doomed))).state == "done"
+        assert found_in(files_of(here.db), here.gone)
+
+
+def test_free_places_of_the_file_are_written_anew(tmp_path: Path) -> None:
+    """What a split page keeps of rows that moved on is as free as a page that was given back."""
+    db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])])
+    with apsw.Connection(str(db)) as plain:
+        plain.execute("CREATE TABLE freed (text); INSERT INTO freed VALUES ('xqzjkvwp' || '')")
+        plain.execute("INSERT INTO freed SELECT text || zeroblob(9000) FROM freed")
+        plain.execute("DROP TABLE freed")
+    plain.close()
+    assert found_in(files_of(db), {b"xqzjkvwp"})
+    purged(db, Wanted(["a"]))
+    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
+
+
+def test_what_derives_from_it_is_gone(tmp_path: Path) -> None:
+    both = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
+    claims = document("c", ["four"], supersedes=("a", "a.md", "b"))
+    db = build(tmp_path, [*both, claims], PROVIDER)
+    receipt = purged(db, Wanted(["a"]))
+    assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
+    with open_reader(db) as corpus:
+        assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",)]
+        assert corpus.rows("SELECT path FROM file ORDER BY 1") == [("b.md",), ("c.md",)]
+        assert corpus.rows("SELECT superseded FROM supersession") == [("b",)]
+        assert stored.all_documents(corpus)[-1][1].supersedes == ("b",)
+        assert corpus.rows("SELECT documents, chunks FROM corpus_state") == [(2, 2)]
+    assert_sound(db)
+
+
+def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
+    db = build(tmp_path, [])
+    pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
+    with open_writer(db) as corpus, corpus.writing():
+        store.put_file(corpus, replace(file_of("both"), path="both.md"), pair)
+    purged(db, Wanted(["a"]))
+    with open_reader(db) as corpus:
+        assert corpus.rows("SELECT path FROM file") == [("both.md",)]
+        assert corpus.rows("SELECT superseded FROM supersession") == [("both.md",)]
+    assert_sound(db)
+
+
+def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("a", ["same words"]), document("b", ["same words"])], PROVIDER)
+    purged(db, Wanted(["a"]))
+    with open_reader(db) as corpus:
+        assert corpus.rows("SELECT content FROM chunk") == [("same words",)]
+        assert corpus.value("SELECT count(*) FROM embedded") == 1
+    assert_sound(db)
+
+
+def test_an_earlier_wording_is_not_in_the_cache(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
+    with open_writer(db) as corpus:
+        fill(corpus, [document("a", ["second wording"])], PROVIDER)
+        assert vector_cache.size(corpus)[0] == 1
+    purged(db, Wanted(["a"]))
+    with open_reader(db) as corpus:
+        assert vector_cache.size(corpus) == (0, 0)
+
+
+def test_everything_can_go(tmp_path: Path) -> None:
+    db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
+    assert purged(db, Wanted(matching="**")).documents == 5
+    with open_reader(db) as corpus:
+        assert corpus.rows("SELECT * FROM compartment") == []
+    assert_sound(db)
+
+
+def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
+    """As a version of sqlite-vec that does not write zeroes over what it deletes."""
+    texts = [document(f"d{number}", [f"text {number}"]) for number in range(30)]
+    db = build(tmp_path, texts, PROVIDER)
+    with apsw.Connection(str(db)) as plain:
+        table = "vectors_1_1_vector_chunks00"
+        [(row, vectors)] = plain.execute(f"SELECT rowid, vectors FROM {table}").fetchall()
+        left = vectors[: 32 * 32] + b"xqzjkvwp" * 4 * 20 + vectors[52 * 32 :]
+        plain.execute(f"UPDATE {table} SET vectors = ? WHERE rowid = ?", (left, row))
+    plain.close()
+    assert_sound(db)
+    before = contents(db)["vectors"]
+    assert found_in(files_of(db), {b"xqzjkvwp"})
+    purged(db, Wanted(["d5"]))
+    assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
+    assert [pair for pair in before if pair[0] != "d5#0"] == contents(db)["vectors"]
+    assert_sound(db)
+
+
+def give_companion(corpus: Corpus, share: fast_index.Share) -> None:
+    if share.vectors < 10:
+        return  # too few to train on
+    fast_index.build(corpus, share)
+    fast_index.record(corpus, share, fast_index.FastState(1, 1, 1.0, share.vectors, 0))
+
+
+class TestTheFastIndex:
+    def test_its_buckets_are_gone(self) -> None:
+        """A bucket of one vector is that vector."""
+        with scratch_folder() as folder:
+            here = aviary(folder, 4, 20, 20)
+            with open_writer(here.db) as corpus:
+                if not fast_index.available(corpus):
+                    pytest.skip("this build of apsw has no vec1")
+                with corpus.writing():
+                    for index in vector_index.all_indexes(corpus):
+                        for share in index.shares:
+                            give_companion(corpus, share)
+            purged(here.db, Wanted(names(here.doomed)))
+            assert found_in(files_of(here.db), here.gone) == set()
+            assert_sound(here.db)
+
+    def test_one_that_never_held_it_is_kept(self, tmp_path: Path) -> None:
+        db = self.with_companions(tmp_path)
+        purged(db, Wanted(["a"]))
+        with open_reader(db) as corpus:
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            assert [bool(share.fast) for share in index.shares] == [False, True]
+            assert vector_index.doubt(corpus, index) == ""
+            assert vector_search.search(corpus, index, bytes(32), 5)
+        assert_sound(db)
+
+    def test_without_its_extension_nothing_is_purged(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        db = self.with_companions(tmp_path)
+        before = contents(db)
+        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        with pytest.raises(ConfigurationError) as refused:
+            purged(db, Wanted(["a"]))
+        assert refused.value.code == "fast_index_out_of_reach"
+        assert contents(db) == before
+
+    @staticmethod
+    def with_companions(folder: Path) -> Path:
+        texts = [
+            document(f"{name}{number or ''}", [f"text {name} {number}"], scope=scope)
+            for name, scope in (("a", "shared"), ("b", "hr"))
+            for number in range(20)
+        ]
+        db = build(folder, texts, PROVIDER)
+        with open_writer(db) as corpus, corpus.writing():
+            if not fast_index.available(corpus):
+                pytest.skip("this build of apsw has no vec1")
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            for share in index.shares:
+                give_companion(corpus, share)
+        return db
+
+
+class TestSomebodyInTheWay:
+    def test_a_reader_makes_it_pending_and_finish_completes_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+        with scratch_folder() as folder:
+            here = aviary(folder, 5, 12, 12)
+            with open_reader(here.db) as reader, reader.reading():
+                before = reader.value("SELECT count(*) FROM document")
+                receipt = purged(here.db, Wanted(names(here.doomed)))
+                assert (receipt.state, receipt.waiting_for) == ("pending", "reader")
+                assert found_in(files_of(here.db), here.gone) == here.gone
+                with open_writer(here.db) as corpus:
+                    [again] = finish(corpus)
+                    assert (again.id, again.state) == (receipt.id, "pending")
+                    assert problems(corpus) == []
+                # Writes go on, and the reader has what it had.
+                with open_writer(here.db) as corpus:
+                    fill(corpus, [document("new", ["a new text"])], PROVIDER)
+                assert reader.value("SELECT count(*) FROM document") == before
+            with open_writer(here.db) as corpus:
+                [done] = finish(corpus)
+                assert (done.id, done.state, done.waiting_for) == (receipt.id, "done", "")
+                assert finish(corpus) == []
+            assert found_in(files_of(here.db), here.gone) == set()
+            assert_sound(here.db)
+
+    def test_the_next_purge_completes_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+        db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])], PROVIDER)
+        with open_reader(db) as reader, reader.reading():
+            reader.value("SELECT count(*) FROM document")
+            assert purged(db, Wanted(["a"])).state == "pending"
+        assert purged(db, Wanted(["b"])).state == "done"
+        with open_reader(db) as corpus:
+            assert [one.state for one in erasure.receipts(corpus)] == ["done", "done"]
+
+    def test_a_full_disk_leaves_it_pending(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])], PROVIDER)
+        run = Corpus.run
+
+        def full(corpus: Corpus, sql: str, *more: Any) -> None:
+            if sql == "VACUUM":
+                raise StorageError("storage_full", "no room", "free some")
+            run(corpus, sql, *more)
+
+        monkeypatch.setattr(Corpus, "run", full)
+        receipt = purged(db, Wanted(["a"]))
+        assert (receipt.state, receipt.waiting_for) == ("pending", "disk")
+        monkeypatch.undo()
+        with open_writer(db) as corpus:
+            assert [one.state for one in finish(corpus)] == ["done"]
+        assert_sound(db)
+
+
+def test_a_receipt_says_nothing_of_what_it_was(tmp_path: Path) -> None:
+    texts = {"a": "one text", "b": "another"}
+    ids = set()
+    for name, text in texts.items():
+        (tmp_path / name).mkdir()
+        db = build(tmp_path / name, [document(name, [text])], PROVIDER)
+        receipt = purged(db, Wanted([name]))
+        ids.add(receipt.id)
+        assert set(receipt.model_dump()) == {
+            "id", "purged_at", "documents", "chunks", "vectors", "state", "waiting_for",
+        }  # fmt: skip
+    assert len(ids) == 2
+
+
+def test_copies_beside_the_corpus(tmp_path: Path) -> None:
+    db = build(tmp_path, [document("a", ["one"])], name="c.db")
+    ours = ["c.db.schema-1.bak", "c.db.schema-1.bak.2", "c.db.schema-2.bak.0f.partial"]
+    for name in (*ours, "other.db.schema-1.bak", "c.db.txt"):
+        (tmp_path / name).write_bytes(b"x")
+    assert [path.name for path in erasure.backups(db)] == ours
+    assert erasure.delete_backups(db) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "c.db",
+        "c.db.txt",
+        "other.db.schema-1.bak",
+    ]

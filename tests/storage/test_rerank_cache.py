@@ -1,0 +1,254 @@
+"""The file of the vectors that reranking looked at: bounded, its owner's alone, never fatal."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, StorageError, WrongFile
+from rolebundle.storage import rerank_cache
+from rolebundle.storage.location import rerank_cache_path
+from support.fake_embedder import DIMENSIONS, IDENTITY
+
+VECTOR = bytes(range(4 * DIMENSIONS))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return rerank_cache_path(tmp_path / "team.db")
+
+
+def test_it_lies_beside_the_corpus_by_whatever_link_that_is_reached(tmp_path: Path) -> None:
+    (tmp_path / "real.db").touch()
+    (tmp_path / "link.db").symlink_to("real.db")
+    assert rerank_cache_path(tmp_path / "link.db") == (tmp_path / "real.db.rerank").resolve()
+
+
+def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> None:
+    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {}
+    assert not path.exists(), "looking made a file"
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR, "b": VECTOR[::-1]})
+    assert rerank_cache.recall(path, IDENTITY, ["a", "c"]) == {"a": VECTOR}
+    assert rerank_cache.recall(path, IDENTITY, []) == {}
+    for field, other in (
+        ("provider", "x"),
+        ("model", "x"),
+        ("digest", "x"),
+        ("dimensions", DIMENSIONS + 1),
+        ("query_prefix", "x"),
+        ("passage_prefix", "x"),
+    ):
+        assert rerank_cache.recall(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
+
+
+def test_a_model_is_recognized_by_what_it_was_kept_under_alone(path: Path) -> None:
+    assert rerank_cache.recognized(path, "files") is None
+    assert not path.exists(), "looking made a file"
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.recognized(path, "files") is None
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    other = replace(IDENTITY, digest="other", query_prefix="é: ")
+    rerank_cache.keep(path, other, {"a": VECTOR[::-1]}, "other files")
+    assert rerank_cache.recognized(path, "files") == IDENTITY
+    assert rerank_cache.recognized(path, "other files") == other
+    for unknown in ("", "a", "no such files"):
+        assert rerank_cache.recognized(path, unknown) is None
+    assert rerank_cache.recall(path, IDENTITY, ["a", "files"]) == {"a": VECTOR}
+    rerank_cache.keep(path, other, {}, "files")
+    assert rerank_cache.recognized(path, "files") == other
+
+
+def test_a_model_that_was_altered_is_not_recognized(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR}, "files")
+    db = apsw.Connection(str(path))
+    [told] = db.execute("SELECT vector FROM vector WHERE model = 'models'").fetchone()
+    told = told.replace(b'"0000"', b'"1111"')
+    db.execute("UPDATE vector SET vector = ? WHERE model = 'models'", (told,))
+    assert db.changes() == 1
+    db.close()
+    assert rerank_cache.recognized(path, "files") is None
+    rerank_cache.erase(path.with_name("team.db"))
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    assert rerank_cache.recognized(path, "files") == IDENTITY
+
+
+def test_what_a_later_version_knows_of_a_model_is_nothing_to_this_one(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {}, "files")
+    db = apsw.Connection(str(path))
+    for told in (b'{"provider": "fake", "size": 3}', b"[]", b"\xff"):
+        checksum = rerank_cache._checksum("models", "files", told)
+        db.execute("UPDATE vector SET vector = ?, checksum = ?", (told, checksum))
+        assert rerank_cache.recognized(path, "files") is None
+    db.close()
+
+
+def test_it_is_its_owners_alone(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+        beside = apsw.Connection(str(path))  # Keeps the log open, to be looked at.
+        beside.execute("SELECT count(*) FROM vector").fetchall()
+        rerank_cache.keep(path, IDENTITY, {"b": VECTOR})
+        files = [*path.parent.glob("team.db.rerank*")]
+        assert len(files) == 3
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        beside.close()
+    finally:
+        os.umask(before)
+
+
+def test_it_says_what_it_is(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    db = apsw.Connection(str(path))
+    assert db.pragma("application_id") == rerank_cache.APPLICATION_ID
+    assert db.pragma("user_version") == rerank_cache.VERSION
+    assert db.pragma("journal_mode") == "wal"
+    assert db.execute("SELECT strict FROM pragma_table_list('vector')").get == 1
+    db.close()
+
+
+def test_it_is_bounded_and_the_oldest_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank_cache, "LIMIT_BYTES", 100_000)
+    wide = replace(IDENTITY, dimensions=256)
+    for batch in range(40):
+        vectors = {f"{batch:03}-{n}": bytes([n]) * 1024 for n in range(10)}
+        rerank_cache.keep(path, wide, vectors)
+    count, taken = rerank_cache.size(path)
+    assert 20 < count < 400
+    assert taken <= 100_000
+    assert path.stat().st_size <= 100_000 + 50_000, "freed pages are not used again"
+    assert len(rerank_cache.recall(path, wide, [f"039-{n}" for n in range(10)])) == 10
+    assert rerank_cache.recall(path, wide, [f"000-{n}" for n in range(10)]) == {}
+
+
+def test_a_bound_below_an_empty_file_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank_cache, "LIMIT_BYTES", 1)
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.size(path)[0] == 0
+
+
+def test_a_vector_that_was_altered_is_not_recalled(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR, "b": VECTOR})
+    db = apsw.Connection(str(path))
+    db.execute("UPDATE vector SET vector = ? WHERE input_hash = 'a'", (VECTOR[::-1],))
+    db.execute("UPDATE vector SET vector = ? WHERE input_hash = 'b'", (VECTOR[:-4],))
+    db.close()
+    assert rerank_cache.recall(path, IDENTITY, ["a", "b"]) == {}
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}
+
+
+def test_what_a_kill_left_is_filled(path: Path) -> None:
+    path.touch(0o644)
+    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {}
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.unlink()
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", "wal")  # The first page is there, and nothing else.
+    db.close()
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}
+
+
+def foreign(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.execute("CREATE TABLE vector (x)")
+    db.close()
+
+
+def newer(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    db = apsw.Connection(str(path))
+    db.pragma("user_version", rerank_cache.VERSION + 1)
+    db.close()
+
+
+def torn(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {str(n): VECTOR for n in range(200)})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+
+
+TROUBLES = {
+    "foreign": (foreign, WrongFile),
+    "newer": (newer, WrongFile),
+    "torn": (torn, CorpusCorrupt),
+    "text": (lambda path: path.write_text("my notes\n" * 99), CorpusCorrupt),
+    "folder": (lambda path: path.mkdir(), StorageError),
+}
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_is_no_cache_is_refused_and_not_changed(path: Path, trouble: str) -> None:
+    make, kind = TROUBLES[trouble]
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(kind):
+        rerank_cache.recall(path, IDENTITY, ["a"])
+    with pytest.raises(kind):
+        rerank_cache.recognized(path, "files")
+    with pytest.raises(kind):
+        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_lock_is_not_waited_for(path: Path) -> None:
+    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    db = apsw.Connection(str(path))
+    db.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CorpusBusy):
+        rerank_cache.keep(path, IDENTITY, {"b": VECTOR})
+    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}, "readers do not wait"
+    db.execute("ROLLBACK")
+    db.close()
+
+
+class TestErase:
+    def test_the_file_goes_with_all_that_is_beside_it(self, path: Path) -> None:
+        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+        for suffix in ("-wal", "-shm"):
+            Path(f"{path}{suffix}").touch()
+        rerank_cache.erase(path.with_name("team.db"))
+        assert not [*path.parent.glob("*rerank*")]
+        rerank_cache.erase(path.with_name("team.db"))
+
+    def test_a_newer_or_torn_one_goes_as_well(self, path: Path) -> None:
+        for make in (newer, torn):
+            make(path)
+            rerank_cache.erase(path.with_name("team.db"))
+            assert not path.exists()
+
+    def test_another_programs_database_stays(self, path: Path) -> None:
+        foreign(path)
+        for identity in (0, 42):
+            db = apsw.Connection(str(path))
+            db.pragma("application_id", identity)
+            db.close()
+            rerank_cache.erase(path.with_name("team.db"))
+            assert path.exists()
+
+    def test_one_that_was_never_folded_goes(self, path: Path, tmp_path: Path) -> None:
+        source = tmp_path / "source.db.rerank"
+        holding = apsw.Connection(str(source))  # The log is not folded while this is open.
+        holding.pragma("journal_mode", "wal")
+        holding.execute("BEGIN").execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        rerank_cache.keep(source, IDENTITY, {"a": VECTOR})
+        path.write_bytes(source.read_bytes())
+        Path(f"{path}-wal").write_bytes(Path(f"{source}-wal").read_bytes())
+        holding.close()
+        assert path.read_bytes()[68:72] == bytes(4)
+        rerank_cache.erase(path.with_name("team.db"))
+        assert not [*tmp_path.glob("team.db.rerank*")]
+
+    def test_what_cannot_be_told_apart_is_said(self, path: Path) -> None:
+        path.write_text("my notes")
+        with pytest.raises(RolebundleError) as caught:
+            rerank_cache.erase(path.with_name("team.db"))
+        assert caught.value.code == "rerank_cache_stays"
+        assert path.read_text() == "my notes"
