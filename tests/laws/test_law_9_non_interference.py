@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ class Machine(RuleBasedStateMachine):
         scope, sensitivity, folder = place
         metadata = document.metadata.__class__(
             **{
-                **{key: getattr(document.metadata, key) for key in vars(document.metadata)},
+                **asdict(document.metadata),
                 "document_id": name,
                 "scope": scope,
                 "sensitivity": sensitivity,

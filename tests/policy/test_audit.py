@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -38,7 +39,7 @@ def entry(agent: str = "bot", **fields: Any) -> AuditEntry:
 
 def test_nothing_is_recorded_until_somebody_says_so(log: AuditLog) -> None:
     assert log.settings() == AuditSettings(mode="off", query="digest")
-    assert vars(log.record(entry())) == {"row": None, "warning": ""}
+    assert asdict(log.record(entry())) == {"row": None, "warning": ""}
     assert not log.exists
     with pytest.raises(UsageError):
         list(log.rows())

@@ -75,7 +75,7 @@ class TestTheDefaultTable:
 class TestPurpose:
     def test_what_a_request_does_not_say(self) -> None:
         purpose = purpose_of(RetrievalRequest(task="x"), DEFAULT_TABLE)
-        assert vars(purpose) == vars(TO_READ)
+        assert purpose == TO_READ
         assert (purpose.action, purpose.approved_by) == ("read", "")
 
     def test_a_blank_name_approves_nothing(self) -> None:
