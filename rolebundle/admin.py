@@ -86,7 +86,7 @@ class Upkeep:
         Raises:
             EmbedderError: the model is not at hand. What was embedded before stays.
         """
-        from rolebundle.embedding.reach import to_reach
+        from rolebundle.embedding.registry import spec_to_json
         from rolebundle.ingest.embedding import build_index
         from rolebundle.storage.vector_index import active_index
 
@@ -94,7 +94,7 @@ class Upkeep:
             provider = provider_for(spec) if spec else self._patient_provider(corpus)
             # Without a spec it is the model that answers now, or what took its name since.
             current = active_index(corpus)
-            reach = to_reach(spec) if spec else current.reach if current else "{}"
+            reach = spec_to_json(spec) if spec else current.reach if current else "{}"
             _, report = build_index(
                 corpus,
                 provider,
@@ -282,24 +282,24 @@ class Upkeep:
 
         One that cannot be set up says so when it is asked, so that the lexical lane still answers.
         """
-        from rolebundle.embedding.reach import QUERY_DEADLINE_SECONDS
+        from rolebundle.embedding.registry import QUERY_DEADLINE_SECONDS
 
         return self._provider(corpus, QUERY_DEADLINE_SECONDS)
 
     def _patient_provider(self, corpus: Corpus) -> EmbeddingProvider:
-        from rolebundle.embedding.reach import PASSAGES_DEADLINE_SECONDS
+        from rolebundle.embedding.registry import PASSAGES_DEADLINE_SECONDS
 
         return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
 
     def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
         if self._given_provider is not None:
             return self._given_provider
-        from rolebundle.embedding.reach import to_spec
+        from rolebundle.embedding.registry import spec_from_json
         from rolebundle.storage.vector_index import active_index
 
         index = active_index(corpus)
         spec = (
-            to_spec(
+            spec_from_json(
                 index.reach,
                 index.identity.model,
                 url=self.embed_url,

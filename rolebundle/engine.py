@@ -356,20 +356,20 @@ class Engine(Upkeep):
 
     def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
         from rolebundle.contracts.lookup import BetterModel
-        from rolebundle.embedding.offers import offers
+        from rolebundle.embedding.registry import available_models
 
         index = status.corpus.index
         if index is not None and index.provider != "static":
             return status
         better = [
             BetterModel(
-                provider=offer.provider,
-                model=offer.model,
-                command=f"rolebundle embed --provider {offer.provider} --model {offer.model}",
-                seconds=status.corpus.chunks / offer.chunks_a_second,
-                brings=offer.brings,
+                provider=model.provider,
+                model=model.model,
+                command=f"rolebundle embed --provider {model.provider} --model {model.model}",
+                seconds=status.corpus.chunks / model.chunks_per_second,
+                brings=model.benefit,
             )
-            for offer in offers()
+            for model in available_models()
         ]
         return replace(status, better_models=better)
 

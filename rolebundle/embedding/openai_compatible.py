@@ -1,4 +1,4 @@
-"""Models of a server with OpenAI's embedding API: llama.cpp, LM Studio, vLLM, and their like.
+"""Models of a server with OpenAI's embedding API, such as llama.cpp, LM Studio and vLLM.
 
 https://platform.openai.com/docs/api-reference/embeddings
 """
@@ -10,38 +10,40 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import httpx
+
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding import replies
-from rolebundle.embedding.address import permitted
-from rolebundle.embedding.fingerprint import PROBE, fingerprint
-from rolebundle.embedding.prefixes import Prefixes, prefixes_for
-from rolebundle.embedding.provider import unit_vectors
-from rolebundle.embedding.texts import batches, prepared
+from rolebundle.embedding.model_server import (
+    bounded_client,
+    error_detail,
+    permitted_url,
+    status_error,
+    unreadable_error,
+    vectors_matrix,
+)
+from rolebundle.embedding.provider import PROBE_TEXT, fingerprint, unit_vectors
+from rolebundle.embedding.texts import Prefixes, batches, prefixes_for, prepared
 from rolebundle.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from httpx import Client, Response
-
     from rolebundle.embedding.provider import Matrix
 
-KEY_VARIABLE = "ROLEBUNDLE_OPENAI_KEY"
-
-# The default limit of text-embeddings-inference; the other servers take as many or more.
-_TEXTS_A_REQUEST = 32
+# The default limit of text-embeddings-inference; other servers accept as many or more.
+_MAX_TEXTS_PER_REQUEST = 32
 
 
 class OpenAICompatibleProvider:
-    """One model of one server. Nothing is contacted before the first question.
+    """One model of one server. The server is first contacted when it is used.
 
-    The key is read from the environment for each request and kept nowhere.
+    The key is read from the environment for each request and not stored.
 
     Args:
-        model: its name; empty for the only one that the server has.
+        model: its name; empty for the only model of the server.
         url: the server, with or without ``/v1`` at its end.
-        allow_host: the one host off this machine that may be it.
-        prefixes: query and passage prefix, instead of those that the model's name implies.
+        allow_host: the only host besides this machine that may be the server.
+        prefixes: query and passage prefix, instead of those that belong to the model's name.
         key_variable: the environment variable that may hold the server's key.
-        deadline_seconds: for one request of up to 32 texts, its retries included.
+        deadline_seconds: for one request of up to 32 texts, including its retries.
     """
 
     at_once = 1
@@ -53,31 +55,31 @@ class OpenAICompatibleProvider:
         *,
         allow_host: str = "",
         prefixes: tuple[str, str] | None = None,
-        key_variable: str = KEY_VARIABLE,
+        key_variable: str = "ROLEBUNDLE_OPENAI_KEY",
         deadline_seconds: float = 60.0,
     ) -> None:
-        self._named = model
-        self._address = permitted(url.rstrip("/").removesuffix("/v1"), allow_host)
-        self._override = prefixes
+        self._configured_model = model
+        self._url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
+        self._configured_prefixes = prefixes
         self._key_variable = key_variable
-        self._deadline_seconds = deadline_seconds
+        self._client = bounded_client(self._url, deadline_seconds)
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self._named!r}, {self._address.url!r})"
+        return f"OpenAICompatibleProvider({self._configured_model!r}, {self._url!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
-        """The model, told apart by its vector of one fixed text.
+        """The model, identified by the fingerprint of its vector for a fixed text.
 
-        The API has no digest and no dimensions, and some servers answer to any name with the
-        model that they happen to run.
+        The API reports neither a digest nor the dimensions, and some servers accept any name and
+        use the model that they run.
         """
-        probed = self._request([PROBE], None)
-        dimensions = probed.shape[1]
+        vector = self._request([PROBE_TEXT], None)
+        dimensions = vector.shape[1]
         return ModelIdentity(
             "openai",
             self._model,
-            fingerprint(unit_vectors(probed, 1, dimensions)),
+            fingerprint(unit_vectors(vector, 1, dimensions)),
             dimensions,
             self._prefixes.query,
             self._prefixes.passage,
@@ -97,72 +99,64 @@ class OpenAICompatibleProvider:
         dimensions = self.identity.dimensions
         rows = [
             self._request(prepared(batch, prefix), dimensions)
-            for batch in batches(texts, _TEXTS_A_REQUEST)
+            for batch in batches(texts, _MAX_TEXTS_PER_REQUEST)
         ]
         return np.concatenate([np.zeros((0, dimensions), dtype=np.float32), *rows])
 
     @cached_property
     def _model(self) -> str:
-        if self._named:
-            return self._named
-        offered = self._offered()
-        if len(offered) != 1:
+        if self._configured_model:
+            return self._configured_model
+        names = self._listed_models()
+        if len(names) != 1:
             raise ConfigurationError(
                 "model_not_named",
-                f"the server at {self._address.url} has {len(offered)} models: "
-                f"{', '.join(offered) or 'it lists none'}",
+                f"the server at {self._url} has {len(names)} models: "
+                f"{', '.join(names) or 'it lists none'}",
                 "name the model, as in openai:MODEL",
             )
-        return offered[0]
+        return names[0]
 
     @property
     def _prefixes(self) -> Prefixes:
-        return prefixes_for(self._model, self._override)
+        return prefixes_for(self._model, self._configured_prefixes)
 
     def _request(self, texts: Sequence[str], dimensions: int | None) -> Matrix:
-        answer = self._ask(
+        content = self._ask(
             "POST",
             "/v1/embeddings",
             {"model": self._model, "input": list(texts), "encoding_format": "float"},
         )
-        rows = _in_order(answer.get("data"), len(texts), self._address.url)
-        return replies.as_matrix(rows, len(texts), dimensions, self._address.url)
+        rows = _in_order(content.get("data"), len(texts), self._url)
+        return vectors_matrix(rows, len(texts), dimensions, self._url)
 
-    def _offered(self) -> list[str]:
+    def _listed_models(self) -> list[str]:
         entries = self._ask("GET", "/v1/models").get("data")
-        named = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
-        return [name for name in named if isinstance(name, str)]
-
-    @cached_property
-    def _client(self) -> Client:
-        from rolebundle.embedding.http_guard import guarded_client
-
-        return guarded_client(self._address, self._deadline_seconds)
+        names = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
+        return [name for name in names if isinstance(name, str)]
 
     def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
-        answer = self._client.request(method, path, json=body, headers=self._authorization())
-        if not answer.is_success:
-            raise replies.refusal(
-                answer.status_code,
-                self._without_key(replies.detail_of(answer.text)),
-                server=self._address.url,
-                model=self._named,
+        response = self._client.request(method, path, json=body, headers=self._authorization())
+        if not response.is_success:
+            raise status_error(
+                response.status_code,
+                self._without_key(error_detail(response.text)),
+                server=self._url,
+                model=self._configured_model,
                 missing_hint="load the model in the server, or name one of its /v1/models",
                 context=None,
             )
-        return self._object(answer)
+        return self._json_object(response)
 
-    def _object(self, answer: Response) -> Mapping[str, Any]:
+    def _json_object(self, response: httpx.Response) -> Mapping[str, Any]:
         try:
-            told = answer.json()
+            content = response.json()
         except (ValueError, RecursionError):
-            kind = answer.headers.get("content-type", "no content type")
-            raise replies.unreadable(
-                self._address.url, f"not JSON ({self._without_key(kind)})"
-            ) from None
-        if not isinstance(told, dict):
-            raise replies.unreadable(self._address.url, "JSON, and not an object")
-        return told
+            kind = response.headers.get("content-type", "no content type")
+            raise unreadable_error(self._url, f"not JSON ({self._without_key(kind)})") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self._url, "JSON, but not an object")
+        return content
 
     def _authorization(self) -> dict[str, str]:
         key = self._key()
@@ -173,13 +167,13 @@ class OpenAICompatibleProvider:
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigurationError(
                 "bad_key",
-                f"{self._key_variable} holds characters that no HTTP header may carry",
+                f"{self._key_variable} holds characters that an HTTP header cannot contain",
                 f"set {self._key_variable} to the key alone",
             )
         return key
 
     def _without_key(self, text: str) -> str:
-        # A server may quote the key back at us.
+        # A server may repeat the key in its error.
         key = self._key()
         return text.replace(key, "[key]") if key else text
 
@@ -187,11 +181,11 @@ class OpenAICompatibleProvider:
 def _in_order(data: object, expected: int, server: str) -> list[object]:
     """The vectors of an answer, in the order of the texts."""
     if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
-        raise replies.unreadable(server, "its answer has no list of vectors")
-    # A wrong count is for the caller to say; an order that is not told is not guessed at.
+        raise unreadable_error(server, "its answer has no list of vectors")
+    # The caller reports a wrong count.
     if len(data) != expected:
         return data
     by_index = {str(entry.get("index")): entry.get("embedding") for entry in data}
     if by_index.keys() != set(map(str, range(expected))):
-        raise replies.unreadable(server, "the indexes of its vectors are not those of the texts")
+        raise unreadable_error(server, "the indexes of its vectors are not those of the texts")
     return [by_index[str(index)] for index in range(expected)]

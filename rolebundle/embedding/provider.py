@@ -1,8 +1,9 @@
-"""What an embedding model looks like to the rest of the package, and what it must deliver."""
+"""The interface of an embedding model, the check of its vectors, and its fingerprint."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import shake_256
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rolebundle.contracts.index import ModelIdentity
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     Matrix = NDArray[np.float32]
 
 
+PROBE_TEXT = "Which model is this? 27 amber otters count the rivers between Lagos and Reykjavík."
+"""The text whose vector identifies a model. Changing it changes every fingerprint."""
+
+FINGERPRINT_BITS = 32
+
 TEXT_FAULTS = frozenset(
     {
         "input_too_long",
@@ -26,24 +32,23 @@ TEXT_FAULTS = frozenset(
         "embedding_zero",
     }
 )
-"""Codes of what one text may have caused: the others of its batch are worth trying without it.
+"""Error codes that a single text may cause, so that the rest of its batch may be tried without it.
 
-Any other code is about the server, the model or the way to it, and holds for every text.
+Any other code is about the server, the model or the connection, and holds for every text.
 """
 
 
 class EmbeddingProvider(Protocol):
     """A local embedding model.
 
-    Both methods return one row a text, in order, float32, shape ``(len(texts), dimensions)``. The
-    model's prefixes are put before the texts here and nowhere else; the identity names them. A
-    text is embedded whole or refused, never cut. What comes back is not yet known to be sound:
-    see :func:`unit_vectors`.
+    Both methods return one row per text, in order: float32, shape ``(len(texts), dimensions)``.
+    Only the provider adds the model's prefixes, which its identity names. A text is embedded whole
+    or refused, never cut. The vectors are not checked yet: see :func:`unit_vectors`.
     """
 
     @property
     def at_once(self) -> int:
-        """How many batches it can work on at the same time, and be the faster for it."""
+        """How many batches are worth embedding in parallel."""
         ...
 
     @property
@@ -51,7 +56,7 @@ class EmbeddingProvider(Protocol):
         """Everything about the model that changes its vectors.
 
         Raises:
-            EmbedderError: the model is not at hand.
+            EmbedderError: the model is not available.
         """
         ...
 
@@ -73,11 +78,11 @@ class EmbeddingProvider(Protocol):
 
 
 @runtime_checkable
-class KnowsItsLimits(Protocol):
-    """A model that can tell how well it reads a text."""
+class HasFluency(Protocol):
+    """A model that can estimate how well it reads a text."""
 
-    def grasp(self, text: str) -> float:
-        """From 1, as well as any, down to nearly 0."""
+    def fluency(self, text: str) -> float:
+        """How well the model reads a text, from nearly 0 to 1."""
         ...
 
 
@@ -97,13 +102,13 @@ class KnownByFiles(Protocol):
         be told what would load it.
 
         Raises:
-            EmbedderError: the model is not at hand.
+            EmbedderError: the model is not available.
         """
         ...
 
 
 class Unavailable:
-    """Stands for a model that cannot be asked, and says why when it is."""
+    """A provider that could not be set up. Every use raises the reason."""
 
     at_once = 1
 
@@ -112,28 +117,31 @@ class Unavailable:
 
     @property
     def identity(self) -> ModelIdentity:
-        """Never there."""
+        """Raise the reason."""
         raise self._reason
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Never done."""
+        """Raise the reason."""
         raise self._reason
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Never done."""
+        """Raise the reason."""
         raise self._reason
 
 
 def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
-    """The rows of ``vectors`` at unit length, once they are known to be sound.
+    """The rows of ``vectors`` scaled to unit length, after every value was checked.
 
-    A batch is taken whole or refused whole: sqlite-vec would store NaN and infinities and then
-    return distances that mean nothing.
+    One bad row refuses the whole batch: sqlite-vec would store NaN and infinities and then return
+    meaningless distances.
 
     Args:
         vectors: what a provider returned.
-        expected: how many texts went in.
-        dimensions: what the index's identity says.
+        expected: how many texts were embedded.
+        dimensions: those of the index's model.
+
+    Returns:
+        float32, little-endian, shape ``(expected, dimensions)``.
 
     Raises:
         EmbedderError: a wrong count or dimension, a value that is not finite, or a zero vector.
@@ -163,11 +171,31 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not bool(np.isfinite(lengths).all()):
         raise EmbedderError(
-            "embedding_not_finite", "the model returned a vector too long to measure", hint
+            "embedding_not_finite", "the model returned a vector of infinite length", hint
         )
     if bool((lengths == 0).any()):
-        which = int(np.argmin(lengths))
+        number = int(np.argmin(lengths)) + 1
         raise EmbedderError(
-            "embedding_zero", f"the model returned a zero vector for text {which + 1}", hint
+            "embedding_zero", f"the model returned a zero vector for text {number}", hint
         )
     return np.ascontiguousarray(vectors / lengths, dtype="<f4")
+
+
+def fingerprint(vector: Matrix) -> str:
+    """The SimHash of one vector, as 8 hexadecimal digits.
+
+    It identifies a model if the server reports nothing but a name. A hash of the vector itself
+    would change with the last bit of a float, that is with the number of threads. SimHash keeps one
+    bit for each of a few random directions, the side on which the vector lies: noise leaves the
+    bits alone, another model's vector flips half of them.
+
+    Charikar, "Similarity estimation techniques from rounding algorithms", STOC 2002.
+    """
+    import numpy as np
+
+    bits, size = FINGERPRINT_BITS, vector.size
+    # The directions come from a hash, not from a random generator: they must never change.
+    stream = shake_256(b"rolebundle directions 1").digest(-(-bits * size // 8))
+    signs = np.unpackbits(np.frombuffer(stream, np.uint8), count=bits * size).reshape(bits, size)
+    sides = (signs.astype(np.float64) * 2 - 1) @ vector.reshape(size).astype(np.float64) > 0
+    return np.packbits(sides).tobytes().hex()

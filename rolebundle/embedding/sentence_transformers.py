@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.fingerprint import PROBE
-from rolebundle.embedding.prefixes import Prefixes, prefixes_for
-from rolebundle.embedding.texts import prepared
+from rolebundle.embedding.provider import PROBE_TEXT
+from rolebundle.embedding.texts import Prefixes, prefixes_for, prepared
 from rolebundle.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class SentenceTransformersProvider:
             "sentence-transformers",
             _name(self._folder),
             self._seen,
-            self._encode([PROBE]).shape[1],
+            self._encode([PROBE_TEXT]).shape[1],
             self._prefixes.query,
             self._prefixes.passage,
         )

@@ -1,12 +1,12 @@
-"""The embedded default: wordllama's static token vectors, which come with its wheel.
+"""The default model: wordllama's static token vectors, which its wheel contains.
 
-A text's vector is the mean of its tokens' vectors (Miller, "WordLlama", 2024): no server, no
-download, no GPU.
+A text's vector is the mean of its tokens' vectors (Miller, "WordLlama", 2024). It needs no server,
+no download and no GPU.
 
-The package is found and its two data files are read; it is not imported. Importing it configures
-the root logger, brings an HTTP client that its loader uses when a file is missing, and takes twice
-as long. Its own pooling pads a batch to the longest text, so that one long text among 64 takes
-gigabytes; here each text is pooled alone, to the same bits.
+The package's two data files are read, but the package is not imported. Importing it configures the
+root logger, loads an HTTP client that downloads a missing file, and takes twice as long. Its
+pooling pads a batch to the longest text, so that one long text among 64 takes gigabytes. Here each
+text is pooled alone, with the same result to the last bit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,20 +29,19 @@ if TYPE_CHECKING:
 MODEL = "l2_supercat"
 DIMENSIONS = 256
 
-
-FAMILIAR = 0.12
-"""Tokens a letter beside one for each word, up to which the model knows a text's words."""
+FLUENT_TOKENS_PER_LETTER = 0.12
+"""Tokens per letter, besides one for each word, up to which the model knows a text's words."""
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 
 class StaticProvider:
     """wordllama's ``l2_supercat`` at 256 dimensions. Loads on first use."""
 
-    at_once = 2  # one thread looks tokens up while the other one's text is cut into tokens
+    at_once = 2  # one thread looks up vectors while the other one tokenizes
 
     @cached_property
     def identity(self) -> ModelIdentity:
-        """The model, told apart by the size and the beginning of its weights."""
+        """The model, identified by the size and the first bytes of its weights."""
         return ModelIdentity("static", MODEL, _weights_digest(), DIMENSIONS)
 
     @cached_property
@@ -56,7 +56,7 @@ class StaticProvider:
             )
             with safe_open(_weights(folder), framework="np") as weights:
                 return tokenizer, weights.get_tensor("embedding.weight")
-        # The tokenizer's own library raises a bare Exception for a file it cannot read.
+        # The tokenizers library raises a bare Exception if it cannot read a file.
         except EmbedderError:
             raise
         except Exception as error:
@@ -64,8 +64,8 @@ class StaticProvider:
 
     @cached_property
     def _wide_vectors(self) -> Any:
-        # Made for passages only: it takes as long as twenty queries, and saves a third of the time
-        # of many texts.
+        # For passages only: the conversion takes as long as twenty queries, and saves a third of
+        # the time for many texts.
         import numpy as np
 
         return self._model[1].astype(np.float32)
@@ -78,11 +78,11 @@ class StaticProvider:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
         return self._embed(texts, self._model[1])
 
-    def grasp(self, text: str) -> float:
-        """How well the model reads a text: a word that it knows is one token (docs/quality.md).
+    def fluency(self, text: str) -> float:
+        """How well the model reads a text. A word that it knows is one token (docs/quality.md).
 
-        English has 0.04 tokens a letter beside one for each word, and nearly no question has more
-        than 0.1; German has 0.16, Russian 0.23, Chinese 1.2.
+        Besides one token per word, English has 0.04 tokens per letter, and hardly any question has
+        more than 0.1; German has 0.16, Russian 0.23, Chinese 1.2.
 
         Returns:
             ``min(1, 0.12 · letters / (tokens − words))``, squared.
@@ -91,7 +91,11 @@ class StaticProvider:
         tokenizer, _ = self._model
         [encoded] = tokenizer.encode_batch_fast(prepared([text], ""), add_special_tokens=False)
         pieces = len(encoded.ids) - len(_WORD_OR_MARK.findall(text))
-        return min(1.0, FAMILIAR * letters / pieces) ** 2 if letters and pieces > 0 else 1.0
+        return (
+            min(1.0, FLUENT_TOKENS_PER_LETTER * letters / pieces) ** 2
+            if letters and pieces > 0
+            else 1.0
+        )
 
     def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
         import numpy as np
@@ -101,8 +105,9 @@ class StaticProvider:
             return vectors
         tokenizer, _ = self._model
         for row, text in enumerate(prepared(texts, "")):
-            # One at a time: for many, the tokenizer would start threads of its own, which cost more
-            # than they save where two batches are worked on at once. "fast" leaves out offsets.
+            # One text at a time: for several, the tokenizer starts threads of its own, which cost
+            # more than they save while two batches are embedded in parallel. The "fast" method
+            # computes no offsets.
             [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
             if encoded.ids:
                 total = token_vectors[encoded.ids].sum(axis=0, dtype=np.float32)
@@ -111,12 +116,10 @@ class StaticProvider:
 
 
 def _package_folder() -> Path:
-    from importlib.util import find_spec
-
-    found = find_spec("wordllama")
-    if found is None or found.origin is None:
-        raise _unusable("is not there: the package wordllama is not installed")
-    return Path(found.origin).parent
+    package = find_spec("wordllama")
+    if package is None or package.origin is None:
+        raise _unusable("is missing: the package wordllama is not installed")
+    return Path(package.origin).parent
 
 
 def _weights(folder: Path) -> Path:
@@ -124,7 +127,7 @@ def _weights(folder: Path) -> Path:
 
 
 def _weights_digest() -> str:
-    # The whole file would take longer to read and hash than a query takes to answer.
+    # Reading and hashing the whole file would take longer than answering a query.
     weights = _weights(_package_folder())
     try:
         with weights.open("rb") as stream:
@@ -138,6 +141,6 @@ def _weights_digest() -> str:
 def _unusable(reason: str) -> EmbedderError:
     return EmbedderError(
         "static_model_missing",
-        f"the embedded static model {reason}",
+        f"the static model {reason}",
         "reinstall the package `wordllama`, or use --lexical-only",
     )

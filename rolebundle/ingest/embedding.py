@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity
-from rolebundle.embedding.fingerprint import PROBE
-from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import documents, store, vector_cache, vector_index
@@ -287,7 +286,7 @@ def _embeds_at_all(provider: EmbeddingProvider) -> bool:
     A server that fails on everything would be asked a thousand times for each batch, to no end.
     """
     try:
-        unit_vectors(provider.embed_passages([PROBE]), 1, provider.identity.dimensions)
+        unit_vectors(provider.embed_passages([PROBE_TEXT]), 1, provider.identity.dimensions)
     except EmbedderError:
         return False
     return True

@@ -23,8 +23,13 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.document import Passage
-from rolebundle.embedding.fingerprint import PROBE
-from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider, KnownByFiles, unit_vectors
+from rolebundle.embedding.provider import (
+    PROBE_TEXT,
+    TEXT_FAULTS,
+    EmbeddingProvider,
+    KnownByFiles,
+    unit_vectors,
+)
 from rolebundle.errors import EmbedderError, RolebundleError
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.storage import rerank_cache
@@ -194,7 +199,7 @@ class Contextual:
     def _see_that_it_embeds(self) -> None:
         if not self._embeds_at_all:
             assert self._model is not None
-            unit_vectors(self._provider.embed_passages([PROBE]), 1, self._model.dimensions)
+            unit_vectors(self._provider.embed_passages([PROBE_TEXT]), 1, self._model.dimensions)
             self._embeds_at_all = True
 
     def _recognized(self) -> ModelIdentity | None:

@@ -71,7 +71,7 @@ class Rerankers:
         return self._made[named]
 
     def _new(self, named: str) -> EmbeddingProvider:
-        from rolebundle.embedding.reach import QUERY_DEADLINE_SECONDS
+        from rolebundle.embedding.registry import QUERY_DEADLINE_SECONDS
 
         spec = parse_spec(named)
         if spec.provider in SERVED:

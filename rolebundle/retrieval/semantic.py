@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rolebundle.contracts.candidate import Query, SemanticHit
-from rolebundle.embedding.provider import EmbeddingProvider, KnowsItsLimits, unit_vectors
+from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.connection import Corpus
@@ -65,7 +65,7 @@ def say(query: Query, provider: EmbeddingProvider) -> float:
     Raises:
         EmbedderError: the model is not at hand.
     """
-    return provider.grasp(query.semantic_text) if isinstance(provider, KnowsItsLimits) else 1.0
+    return provider.fluency(query.semantic_text) if isinstance(provider, HasFluency) else 1.0
 
 
 def told(query: Query, say: float) -> Query:

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a model server and back, against real servers on loopback."""
+"""Faults of a model server and of the connection to it, tested with real servers on loopback."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import socket
 
 import pytest
 
-from rolebundle.embedding import http_guard
-from rolebundle.embedding.address import permitted
+from rolebundle.embedding.model_server import MAX_RESPONSE_BYTES, bounded_client
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.errors import EmbedderError
@@ -21,10 +20,10 @@ from support.embedding_server import (
     embedding_server,
 )
 
-# The way to the server
+# The connection
 
 
-def test_a_server_that_is_down(kind: str):
+def test_a_server_that_is_down_is_reported(kind: str):
     url = f"http://127.0.0.1:{closed_port()}"
     provider = provider_for(ProviderSpec(kind, MODEL, url))
     with within(1.5), pytest.raises(EmbedderError, match="cannot be reached") as caught:
@@ -42,7 +41,7 @@ def test_a_server_that_comes_back_is_used(kind: str):
         assert provider.embed_queries(["text"]).shape == (1, 8)
 
 
-def test_a_connection_reset_is_retried_then_said(
+def test_a_connection_reset_is_retried_and_then_reported(
     server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
 ):
     breaks(Handler.reset)
@@ -50,7 +49,9 @@ def test_a_connection_reset_is_retried_then_said(
     assert len(server.seen) == 3
 
 
-def test_a_hang_up_without_an_answer_is_as_down(provider: EmbeddingProvider, breaks: Breaks):
+def test_a_connection_closed_without_an_answer_counts_as_down(
+    provider: EmbeddingProvider, breaks: Breaks
+):
     def hang_up(handler: Handler) -> None:
         handler.close_connection = True
 
@@ -58,7 +59,7 @@ def test_a_hang_up_without_an_answer_is_as_down(provider: EmbeddingProvider, bre
     assert failure(provider).code == "embedder_down"
 
 
-def test_an_answer_that_breaks_off(provider: EmbeddingProvider, breaks: Breaks):
+def test_an_answer_that_is_cut_off(provider: EmbeddingProvider, breaks: Breaks):
     def half(handler: Handler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
@@ -79,7 +80,7 @@ def test_an_answer_that_is_not_http(provider: EmbeddingProvider, breaks: Breaks)
     assert failure(provider).code == "bad_response"
 
 
-def test_localhost_is_reached_wherever_it_listens(kind: str, server: EmbeddingServer):
+def test_localhost_is_reached_by_either_address(kind: str, server: EmbeddingServer):
     url = f"http://localhost:{server.port}"
     assert provider_for(ProviderSpec(kind, MODEL, url)).identity.dimensions == 8
 
@@ -104,7 +105,7 @@ def drip_body(handler: Handler) -> None:
 
 
 def late_drip(handler: Handler) -> None:
-    # One byte just before the deadline must not buy the time of another read.
+    # One byte just before the deadline must not start the time of another read.
     handler.send_response(200)
     handler.send_header("Content-Length", "1000000")
     handler.end_headers()
@@ -122,10 +123,9 @@ def test_the_deadline_covers_the_whole_answer(
     assert f"{DEADLINE:g} seconds" in error.message
 
 
-def test_the_deadline_covers_a_request_that_nobody_reads():
+def test_the_deadline_covers_a_request_that_the_server_does_not_read():
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        address = permitted(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        client = http_guard.guarded_client(address, DEADLINE)
+        client = bounded_client(f"http://127.0.0.1:{listener.getsockname()[1]}", DEADLINE)
         with within(DEADLINE + 1), pytest.raises(EmbedderError) as caught:
             client.post("/v1/embeddings", content=b"x" * 50_000_000)
     assert caught.value.code == "embedder_timeout"
@@ -141,7 +141,7 @@ def test_the_deadline_covers_retries_and_their_pauses(
     assert 2 <= len(server.seen) <= 3
 
 
-# What is worth another try
+# Retries
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -160,7 +160,7 @@ def test_a_busy_server_is_asked_again(
     assert len(server.seen) == (3 if kind == "ollama" else 2)  # with the check for a new digest
 
 
-def test_a_server_that_asks_for_more_time_than_there_is_is_not_waited_for(
+def test_a_retry_after_the_deadline_is_not_waited_for(
     server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
 ):
     breaks(lambda handler: handler.json({"error": "busy"}, 429, Retry_After="30"))
@@ -173,7 +173,7 @@ def test_a_server_that_asks_for_more_time_than_there_is_is_not_waited_for(
 
 
 @pytest.mark.parametrize("status", [200, 500])
-def test_html(provider: EmbeddingProvider, breaks: Breaks, status: int):
+def test_an_html_page_is_refused(provider: EmbeddingProvider, breaks: Breaks, status: int):
     page = "<!doctype html><title>Router login</title>"
     breaks(lambda handler: handler.text(page, status, "text/html"))
     error = failure(provider)
@@ -181,7 +181,9 @@ def test_html(provider: EmbeddingProvider, breaks: Breaks, status: int):
     assert "Router" not in str(error)
 
 
-def test_status_500(server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks):
+def test_status_500_is_reported_with_the_servers_words(
+    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+):
     breaks(lambda handler: handler.json({"error": "runner\nprocess has\x1b[31m terminated"}, 500))
     error = failure(provider)
     assert error.code == "server_error"
@@ -208,7 +210,7 @@ def test_status_500(server: EmbeddingServer, provider: EmbeddingProvider, breaks
     ids=lambda body: ascii(body[:30]),
 )
 @pytest.mark.parametrize("status", [200, 400])
-def test_answers_that_are_no_vectors(
+def test_answers_without_vectors_are_refused(
     provider: EmbeddingProvider, breaks: Breaks, body: str, status: int
 ):
     breaks(lambda handler: handler.text(body, status, "application/json"))
@@ -216,27 +218,27 @@ def test_answers_that_are_no_vectors(
     assert failure(provider).code in expected
 
 
-def test_garbage_where_the_model_is_asked_for(kind: str, server: EmbeddingServer):
+def test_garbage_in_the_list_of_models_is_refused(kind: str, server: EmbeddingServer):
     for path in ROUTES:
         server.faults[path] = lambda handler: handler.text('{"models": 3, "data": [3]}')
     provider = provider_for(ProviderSpec(kind, MODEL, server.url))
     assert failure(provider).code == "bad_response"
 
 
-def test_an_endless_body_is_cut_off(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+def test_an_endless_body_is_refused_after_a_bounded_read(
+    server: EmbeddingServer, kind: str, breaks: Breaks
 ):
     def endless(handler: Handler) -> None:
         handler.send_response(200)
         handler.end_headers()
         handler.pour(b" " * 65536)
 
-    provider.__dict__.pop("_client", None)
-    provider._deadline_seconds = 10.0
+    provider = provider_for(ProviderSpec(kind, MODEL, server.url, deadline_seconds=10.0))
+    assert provider.identity.dimensions == 8
     breaks(endless)
     assert failure(provider).code == "response_too_large"
-    # What was sent and not taken lay in the sockets' buffers.
-    assert server.sent < http_guard.MOST_BYTES + (16 << 20)
+    # The rest was sent but not read: it is in the sockets' buffers.
+    assert server.sent < MAX_RESPONSE_BYTES + (16 << 20)
 
 
 def test_a_compressed_answer_is_refused(
@@ -247,7 +249,7 @@ def test_a_compressed_answer_is_refused(
     assert {seen.headers["accept-encoding"] for seen in server.seen} == {"identity"}
 
 
-def test_a_missing_model(kind: str, server: EmbeddingServer):
+def test_a_missing_model_is_reported(kind: str, server: EmbeddingServer):
     provider = provider_for(ProviderSpec(kind, "bge-m3", server.url))
     error = failure(provider)
     assert error.code == "model_missing"
@@ -256,12 +258,12 @@ def test_a_missing_model(kind: str, server: EmbeddingServer):
         assert error.hint == "run `ollama pull bge-m3`"
 
 
-def test_a_model_that_goes_missing(provider: EmbeddingProvider, breaks: Breaks):
+def test_a_model_that_is_removed_later_is_reported(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: handler.json({"error": f'model "{MODEL}" not found'}, 404))
     assert failure(provider).code == "model_missing"
 
 
-def test_a_url_that_is_no_model_server(provider: EmbeddingProvider, breaks: Breaks):
+def test_a_server_without_the_api_refuses_the_request(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: handler.text("404 page not found", 404))
     assert failure(provider).code == "request_refused"
 
@@ -277,7 +279,7 @@ def test_a_url_that_is_no_model_server(provider: EmbeddingProvider, breaks: Brea
         (413, "Input validation error: `inputs` must have less than 512 tokens. Given: 785"),
     ],
 )
-def test_a_text_over_the_context(
+def test_a_text_over_the_context_is_refused(
     provider: EmbeddingProvider, breaks: Breaks, kind: str, status: int, words: str
 ):
     told = words if kind == "ollama" else {"message": words}

@@ -38,18 +38,6 @@ def test_another_host_is_refused_without_a_question(
     assert host.strip("[]") in caught.value.message
 
 
-def test_a_localhost_that_lies_is_refused_without_a_connection(
-    kind: str, monkeypatch: pytest.MonkeyPatch
-):
-    elsewhere = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.0.2.1", 80))]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: elsewhere)
-    monkeypatch.setattr(
-        socket, "create_connection", lambda *args, **kwargs: pytest.fail("connected")
-    )
-    provider = provider_for(ProviderSpec(kind, MODEL, "http://localhost:11434"))
-    assert failure(provider).code == "host_not_local"
-
-
 def test_the_host_that_the_configuration_names_is_used(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):

@@ -54,15 +54,15 @@ def test_a_setting_that_is_missing_or_that_nobody_reads(spec: ProviderSpec):
     assert caught.value.hint
 
 
-def test_making_providers_imports_none_of_their_libraries():
-    # A one-shot command that does not embed must not pay for them.
+def test_the_registry_imports_no_library_of_a_provider():
+    # A command that does not embed must not pay for them.
     code = """
 import sys
-from rolebundle.embedding.registry import ProviderSpec, provider_for
-for name in ("static", "ollama", "openai", "sentence-transformers"):
-    needs = {} if name == "static" else {"model": "m"}
-    url = {"url": "http://127.0.0.1:1"} if name in ("ollama", "openai") else {}
-    provider_for(ProviderSpec(name, **needs, **url))
+from rolebundle.embedding.registry import ProviderSpec, parse_spec, provider_for
+for name in ("static", "ollama:m", "openai:m", "sentence-transformers:m"):
+    parse_spec(name)
+provider_for(ProviderSpec("static"))
+provider_for(ProviderSpec("sentence-transformers", "m"))
 heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
          "sentence_transformers", "torch", "pydantic", "ssl")
 print([name for name in heavy if name in sys.modules])

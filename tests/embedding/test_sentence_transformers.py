@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from rolebundle.embedding import sentence_transformers
-from rolebundle.embedding.prefixes import Prefixes
 from rolebundle.embedding.provider import KnownByFiles
 from rolebundle.embedding.sentence_transformers import SentenceTransformersProvider, _digest, _name
+from rolebundle.embedding.texts import Prefixes
 from rolebundle.errors import EmbedderError
 
 

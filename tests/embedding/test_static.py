@@ -59,8 +59,8 @@ def test_a_vector_depends_on_its_text_alone(texts: list[str], other: str):
     assert np.isfinite(among).all()
 
 
-def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(static, "find_spec", lambda name: None)
     for use in (lambda p: p.identity, lambda p: p.embed_queries(["text"])):
         with pytest.raises(EmbedderError, match="wordllama is not installed") as caught:
             use(StaticProvider())
@@ -89,12 +89,12 @@ def test_a_damaged_package_is_said(
     "question", ["Can a stolen tablet replay a token?", "API rate limits", "!?", "", "\x00"]
 )
 def test_it_reads_english_as_well_as_any(question: str) -> None:
-    assert PROVIDER.grasp(question) == 1
+    assert PROVIDER.fluency(question) == 1
 
 
 def test_it_tells_what_it_reads_badly() -> None:
     german, russian, chinese = map(
-        PROVIDER.grasp,
+        PROVIDER.fluency,
         [
             "Wer erneuert die Serverschlüssel?",
             "Где хранятся резервные копии?",

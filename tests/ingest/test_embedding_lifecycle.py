@@ -13,8 +13,7 @@ import pytest
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.embedding.reach import to_reach, to_spec
-from rolebundle.embedding.registry import ProviderSpec, provider_for
+from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.ingest import embedding, indexes, sync
@@ -410,7 +409,7 @@ class TestReach:
     )
 
     def test_what_is_kept(self) -> None:
-        assert json.loads(to_reach(self.SPEC)) == {
+        assert json.loads(spec_to_json(self.SPEC)) == {
             "provider": "openai",
             "model": "some-model",
             "url": "http://gpu.example:8080",
@@ -418,7 +417,7 @@ class TestReach:
         }
 
     def test_there_and_back(self) -> None:
-        spec = to_spec(to_reach(self.SPEC), IDENTITY, allow_host="gpu.example")
+        spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, allow_host="gpu.example")
         assert replace(spec, deadline_seconds=60.0) == replace(
             self.SPEC, key_variable=spec.key_variable
         )
@@ -432,8 +431,8 @@ class TestReach:
         ],
     )
     def test_a_file_cannot_permit_a_host(self, hostile: dict[str, object]) -> None:
-        reach = json.dumps({**json.loads(to_reach(self.SPEC)), **hostile})
-        spec = to_spec(reach, IDENTITY)
+        reach = json.dumps({**json.loads(spec_to_json(self.SPEC)), **hostile})
+        spec = spec_from_json(reach, IDENTITY)
         assert spec.allow_host == ""
         assert spec.key_variable == ProviderSpec("openai").key_variable
         with pytest.raises(EmbedderError) as refused:
@@ -443,16 +442,16 @@ class TestReach:
     @pytest.mark.parametrize("reach", ["", "null", "[]", "no json", '{"url": 7}', "[" * 99_999])
     def test_damaged(self, reach: str) -> None:
         model = ModelIdentity("ollama", MODEL, "d", 8)
-        spec = to_spec(reach, model)
+        spec = spec_from_json(reach, model)
         assert (spec.provider, spec.model, spec.url) == ("ollama", MODEL, "")
 
     def test_the_users_server_wins(self) -> None:
-        spec = to_spec(to_reach(self.SPEC), IDENTITY, url="http://127.0.0.1:9")
+        spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, url="http://127.0.0.1:9")
         assert spec.url == "http://127.0.0.1:9"
 
     def test_a_model_without_a_server_takes_no_url(self) -> None:
         """ROLEBUNDLE_EMBED_URL, set for another corpus, must not end this one's lane."""
-        spec = to_spec(
+        spec = spec_from_json(
             "{}",
             ModelIdentity("static", "any", "d", 8),
             url="http://127.0.0.1:9",
@@ -535,7 +534,7 @@ def test_a_server_that_moved_is_remembered_at_its_new_place(db: Path) -> None:
         embed_with(first, db)
     with embedding_server() as second:
         embed_with(second, db)
-        assert active(db).reach == to_reach(ProviderSpec("ollama", MODEL, second.url))
+        assert active(db).reach == spec_to_json(ProviderSpec("ollama", MODEL, second.url))
         with Engine(db) as engine:
             bundle = engine.retrieve(RetrievalRequest(task="n3"))
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)

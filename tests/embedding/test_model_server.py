@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.embedding.address import permitted
+from rolebundle.embedding.model_server import permitted_url
 from rolebundle.errors import ConfigurationError, EmbedderError
 
 
@@ -21,10 +21,8 @@ from rolebundle.errors import ConfigurationError, EmbedderError
         ("http://localhost", "http://localhost:80"),
     ],
 )
-def test_loopback_in_all_its_spellings(url: str, shown: str):
-    address = permitted(url)
-    assert address.url == shown
-    assert address.local_only
+def test_every_spelling_of_loopback_is_permitted(url: str, shown: str):
+    assert permitted_url(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -41,23 +39,18 @@ def test_loopback_in_all_its_spellings(url: str, shown: str):
         "http://128.0.0.1",
     ],
 )
-def test_what_only_looks_like_loopback(url: str):
+def test_a_host_that_only_resembles_loopback_is_refused(url: str):
     with pytest.raises(EmbedderError) as caught:
-        permitted(url)
+        permitted_url(url)
     assert caught.value.code == "host_not_local"
 
 
-def test_one_other_host_may_be_named():
-    address = permitted("http://GPU.lan:8000/v1", "gpu.lan")
-    assert (address.url, address.local_only) == ("http://gpu.lan:8000/v1", False)
-    assert not permitted("http://[2001:db8::1]:80", "[2001:db8::1]").local_only
+def test_only_the_allowed_host_is_permitted_besides_this_machine():
+    assert permitted_url("http://GPU.lan:8000/v1", "gpu.lan") == "http://gpu.lan:8000/v1"
+    assert permitted_url("http://[2001:db8::1]:80", "[2001:db8::1]") == "http://[2001:db8::1]:80"
     for other in ("gpu", "lan", "other.gpu.lan", "gpu.lan.example", "*", ""):
         with pytest.raises(EmbedderError):
-            permitted("http://gpu.lan:8000", other)
-
-
-def test_loopback_stays_loopback_when_it_is_named():
-    assert permitted("http://localhost:80", "localhost").local_only
+            permitted_url("http://gpu.lan:8000", other)
 
 
 @pytest.mark.parametrize(
@@ -79,14 +72,14 @@ def test_loopback_stays_loopback_when_it_is_named():
         "http://[::1",
     ],
 )
-def test_what_is_no_url_of_a_server(url: str):
+def test_a_malformed_url_is_refused(url: str):
     with pytest.raises(ConfigurationError) as caught:
-        permitted(url)
+        permitted_url(url)
     assert caught.value.code == "bad_url"
     assert caught.value.hint
 
 
-def test_a_password_is_refused_and_not_repeated():
+def test_a_password_in_the_url_is_refused_and_not_shown():
     with pytest.raises(ConfigurationError) as caught:
-        permitted("http://user:hunter2@127.0.0.1:80")
+        permitted_url("http://user:hunter2@127.0.0.1:80")
     assert "hunter2" not in str(caught.value)
