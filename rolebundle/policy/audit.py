@@ -31,14 +31,13 @@ from rolebundle.policy.audit_check import check
 from rolebundle.storage import audit_log
 from rolebundle.storage.audit_chain import bounded, canonical
 from rolebundle.storage.audit_file import (
-    audit_errors,
     create,
     damaged,
     open_audit_reader,
     open_audit_writer,
 )
-from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.sqlite_file import SqliteFile
 
 if TYPE_CHECKING:
     from rolebundle.contracts.bundle import RetrievalBundle
@@ -68,7 +67,7 @@ class AuditLog:
         self.path = audit_path(corpus)
         self._floor = floor
         self._clock = clock or _now
-        self._writer: Corpus | None = None
+        self._writer: SqliteFile | None = None
         self._known: AuditSettings | None = None
         self._one_at_a_time = Lock()
 
@@ -104,7 +103,7 @@ class AuditLog:
         """
         more = dict(details or {})
         if self.exists or not self._made(settings, more):
-            with open_audit_writer(self.path) as log, audit_errors(self.path):
+            with open_audit_writer(self.path) as log:
                 audit_log.configure(log, settings, self._clock, more)
         self._known = self._raised(settings)
         return self._known
@@ -145,13 +144,12 @@ class AuditLog:
                 return Recorded()
             mode: AuditMode | None = None
             try:
-                with audit_errors(self.path):
-                    log = self._appending()
-                    self._known = self._raised(_settings_of(log))
-                    mode = self._known.mode
-                    if mode == "off":
-                        return Recorded()
-                    appended = audit_log.append(log, entry, self._clock)
+                log = self._appending()
+                self._known = self._raised(_settings_of(log))
+                mode = self._known.mode
+                if mode == "off":
+                    return Recorded()
+                appended = audit_log.append(log, entry, self._clock)
             except RolebundleError as error:
                 self.close()
                 return self._failed(mode or self._wanted(), error)
@@ -163,7 +161,7 @@ class AuditLog:
             "run `rolebundle audit verify`",
         )
 
-    def _appending(self) -> Corpus:
+    def _appending(self) -> SqliteFile:
         # A row in a file that has lost its name would be a row that nobody finds.
         if self._writer is not None and not self._writer.is_current():
             self.close()
@@ -357,7 +355,7 @@ def _iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _settings_of(log: Corpus) -> AuditSettings:
+def _settings_of(log: SqliteFile) -> AuditSettings:
     head = audit_log.read_head(log)
     modes = [mode for mode in AUDIT_MODES if mode == head.mode]
     queries = [query for query in QUERY_MODES if query == head.query]
@@ -369,7 +367,7 @@ def _settings_of(log: Corpus) -> AuditSettings:
 class _OwnNumbers:
     """Numbers rows by their place among their agent's own, counting each of them once."""
 
-    def __init__(self, log: Corpus) -> None:
+    def __init__(self, log: SqliteFile) -> None:
         self._log, self._seq, self._number = log, 0, 0
 
     def of(self, row: AuditRow) -> AuditRow:

@@ -11,7 +11,7 @@ from rolebundle.errors import CorpusCorrupt, UsageError
 from rolebundle.storage.audit_chain import Head, genesis, row_hash
 from rolebundle.storage.audit_file import open_audit_reader
 from rolebundle.storage.audit_log import integrity, pages, read_head
-from rolebundle.storage.connection import Corpus
+from rolebundle.storage.sqlite_file import SqliteFile
 
 
 def check(path: Path, expect: str = "") -> Verification:
@@ -81,7 +81,7 @@ def _flaw(row: AuditRow, seq: int, previous: str) -> AuditProblem | None:
     return None
 
 
-def _flaw_of_head(log: Corpus, head: Head, done: int, last: str) -> AuditProblem | None:
+def _flaw_of_head(log: SqliteFile, head: Head, done: int, last: str) -> AuditProblem | None:
     if (head.rows, head.hash) != (done, last):
         kind = "rows were cut off" if head.rows > done else "rows or the head were replaced"
         message = f"the head speaks of {head.rows} rows and there are {done}: {kind} at the end"

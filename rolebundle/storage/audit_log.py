@@ -19,8 +19,7 @@ from rolebundle.storage.audit_chain import (
     small,
 )
 from rolebundle.storage.audit_file import SCHEMA, damaged
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.failures import sound
+from rolebundle.storage.sqlite_file import SqliteFile, check_types
 
 PAGE = 500
 
@@ -44,7 +43,7 @@ class Appended:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def begin(log: Corpus, settings: AuditSettings, clock: Clock, details: dict[str, Any]) -> None:
+def begin(log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]) -> None:
     """The head and the first row of a new log, inside of its first transaction."""
     log_id = uuid4().hex
     log.run(
@@ -54,7 +53,7 @@ def begin(log: Corpus, settings: AuditSettings, clock: Clock, details: dict[str,
     _configure(log, settings, clock, details)
 
 
-def append(log: Corpus, entry: AuditEntry, clock: Clock) -> Appended:
+def append(log: SqliteFile, entry: AuditEntry, clock: Clock) -> Appended:
     """Put an entry on record, as the next row of the chain.
 
     It is chained to what the head says. Where the rows say something else the new row is written
@@ -73,7 +72,7 @@ def append(log: Corpus, entry: AuditEntry, clock: Clock) -> Appended:
 
 
 def configure(
-    log: Corpus, settings: AuditSettings, clock: Clock, details: dict[str, Any]
+    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
 ) -> AuditRow:
     """Change the settings, and put on record that and how they were changed.
 
@@ -85,7 +84,7 @@ def configure(
 
 
 def _configure(
-    log: Corpus, settings: AuditSettings, clock: Clock, details: dict[str, Any]
+    log: SqliteFile, settings: AuditSettings, clock: Clock, details: dict[str, Any]
 ) -> AuditRow:
     log.run("UPDATE head SET mode = ?, query = ?", (settings.mode, settings.query))
     # Cut apart from the settings, which a check compares.
@@ -96,7 +95,7 @@ def _configure(
     return row
 
 
-def _insert(log: Corpus, row: AuditRow) -> None:
+def _insert(log: SqliteFile, row: AuditRow) -> None:
     values = row.model_dump()
     values |= {name: canonical(values[name]) for name in ("blocked", "details")}
     log.run(
@@ -109,16 +108,15 @@ def _insert(log: Corpus, row: AuditRow) -> None:
 # -- reading -----------------------------------------------------------------------------------
 
 
-def read_head(log: Corpus) -> Head:
+def read_head(log: SqliteFile) -> Head:
     """The chain's head.
 
     Raises:
         CorpusCorrupt: there is not exactly one, or it is not what was written.
     """
     found = log.rows("SELECT log_id, rows, hash, mode, query FROM head")
-    if len(found) != 1:
+    if len(found) != 1 or tuple(map(type, found[0])) != (str, int, str, str, str):
         raise damaged(log.path, "it has no head")
-    sound(found[0], (str, int, str, str, str), "the audit's head")
     return Head(*found[0])
 
 
@@ -134,7 +132,7 @@ def rows_sql(*, by: bool, since: bool, kind: bool, newest: bool) -> str:
 
 
 def pages(
-    log: Corpus,
+    log: SqliteFile,
     *,
     by: str | None = None,
     since: str = "",
@@ -155,13 +153,13 @@ def pages(
         place = int(found[-1][0])
 
 
-def one_row(log: Corpus, seq: int) -> AuditRow | None:
+def one_row(log: SqliteFile, seq: int) -> AuditRow | None:
     """The row of this number, where there is one."""
     found = log.rows(f"SELECT {_COLUMNS} FROM entry WHERE seq = ?", (seq,))
     return _row(log, found[0]) if found else None
 
 
-def nth_row_of(log: Corpus, agent: str, number: int) -> AuditRow | None:
+def nth_row_of(log: SqliteFile, agent: str, number: int) -> AuditRow | None:
     """An agent's row by its place among the agent's own, from 1."""
     found = log.rows(
         f"SELECT {_COLUMNS} FROM entry WHERE agent = ? ORDER BY seq LIMIT 1 OFFSET ?",
@@ -170,7 +168,7 @@ def nth_row_of(log: Corpus, agent: str, number: int) -> AuditRow | None:
     return _row(log, found[0]) if found and number > 0 else None
 
 
-def count_of(log: Corpus, agent: str, after: int, until: int) -> int:
+def count_of(log: SqliteFile, agent: str, after: int, until: int) -> int:
     """How many rows an agent has with numbers in ``(after, until]``."""
     return int(
         log.value(
@@ -180,7 +178,7 @@ def count_of(log: Corpus, agent: str, after: int, until: int) -> int:
     )
 
 
-def integrity(log: Corpus) -> str:
+def integrity(log: SqliteFile) -> str:
     """What is wrong with the file's pages, indexes and schema, or an empty text."""
     found = str(log.value("PRAGMA integrity_check(1)"))
     if found != "ok":
@@ -189,9 +187,9 @@ def integrity(log: Corpus) -> str:
     return "" if stored == set(SCHEMA) else "its tables are not those that were made"
 
 
-def _row(log: Corpus, values: tuple[Any, ...]) -> AuditRow:
+def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
     try:
-        sound(values, _KINDS, "a row of the audit")
+        check_types(values, _KINDS, "a row of the audit")
         named = dict(zip(_COLUMNS.split(", "), values, strict=True))
         for name in ("blocked", "details"):
             stored, named[name] = named[name], json.loads(named[name])

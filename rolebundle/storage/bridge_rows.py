@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rolebundle.storage.connection import Corpus, Row
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.sqlite_file import Row
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _EMBEDDED = (

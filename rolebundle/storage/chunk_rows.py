@@ -14,7 +14,8 @@ from typing import NamedTuple
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.storage import compartments, lexical_index, vector_index
-from rolebundle.storage.connection import Corpus, Row
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.sqlite_file import Row
 
 
 class StoredChunk(NamedTuple):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rolebundle.storage import lexical_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.failures import damaged, sound
+from rolebundle.storage.sqlite_file import check_types, damaged
 
 
 class Compartment(NamedTuple):
@@ -53,7 +53,7 @@ def _read(corpus: Corpus, table: str) -> list[Compartment]:
         f"FROM {table} ORDER BY id"
     )
     for row in found:
-        sound(row, (int, str, str, str, int, int, int), "a compartment")
+        check_types(row, (int, str, str, str, int, int, int), "a compartment")
     return [
         Compartment(
             number, scope, sensitivity, _patterns(denied), bool(quarantined), documents, chunks

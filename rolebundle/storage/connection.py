@@ -9,34 +9,27 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from time import monotonic, perf_counter, sleep
-from typing import Any, Self
 
 import apsw
 
-from rolebundle.errors import (
-    Interrupted,
-    StorageError,
-    WrongFile,
-)
-from rolebundle.storage.failures import mapped
+from rolebundle.errors import Interrupted, StorageError, WrongFile
 from rolebundle.storage.migrate import (
     APPLICATION_ID,
     apply_migrations,
-    check_identity,
+    corpus_format,
     latest_version,
 )
 from rolebundle.storage.narrowing import NARROWING
-from rolebundle.storage.opening import (
+from rolebundle.storage.sqlite_file import (
+    Row,
+    SqliteFile,
     busy_timeout,
-    connect_read_only,
-    harden,
-    is_missing_or_without_bytes,
-    refuse_missing_or_empty,
-    stamp_of,
+    is_missing_or_empty,
+    mapped_errors,
 )
 
 CACHE_KIB = 32_768
-"""What a writer keeps of the file in memory: an ingest comes back to the indexes' pages."""
+"""Pages that a writer caches: an ingest returns to the pages of the indexes."""
 LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
@@ -44,73 +37,19 @@ FREQUENCIES_KEPT = 10_000
 _PAUSE_SECONDS = 0.02
 _STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: well under a millisecond
 
-Row = tuple[Any, ...]
-Binding = str | int | float | bytes | None
-
 
 @dataclass(slots=True)
-class Corpus:
-    """One open corpus file. All SQL of the project runs through these few methods."""
+class Corpus(SqliteFile):
+    """One open corpus file."""
 
-    path: Path
-    db: apsw.Connection
-    writable: bool
     _vectors_loaded: bool = field(default=False, init=False)
     _extras: set[str] = field(default_factory=set, init=False)
     _stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
     _counts_occurrences: bool = field(default=False, init=False)
-    stamp: tuple[int, ...] = ()
     narrowed: bool = False
     """Whether only what :meth:`show` names can be seen through this connection."""
-
-    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
-        """Run one statement and fetch all of its rows."""
-        with mapped(self.path):
-            return self.db.execute(sql, tuple(bindings)).fetchall()
-
-    def each(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
-        """Run one statement and give its rows as they come: for more than fits into memory."""
-        with mapped(self.path):
-            yield from self.db.execute(sql, tuple(bindings))
-
-    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
-        """The first column of the first row, or ``None``."""
-        with mapped(self.path):
-            return self.db.execute(sql, tuple(bindings)).get
-
-    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
-        """Run one statement for its effect."""
-        with mapped(self.path):
-            self.db.execute(sql, tuple(bindings))
-
-    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
-        """Run one statement for each set of bindings."""
-        with mapped(self.path):
-            self.db.executemany(sql, bindings)
-
-    def last_rowid(self) -> int:
-        """The rowid of the last insert."""
-        return self.db.last_insert_rowid()
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """One write transaction: everything in it is there afterwards, or nothing.
-
-        ``BEGIN IMMEDIATE``, because the busy timeout is not honoured when a read transaction
-        upgrades to a write.
-        """
-        with mapped(self.path):
-            self.db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.db.execute("COMMIT")
-            except BaseException:
-                # A full disk rolls back by itself; a second rollback would hide the cause.
-                if self.db.in_transaction:
-                    self.db.execute("ROLLBACK")
-                raise
 
     def interrupt(self) -> None:
         """End what runs inside :meth:`interruptible` now; from any thread."""
@@ -151,23 +90,6 @@ class Corpus:
                 "ask again with a longer deadline_ms, or with lexical_only",
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """One consistent snapshot for several statements; inside another one, that one."""
-        if self._is_inside():
-            yield
-            return
-        with mapped(self.path):
-            self.db.execute("BEGIN")
-            try:
-                yield
-            finally:
-                if self._is_inside():
-                    self.db.execute("ROLLBACK")
-
-    def _is_inside(self) -> bool:
-        return self.db.in_transaction
-
     def narrow(self) -> None:
         """From now on, only what :meth:`show` names can be seen through this connection.
 
@@ -176,7 +98,7 @@ class Corpus:
         """
         if self.narrowed:
             return
-        with mapped(self.path), self._taking_notes():
+        with self._mapped_errors(), self._taking_notes():
             for statement in NARROWING:
                 self.db.execute(statement)
         self.narrowed = True
@@ -191,7 +113,7 @@ class Corpus:
         """
         if not self.narrowed or not self.db.in_transaction:
             raise AssertionError("show() is for a narrowed corpus, inside reading()")
-        with mapped(self.path), self._taking_notes():
+        with self._mapped_errors(), self._taking_notes():
             self.db.execute("DELETE FROM temp.visible")
             self.db.executemany(
                 "INSERT INTO temp.visible VALUES (?)", ((one,) for one in compartments)
@@ -257,7 +179,7 @@ class Corpus:
                 found.append(sum(len(column) * weight for column, weight in places))
             return found.tobytes()
 
-        with mapped(self.path):
+        with self._mapped_errors():
             self.db.register_fts5_function("occurrences", occurrences)
         self._counts_occurrences = True
 
@@ -267,30 +189,11 @@ class Corpus:
             return
         import sqlite_vec
 
-        with mapped(self.path):
+        with self._mapped_errors():
             self.db.enable_load_extension(True)
             self.db.load_extension(sqlite_vec.loadable_path())
             self.db.enable_load_extension(False)
         self._vectors_loaded = True
-
-    def is_current(self) -> bool:
-        """Whether the path still names the file that is open here.
-
-        SQLite sees what others write into a file, but not that another file took its place.
-        """
-        return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
-
-    def close(self) -> None:
-        """Close the file. A writer that is the last one open folds its log into the file."""
-        with mapped(self.path):
-            self.db.close()
-
-    def __enter__(self) -> Self:
-        """The corpus itself, closed at the end of the block."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open_reader(path: Path) -> Corpus:
@@ -300,70 +203,33 @@ def open_reader(path: Path) -> Corpus:
         UsageError: there is no file.
         WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
     """
-    refuse_missing_or_empty(path)
-    with mapped(path):
-        # Taken before: what changes while it is opened is noticed the next time.
-        found, content = stamp_of(path), stamp_of(path, frozen=True)
-        db, frozen = connect_read_only(path)
-        try:
-            harden(db)
-            # What an agent may see is noted in tables of this connection, never in a file.
-            db.pragma("temp_store", "memory")
-            db.pragma("query_only", True)
-            check_identity(db, path)
-            version = db.pragma("user_version")
-            if version < latest_version():
-                raise WrongFile(
-                    "older_schema",
-                    f"{path}: has schema {version}, this version reads {latest_version()}",
-                    "run `rolebundle ingest` once with this version: it backs the file up "
-                    "and migrates it",
-                )
-        except BaseException:
-            db.close()
-            raise
-    return Corpus(path, db, writable=False, stamp=content if frozen else found)
-
-
-def _to_log(db: apsw.Connection) -> None:
-    if db.pragma("user_version") == 0:
-        # Kept in the file's header, and readable by a bare `file corpus.db`.
-        db.pragma("application_id", APPLICATION_ID)
-    # EXTRA while the file leaves its first journal behind: were that journal back after a power
-    # loss, it would undo the change to WAL, and with it all that the log holds.
-    db.pragma("synchronous", "extra")
-    db.pragma("journal_mode", "wal")
-
-
-def _patiently(step: Callable[[], None]) -> None:
-    """Do what SQLite refuses at once while others make the same new file, and does not wait for."""
-    deadline = monotonic() + busy_timeout() / 1000
-    while True:
-        try:
-            return step()
-        except apsw.BusyError:
-            if monotonic() >= deadline:
-                raise
-            sleep(_PAUSE_SECONDS)
+    corpus = Corpus.open_read_only(path, corpus_format())
+    try:
+        version = corpus.value("PRAGMA user_version")
+        if version < latest_version():
+            raise WrongFile(
+                "older_schema",
+                f"{path}: has schema {version}, this version reads {latest_version()}",
+                "run `rolebundle ingest` once with this version: it backs the file up "
+                "and migrates it",
+            )
+    except BaseException:
+        corpus.close()
+        raise
+    return corpus
 
 
 def open_writer(path: Path) -> Corpus:
-    """Open a corpus for writing; create or migrate it where needed.
+    """Open a corpus for writing. Create or migrate it if necessary.
 
-    The file is looked at read-only first, so that a foreign or newer file is refused before a
-    byte of it changes.
+    An existing file is first checked through a read-only connection, so that a foreign or newer
+    file is refused before a byte of it changes.
 
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
-    if not is_missing_or_without_bytes(path):
-        refuse_missing_or_empty(path)
-        with mapped(path):
-            looked_at, _ = connect_read_only(path)
-            try:
-                check_identity(looked_at, path)
-            finally:
-                looked_at.close()
+    if not is_missing_or_empty(path):
+        Corpus.open_read_only(path, corpus_format()).close()
     else:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -373,19 +239,11 @@ def open_writer(path: Path) -> Corpus:
                 f"{path}: its folder cannot be made ({error.strerror})",
                 "choose another file with --db",
             ) from error
-    with mapped(path):
-        db = apsw.Connection(str(path))
-        try:
-            db.set_busy_timeout(busy_timeout())
-            if db.readonly("main"):
-                # SQLite falls back in silence; said now, before files are read for nothing.
-                raise StorageError(
-                    "read_only",
-                    f"{path}: the file is read-only",
-                    "give yourself write permission, or choose another file with --db",
-                )
-            harden(db)
-            _patiently(lambda: _to_log(db))
+    corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
+    db = corpus.db
+    try:
+        with mapped_errors(path, corpus.file_format):
+            _retry_while_busy(lambda: _use_write_ahead_log(db))
             # FULL: what was acknowledged survives a power loss, not only a crash.
             db.pragma("synchronous", "full")
             # Pages that many batches change, such as the lexical index's, are copied once.
@@ -394,7 +252,29 @@ def open_writer(path: Path) -> Corpus:
             db.pragma("foreign_keys", True)
             db.pragma("secure_delete", True)
             apply_migrations(db, path)
-        except BaseException:
-            db.close()
-            raise
-    return Corpus(path, db, writable=True)
+    except BaseException:
+        db.close()
+        raise
+    return corpus
+
+
+def _use_write_ahead_log(db: apsw.Connection) -> None:
+    if db.pragma("user_version") == 0:
+        # In the file's header, so that a bare `file corpus.db` can read it.
+        db.pragma("application_id", APPLICATION_ID)
+    # EXTRA while the file gives up its first journal. If that journal came back after a power
+    # loss, it would undo the change to WAL, and with it all that the log holds.
+    db.pragma("synchronous", "extra")
+    db.pragma("journal_mode", "wal")
+
+
+def _retry_while_busy(step: Callable[[], None]) -> None:
+    """Repeat what SQLite refuses at once, without waiting, while others create the same file."""
+    deadline = monotonic() + busy_timeout() / 1000
+    while True:
+        try:
+            return step()
+        except apsw.BusyError:
+            if monotonic() >= deadline:
+                raise
+            sleep(_PAUSE_SECONDS)

@@ -11,8 +11,8 @@ from typing import get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
-from rolebundle.storage.connection import Corpus, Row
-from rolebundle.storage.failures import damaged, sound
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.sqlite_file import Row, check_types, damaged
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
@@ -54,7 +54,7 @@ def counts(corpus: Corpus) -> CorpusCounts:
     """The corpus's identity, generation and sizes."""
     rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
     row = rows[0] if rows else ()
-    sound(row, (str, int, int, int), "its own state")
+    check_types(row, (str, int, int, int), "its own state")
     return CorpusCounts(*row)
 
 
@@ -84,7 +84,7 @@ def texts(
         (json.dumps(list(rowids)),),
     )
     for row in found:
-        sound(row, (int, str, str, str, str), "a chunk")
+        check_types(row, (int, str, str, str, str), "a chunk")
     return [
         (rowid, title, _strings(headings), content, _strings(tags))
         for rowid, title, headings, content, tags in found
@@ -118,7 +118,7 @@ def places(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
         (json.dumps(list(rowids)),),
     )
     for row in found:
-        sound(row, (int, int), "the place of a chunk")
+        check_types(row, (int, int), "the place of a chunk")
     return {row[0]: row[1] for row in found}
 
 
@@ -179,7 +179,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     found = []
     for row in rows:
         document = row[width]
-        sound(row[:width], _CHUNK_TYPES, "a chunk")
+        check_types(row[:width], _CHUNK_TYPES, "a chunk")
         if document not in documents:
             documents[document] = _metadata(row[width + 1 :])
         found.append(
@@ -237,7 +237,7 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
 
 def _metadata(columns: Sequence[object]) -> DocumentMetadata:
     undated = columns[_UPDATED_AT] is None
-    sound(columns, _UNDATED_TYPES if undated else _DOCUMENT_TYPES, "a document")
+    check_types(columns, _UNDATED_TYPES if undated else _DOCUMENT_TYPES, "a document")
     if columns[_TRUST_TIER] not in _TRUST_TIERS or not (undated or _is_moment(columns)):
         raise damaged(f"the document {columns[0]!r}")
     plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
@@ -271,5 +271,5 @@ def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
     for row in found:
-        sound(row, (str, str, int, int), "a source")
+        check_types(row, (str, str, int, int), "a source")
     return [(source_id, tier, documents, chunks) for source_id, tier, documents, chunks in found]

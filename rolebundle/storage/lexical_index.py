@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.failures import damaged
+from rolebundle.storage.sqlite_file import damaged
 
 # bm25() weights of title, headings, content, tags, hints.
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)

@@ -10,8 +10,9 @@ from uuid import uuid4
 
 import apsw
 
-from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
+from rolebundle.errors import StorageError, UsageError
 from rolebundle.resources import data_folder
+from rolebundle.storage.sqlite_file import FileFormat
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""
@@ -39,37 +40,27 @@ def latest_version() -> int:
     return len(migrations())
 
 
-def check_identity(db: apsw.Connection, path: Path) -> None:
-    """Refuse what is not a corpus, or is newer than this version. Reads only.
+@cache
+def corpus_format() -> FileFormat:
+    """How a corpus file is recognized. Every older schema can be migrated."""
+    return FileFormat(
+        name="a corpus",
+        application_id=APPLICATION_ID,
+        oldest=0,
+        newest=latest_version(),
+        foreign_hint="name another file with --db",
+        newer_hint="upgrade rolebundle, or name another file with --db",
+        missing=_no_corpus,
+        is_own_view=is_own_view,
+    )
 
-    Raises:
-        WrongFile: another application's file, or a newer schema.
-        CorpusCorrupt: a file of ours with triggers or views, which we never make.
-    """
-    if db.pragma("application_id") != APPLICATION_ID:
-        raise WrongFile(
-            "foreign_file",
-            f"{path}: is an SQLite file of another application; it was not changed",
-            "name another file with --db",
-        )
-    version = db.pragma("user_version")
-    if version > latest_version():
-        raise WrongFile(
-            "newer_schema",
-            f"{path}: has schema {version}, this version knows up to {latest_version()}; "
-            "it was not changed",
-            "upgrade rolebundle, or name another file with --db",
-        )
-    for kind, name, sql in db.execute(
-        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
-    ).fetchall():
-        if is_own_view(str(kind), str(name), str(sql)):
-            continue
-        raise CorpusCorrupt(
-            "foreign_schema",
-            f"{path}: holds the {kind} {name!r}, which rolebundle did not make",
-            "do not trust this file: ingest the documents into a new one with --db",
-        )
+
+def _no_corpus(path: Path) -> UsageError:
+    return UsageError(
+        "corpus_missing",
+        f"{path}: there is no corpus here" + (", but a folder" if path.is_dir() else ""),
+        "run `rolebundle ingest PATH` first, or name another file with --db",
+    )
 
 
 def is_own_view(kind: str, name: str, sql: str) -> bool:

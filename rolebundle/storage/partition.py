@@ -75,7 +75,9 @@ def move_documents(corpus: Corpus, rows: Sequence[int], here: int, there: int) -
 
 def fill_new_schema(db: apsw.Connection, path: Path) -> None:
     """What the second migration leaves to code: compartments, and the indexes of each."""
-    corpus = Corpus(path, db, writable=True)
+    from rolebundle.storage.migrate import corpus_format
+
+    corpus = Corpus(path, db, True, corpus_format())
     indexes = vector_index.all_indexes(corpus)
     if indexes:
         corpus.load_vectors()

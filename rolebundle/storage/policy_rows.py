@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.failures import sound
+from rolebundle.storage.sqlite_file import check_types
 
 
 class StoredPolicy(NamedTuple):
@@ -33,7 +33,7 @@ def stored(corpus: Corpus) -> StoredPolicy | None:
     found = corpus.rows("SELECT content, format, location, digest, set_at FROM main.policy")
     if not found:
         return None
-    sound(found[0], (str, str, str, str, str), "the policy")
+    check_types(found[0], (str, str, str, str, str), "the policy")
     return StoredPolicy(*found[0])
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage import compartments
-from rolebundle.storage.connection import Corpus, Row
-from rolebundle.storage.failures import sound
+from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partition import move_documents
+from rolebundle.storage.sqlite_file import Row, check_types
 
 
 class Scanned(NamedTuple):
@@ -56,7 +56,7 @@ def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
 
 
 def _flagged(row: Row) -> Flagged:
-    sound(row, (int, str, str, str, str, str, str, str, str), "what was found in a document")
+    check_types(row, (int, str, str, str, str, str, str, str, str), "what was found in a document")
     number, document_id, title, path, *scanned = row
     return Flagged(number, document_id, title, path, Scanned(*scanned))
 

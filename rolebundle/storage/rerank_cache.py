@@ -16,25 +16,22 @@ to be known: as rows like the others, with the same bound, checksum and end.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
-import apsw
-
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
-from rolebundle.storage.connection import Corpus
-from rolebundle.storage.failures import mapped
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
 from rolebundle.storage.location import is_there, rerank_cache_path
-from rolebundle.storage.opening import connect_read_only, harden
+from rolebundle.storage.sqlite_file import (
+    FileFormat,
+    SqliteFile,
+    create_file,
+    is_missing_or_empty,
+)
 from rolebundle.storage.vector_cache import model_key
 
-APPLICATION_ID = 0x5242524B
-"""``RBRK`` in the file's header."""
 VERSION = 1
 LIMIT_BYTES = 64 * 1024 * 1024
 """What the file may hold: some 40,000 vectors of 384 dimensions. The oldest go first."""
@@ -52,7 +49,6 @@ SCHEMA = """CREATE TABLE vector (
 _MODELS = "models"
 """Stands in a row for the model's key, which is 24 digits, where the row is about a model."""
 _BYTES_A_DIMENSION = 4
-_HEADER = b"SQLite format 3\0"
 _FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -71,10 +67,10 @@ def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dic
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
     """
-    if not input_hashes or _is_nothing(path):
+    if not input_hashes or is_missing_or_empty(path):
         return {}
     key = model_key(model)
-    with _reading(path) as cache:
+    with _open_read_only(path) as cache:
         found = cache.rows(
             "SELECT input_hash, vector, checksum FROM vector WHERE model = ? "
             "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
@@ -93,9 +89,9 @@ def recognized(path: Path, recognition: str) -> ModelIdentity | None:
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
     """
-    if not recognition or _is_nothing(path):
+    if not recognition or is_missing_or_empty(path):
         return None
-    with _reading(path) as cache:
+    with _open_read_only(path) as cache:
         found = cache.rows(
             "SELECT vector, checksum FROM vector WHERE model = ? AND input_hash = ?",
             (_MODELS, recognition),
@@ -130,25 +126,13 @@ def keep(
         rows.append((_MODELS, recognition, json.dumps(asdict(model)).encode()))
     if not rows:
         return
-    with _errors(path):
-        _make(path)
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        with Corpus(path, db, writable=True) as cache:
-            # A foreign file's log is not folded by having been looked at.
-            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            db.set_busy_timeout(PATIENCE_MS)
-            harden(db)
-            _fill_or_check(cache)
-            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-            # NORMAL: what a power loss takes is made anew.
-            db.pragma("synchronous", "normal")
-            with cache.writing():
-                cache.run_many(
-                    "INSERT OR REPLACE INTO vector (model, input_hash, vector, checksum) "
-                    "VALUES (?, ?, ?, ?)",
-                    ((*row, _checksum(*row)) for row in rows),
-                )
-                _forget_the_oldest(cache)
+    with _open_for_writing(path) as cache, cache.writing():
+        cache.run_many(
+            "INSERT OR REPLACE INTO vector (model, input_hash, vector, checksum) "
+            "VALUES (?, ?, ?, ?)",
+            ((*row, _checksum(*row)) for row in rows),
+        )
+        _forget_the_oldest(cache)
 
 
 def size(path: Path) -> tuple[int, int]:
@@ -157,102 +141,45 @@ def size(path: Path) -> tuple[int, int]:
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
     """
-    if _is_nothing(path):
+    if is_missing_or_empty(path):
         return 0, 0
-    with _reading(path) as cache:
+    with _open_read_only(path) as cache:
         return int(cache.value("SELECT count(*) FROM vector")), _bytes(cache)
 
 
 def erase(corpus: Path) -> None:
     """Delete the cache of a corpus with all that SQLite keeps beside it.
 
-    Another SQLite file that has its name is left alone: it has no vector of ours.
+    An SQLite file of another application that has its name is left alone: it has no vector of ours.
 
     Raises:
-        StorageError: it cannot be deleted, or what lies there cannot be told from a damaged cache.
+        StorageError: it cannot be deleted, or is not an SQLite file.
     """
     path = rerank_cache_path(corpus)
-    try:
-        if is_there(path):
-            with path.open("rb") as stream:
-                header = stream.read(100)
-            if header.startswith(_HEADER) and not _may_be_ours(header):
+    if is_there(path) and not is_missing_or_empty(path):
+        try:
+            _open_read_only(path).close()
+        except WrongFile as error:
+            if error.code == "foreign_file":
                 return
-            if header and not header.startswith(_HEADER):
-                raise StorageError(
-                    "rerank_cache_stays",
-                    f"{path}: has the name of the rerank's cache and is none, or is damaged",
-                    "delete it, or move it away where it is something else",
-                )
+        except RolebundleError as error:
+            raise StorageError(
+                "rerank_cache_stays",
+                f"{path}: it may be a damaged rerank cache, or something else: {error.message}",
+                "delete it, or move it away if it is something else",
+            ) from error
+    try:
         for suffix in _FILES:
             Path(f"{path}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(
             "rerank_cache_stays",
-            f"{path}: the rerank's cache could not be deleted ({error.strerror})",
+            f"{path}: the rerank cache could not be deleted ({error.strerror})",
             "delete it yourself",
         ) from error
 
 
-def _may_be_ours(header: bytes) -> bool:
-    identity, pages = (int.from_bytes(header[at : at + 4], "big") for at in (68, 28))
-    # Until its log is folded for the first time, the file itself is one page without an identity.
-    return identity == APPLICATION_ID or (identity == 0 and pages <= 1)
-
-
-def _is_nothing(path: Path) -> bool:
-    # A file without bytes is what a kill in the first moment leaves.
-    try:
-        return path.is_file() and path.stat().st_size == 0 if is_there(path) else True
-    except OSError:
-        return False
-
-
-def _make(path: Path) -> None:
-    """See that there is a file, readable by its owner alone: SQLite's files beside it follow."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        if _is_nothing(path):
-            path.chmod(0o600)
-
-
-def _fill_or_check(cache: Corpus) -> None:
-    if _is_blank(cache):
-        cache.run("PRAGMA journal_mode = wal")
-        with cache.writing():
-            # Looked at again: of two that begin the file, the second finds it filled.
-            if _is_blank(cache):
-                cache.run(f"PRAGMA application_id = {APPLICATION_ID}")
-                cache.run(f"PRAGMA user_version = {VERSION}")
-                cache.run(SCHEMA)
-    _check_identity(cache.db, cache.path)
-
-
-def _is_blank(cache: Corpus) -> bool:
-    # Also what a kill left that came after the first page and before the rest.
-    unnamed = cache.value("PRAGMA application_id") == 0
-    return unnamed and not cache.value("SELECT count(*) FROM sqlite_schema")
-
-
-def _check_identity(db: apsw.Connection, path: Path) -> None:
-    if db.pragma("application_id") != APPLICATION_ID:
-        raise WrongFile(
-            "foreign_file",
-            f"{path}: is an SQLite file, and no cache of a rerank; it was not changed",
-            "move it away: this name is the cache's",
-        )
-    version = db.pragma("user_version")
-    if version != VERSION:
-        raise WrongFile(
-            "newer_schema",
-            f"{path}: is a cache of version {version}, this rolebundle knows {VERSION}; "
-            "it was not changed",
-            "upgrade rolebundle, or delete the cache",
-        )
-
-
-def _forget_the_oldest(cache: Corpus) -> None:
+def _forget_the_oldest(cache: SqliteFile) -> None:
     """Delete tenths of what there is until the rest fits; freed pages are used again."""
     while _bytes(cache) > LIMIT_BYTES:
         first, last = cache.rows("SELECT min(id), max(id) FROM vector")[0]
@@ -261,7 +188,7 @@ def _forget_the_oldest(cache: Corpus) -> None:
         cache.run("DELETE FROM vector WHERE id <= ?", (first + (last - first) // 10,))
 
 
-def _bytes(cache: Corpus) -> int:
+def _bytes(cache: SqliteFile) -> int:
     used = cache.value("PRAGMA page_count") - cache.value("PRAGMA freelist_count")
     return int(used * cache.value("PRAGMA page_size"))
 
@@ -270,30 +197,45 @@ def _checksum(key: str, input_hash: str, vector: bytes) -> bytes:
     return blake2b(f"{key}\0{input_hash}\0".encode() + vector, digest_size=8).digest()
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[Corpus]:
-    with _errors(path):
-        db, _ = connect_read_only(path, PATIENCE_MS)
-        with Corpus(path, db, writable=False) as cache:
-            harden(db)
-            db.pragma("query_only", True)
-            _check_identity(db, path)
-            yield cache
+def _open_read_only(path: Path) -> SqliteFile:
+    return SqliteFile.open_read_only(path, CACHE_FORMAT, patience_ms=PATIENCE_MS)
 
 
-@contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    """Raise what happens to the file as errors that speak of the cache."""
-    try:
-        with mapped(path):
-            yield
-    except CorpusCorrupt as error:
-        raise CorpusCorrupt(
-            "rerank_cache_damaged", error.message, "delete the file: it is made anew"
-        ) from error
-    except OSError as error:
-        raise StorageError(
-            "rerank_cache_unusable",
-            f"{path}: {error.strerror}",
-            "give yourself permission to the corpus's folder",
-        ) from error
+def _open_for_writing(path: Path) -> SqliteFile:
+    if is_missing_or_empty(path):
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _unusable(path) from error
+        create_file(path, CACHE_FORMAT, lambda cache: cache.run(SCHEMA))
+    cache = SqliteFile.open_for_writing(path, CACHE_FORMAT, wait=PATIENCE_MS)
+    # NORMAL: what a power loss takes is computed again.
+    cache.run("PRAGMA synchronous = normal")
+    return cache
+
+
+def _unusable(path: Path) -> StorageError:
+    return StorageError(
+        "rerank_cache_unusable",
+        f"{path}: the rerank cache cannot be a file here",
+        "move away what has its name, and give yourself permission to the corpus's folder",
+    )
+
+
+def _cache_error(path: Path, error: RolebundleError) -> RolebundleError:
+    """The error with the next step for the cache, and not for a corpus."""
+    if not isinstance(error, CorpusCorrupt):
+        return error
+    return CorpusCorrupt("rerank_cache_damaged", error.message, "delete the file: it is made anew")
+
+
+CACHE_FORMAT = FileFormat(
+    name="a rerank cache",
+    application_id=0x5242524B,  # ``RBRK``
+    oldest=VERSION,
+    newest=VERSION,
+    foreign_hint="move it away: this name is the cache's",
+    newer_hint="upgrade rolebundle, or delete the cache",
+    missing=_unusable,
+    translate=_cache_error,
+)

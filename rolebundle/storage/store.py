@@ -21,10 +21,10 @@ from rolebundle.storage.chunk_rows import (
     remove_chunks,
     update_chunks,
 )
-from rolebundle.storage.connection import Corpus, Row
-from rolebundle.storage.failures import sound
+from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partition import DeniedPatterns, move_documents, nothing_denied
 from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.sqlite_file import Row, check_types
 
 FileIdentity = tuple[str, str, str]
 """What tells whether a file must be read again: (path, content hash, recipe)."""
@@ -63,7 +63,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
     """What was read before, by its location."""
     found = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
     for row in found:
-        sound(row, (str, str, str, str), "a file")
+        check_types(row, (str, str, str, str), "a file")
     return {location: (path, digest, recipe) for location, path, digest, recipe in found}
 
 

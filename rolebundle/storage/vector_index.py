@@ -12,9 +12,9 @@ from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.storage import compartments, fast_index, vector_cache
-from rolebundle.storage.connection import Corpus, Row
-from rolebundle.storage.failures import sound
+from rolebundle.storage.connection import Corpus
 from rolebundle.storage.fast_index import Share
+from rolebundle.storage.sqlite_file import Row, check_types
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
@@ -69,7 +69,7 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    sound(row, _INDEX_TYPES, "the embedding index")
+    check_types(row, _INDEX_TYPES, "the embedding index")
     index_id, *model, chunker, normalization, active, reach, started_at = row
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
     shares = _shares(corpus, index_id, identity.model.dimensions)
@@ -83,7 +83,7 @@ def _shares(corpus: Corpus, index_id: int, dimensions: int) -> tuple[Share, ...]
         (index_id,),
     )
     for row in found:
-        sound(row, (int, int, str), "the embedding index")
+        check_types(row, (int, int, str), "the embedding index")
     return tuple(Share(index_id, one, dimensions, vectors, fast) for one, vectors, fast in found)
 
 

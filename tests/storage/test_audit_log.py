@@ -19,7 +19,7 @@ from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageE
 from rolebundle.storage import audit_log
 from rolebundle.storage.audit_chain import MOST_CHARACTERS, bounded, query_digest, small
 from rolebundle.storage.audit_file import (
-    APPLICATION_ID,
+    AUDIT_FORMAT,
     create,
     open_audit_reader,
     open_audit_writer,
@@ -55,7 +55,7 @@ def test_a_new_file_is_whole_and_its_owners_alone(path: Path) -> None:
     if sys.platform != "win32":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     db = apsw.Connection(str(path))
-    assert db.pragma("application_id") == APPLICATION_ID
+    assert db.pragma("application_id") == AUDIT_FORMAT.application_id
     assert db.pragma("journal_mode") == "wal"
     db.close()
     assert exported(path)[0]["details"] == {"by": "test", "mode": "on", "query": "text"}

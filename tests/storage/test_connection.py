@@ -8,12 +8,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rolebundle.errors import CorpusCorrupt, StorageError, UsageError
-from rolebundle.storage import opening
+from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
+from rolebundle.storage import sqlite_file
 from rolebundle.storage.connection import open_reader, open_writer
 from rolebundle.storage.location import corpus_path
-from rolebundle.storage.migrate import APPLICATION_ID
-from rolebundle.storage.opening import busy_timeout
+from rolebundle.storage.migrate import APPLICATION_ID, corpus_format, latest_version
+from rolebundle.storage.sqlite_file import busy_timeout
 from support.corpora import build, document
 
 
@@ -112,9 +112,9 @@ def test_text_that_is_no_text_is_damage(db: Path) -> None:
 
 
 def test_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = opening.BUSY_TIMEOUT_ENVIRONMENT
+    name = sqlite_file.BUSY_TIMEOUT_ENVIRONMENT
     monkeypatch.delenv(name, raising=False)
-    assert busy_timeout() == opening.BUSY_TIMEOUT_MS == 10_000
+    assert busy_timeout() == sqlite_file.BUSY_TIMEOUT_MS == 10_000
     for text, expected in (("0", 0), ("250", 250), ("", 10_000)):
         monkeypatch.setenv(name, text)
         assert busy_timeout() == expected
@@ -133,3 +133,20 @@ def test_where_the_corpus_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         with pytest.raises(UsageError):
             corpus_path(name)
     assert os.fspath(corpus_path(tmp_path / "y.db")) == str(tmp_path / "y.db")
+
+
+def test_check_identity(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    db = apsw.Connection(str(path))
+    with pytest.raises(WrongFile, match="not a corpus"):
+        sqlite_file.check_identity(db, path, corpus_format())
+    db.pragma("application_id", APPLICATION_ID)
+    sqlite_file.check_identity(db, path, corpus_format())
+    db.pragma("user_version", latest_version() + 1)
+    with pytest.raises(WrongFile, match="this rolebundle knows"):
+        sqlite_file.check_identity(db, path, corpus_format())
+    db.pragma("user_version", latest_version())
+    db.execute("CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t")
+    with pytest.raises(CorpusCorrupt, match="view 'v'"):
+        sqlite_file.check_identity(db, path, corpus_format())
+    db.close()

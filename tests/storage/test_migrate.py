@@ -89,23 +89,6 @@ def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
     assert len(ids) == 2
 
 
-def test_check_identity(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
-    db = apsw.Connection(str(path))
-    with pytest.raises(WrongFile, match="another application"):
-        migrate.check_identity(db, path)
-    db.pragma("application_id", migrate.APPLICATION_ID)
-    migrate.check_identity(db, path)
-    db.pragma("user_version", migrate.latest_version() + 1)
-    with pytest.raises(WrongFile, match="this version knows"):
-        migrate.check_identity(db, path)
-    db.pragma("user_version", migrate.latest_version())
-    db.execute("CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t")
-    with pytest.raises(CorpusCorrupt, match="view 'v'"):
-        migrate.check_identity(db, path)
-    db.close()
-
-
 def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])])
     with open_writer(db) as corpus:

@@ -1,0 +1,574 @@
+"""The SQLite files of this package: opened with care, recognized, and their errors mapped to ours.
+
+The corpus, the audit and the rerank cache are such files. Each kind has a `FileFormat`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+import apsw
+
+from rolebundle.errors import (
+    ConfigurationError,
+    CorpusBusy,
+    CorpusCorrupt,
+    Interrupted,
+    RolebundleError,
+    StorageError,
+    WrongFile,
+)
+from rolebundle.storage.location import is_there
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for another one, unless the environment says otherwise."""
+BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
+
+Row = tuple[Any, ...]
+Binding = str | int | float | bytes | None
+
+_CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
+_IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
+
+
+def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
+    return error
+
+
+def _no_views(kind: str, name: str, sql: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """How one kind of SQLite file is recognized, and how its errors are reported.
+
+    Attributes:
+        name: what the file is called in messages, with its article: ``"an audit"``.
+        application_id: the number in the file's header.
+        oldest: the oldest version (``user_version`` in the header) that can be opened.
+        newest: the newest version that can be opened.
+        foreign_hint: the next step if the file belongs to another application.
+        newer_hint: the next step if a newer rolebundle made the file.
+        missing: makes the error for a path that is not a regular file.
+        translate: turns an error about an SQLite file into the error of this kind of file.
+        is_own_view: whether a trigger or view (type, name, SQL) belongs in the schema.
+    """
+
+    name: str
+    application_id: int
+    oldest: int
+    newest: int
+    foreign_hint: str
+    newer_hint: str
+    missing: Callable[[Path], RolebundleError]
+    translate: Callable[[Path, RolebundleError], RolebundleError] = _unchanged
+    is_own_view: Callable[[str, str, str], bool] = _no_views
+
+
+@dataclass(slots=True)
+class SqliteFile:
+    """One open SQLite file. All SQL of the project runs through these methods.
+
+    Each method raises SQLite's errors as those of the file's format.
+    """
+
+    path: Path
+    db: apsw.Connection
+    writable: bool
+    file_format: FileFormat
+    stamp: tuple[int, ...] = ()
+
+    @classmethod
+    def open_read_only(
+        cls, path: Path, file_format: FileFormat, *, patience_ms: int | None = None
+    ) -> Self:
+        """Open a file for reading. It takes no write lock and works on a read-only file.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+            patience_ms: how long to wait for a lock; ``None`` means the usual time.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be read.
+        """
+        check_path(path, file_format)
+        with mapped_errors(path, file_format):
+            # The stamp is taken first: a change during opening is noticed the next time.
+            identity, content = stamp_of(path), stamp_of(path, frozen=True)
+            db, is_frozen = _connect_read_only(path, patience_ms)
+            try:
+                harden(db)
+                # Temporary tables of this connection are never written to a file.
+                db.pragma("temp_store", "memory")
+                db.pragma("query_only", True)
+                check_identity(db, path, file_format)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, False, file_format, content if is_frozen else identity)
+
+    @classmethod
+    def open_for_writing(
+        cls,
+        path: Path,
+        file_format: FileFormat,
+        *,
+        wait: int | Callable[[int], bool] | None = None,
+        create: bool = False,
+    ) -> Self:
+        """Open a file for writing. A file of another format is not changed.
+
+        Args:
+            path: the file.
+            file_format: what the file must be.
+            wait: milliseconds to wait for a lock, or a busy handler; ``None`` means the usual time.
+            create: also accept a missing or empty file, and leave the check of its identity to
+                the caller.
+
+        Raises:
+            UsageError: there is no file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be written.
+        """
+        if not create:
+            check_path(path, file_format)
+        with mapped_errors(path, file_format):
+            identity = stamp_of(path)
+            flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+            db = apsw.Connection(str(path), flags=flags)
+            try:
+                # Closing must not fold the log of a file that turns out not to be ours.
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+                if callable(wait):
+                    db.set_busy_handler(wait)
+                else:
+                    db.set_busy_timeout(busy_timeout() if wait is None else wait)
+                if db.readonly("main"):
+                    # SQLite opens it read-only without a word, and fails at the first write.
+                    raise StorageError(
+                        "read_only",
+                        f"{path}: the file is read-only",
+                        "give yourself write permission to the file and its folder, or choose "
+                        "another file with --db",
+                    )
+                harden(db)
+                if not create:
+                    check_identity(db, path, file_format)
+                db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            except BaseException:
+                db.close()
+                raise
+        return cls(path, db, True, file_format, identity)
+
+    def rows(self, sql: str, bindings: Sequence[Binding] = ()) -> list[Row]:
+        """Run one statement and fetch all of its rows."""
+        with self._mapped_errors():
+            return self.db.execute(sql, tuple(bindings)).fetchall()
+
+    def each(self, sql: str, bindings: Sequence[Binding] = ()) -> Iterator[Row]:
+        """Run one statement and yield its rows one by one, if they may not fit into memory."""
+        with self._mapped_errors():
+            yield from self.db.execute(sql, tuple(bindings))
+
+    def value(self, sql: str, bindings: Sequence[Binding] = ()) -> Any:
+        """The first column of the first row, or ``None``."""
+        with self._mapped_errors():
+            return self.db.execute(sql, tuple(bindings)).get
+
+    def run(self, sql: str, bindings: Sequence[Binding] = ()) -> None:
+        """Run one statement for its effect."""
+        with self._mapped_errors():
+            self.db.execute(sql, tuple(bindings))
+
+    def run_many(self, sql: str, bindings: Iterable[Sequence[Binding]]) -> None:
+        """Run one statement for each set of bindings."""
+        with self._mapped_errors():
+            self.db.executemany(sql, bindings)
+
+    def last_rowid(self) -> int:
+        """The rowid of the last insert."""
+        return self.db.last_insert_rowid()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction: all of it is committed, or nothing.
+
+        ``BEGIN IMMEDIATE``, because the busy timeout is not honoured when a read transaction
+        upgrades to a write.
+        """
+        with self._mapped_errors():
+            self.db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.db.execute("COMMIT")
+            except BaseException:
+                # A full disk rolls back by itself; a second rollback would hide the cause.
+                if self.db.in_transaction:
+                    self.db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """One consistent snapshot for several statements. Inside another block: the same one."""
+        if self._is_inside():
+            yield
+            return
+        with self._mapped_errors():
+            self.db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._is_inside():
+                    self.db.execute("ROLLBACK")
+
+    def _is_inside(self) -> bool:
+        return self.db.in_transaction
+
+    def _mapped_errors(self) -> Any:
+        return mapped_errors(self.path, self.file_format)
+
+    def is_current(self) -> bool:
+        """Whether the path still names the file that is open here.
+
+        SQLite notices what others write into a file, but not that another file took its place.
+        """
+        return self.stamp == stamp_of(self.path, frozen=len(self.stamp) > 2)
+
+    def close(self) -> None:
+        """Close the file. The last writer to close folds the write-ahead log into the file."""
+        with self._mapped_errors():
+            self.db.close()
+
+    def __enter__(self) -> Self:
+        """The file itself, closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+# -- before and while a file is opened ---------------------------------------------------------
+
+
+def busy_timeout() -> int:
+    """Milliseconds to wait for another process's lock.
+
+    Raises:
+        ConfigurationError: the environment variable is not a number of milliseconds.
+    """
+    text = os.environ.get(BUSY_TIMEOUT_ENVIRONMENT)
+    if not text:
+        return BUSY_TIMEOUT_MS
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ConfigurationError(
+            "bad_busy_timeout",
+            f"{BUSY_TIMEOUT_ENVIRONMENT}={text[:40]!r} is not a number of milliseconds",
+            f"set it to a whole number such as {BUSY_TIMEOUT_MS}, or unset it",
+        )
+    return int(text)
+
+
+def is_missing_or_empty(path: Path) -> bool:
+    """Whether a new file may be created here."""
+    # A process that was killed in its first moment leaves an empty file. It is filled.
+    try:
+        return not path.exists() or (path.is_file() and path.stat().st_size == 0)
+    except PermissionError:
+        return False  # Opening it reports which permission is missing.
+
+
+def check_path(path: Path, file_format: FileFormat) -> None:
+    """Check that the path names a file with content.
+
+    Raises:
+        UsageError, WrongFile: it names no regular file; see ``FileFormat.missing``.
+        StorageError: there is no permission to look.
+        CorpusCorrupt: the file is empty.
+    """
+    try:
+        if not path.is_file():
+            raise file_format.missing(path)
+        size = path.stat().st_size
+    except OSError as error:
+        raise StorageError(
+            "no_permission",
+            f"{path}: it cannot be read ({error.strerror})",
+            "give yourself read permission, or name another file with --db",
+        ) from error
+    if size == 0:
+        empty = CorpusCorrupt(
+            "corpus_empty_file",
+            f"{path}: the file is empty, so it was cut off or never filled",
+            "delete it to start again, or restore a backup",
+        )
+        raise file_format.translate(path, empty)
+
+
+def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> None:
+    """Refuse a file of another application or of a newer version. Reads only.
+
+    Args:
+        db: a connection to the file.
+        path: for messages.
+        file_format: what the file must be.
+
+    Raises:
+        WrongFile: the file belongs to another application, or has a newer schema.
+        CorpusCorrupt: it has a trigger or view that we never create, or too old a version.
+    """
+    if db.pragma("application_id") != file_format.application_id:
+        raise WrongFile(
+            "foreign_file",
+            f"{path}: is an SQLite file, but not {file_format.name}; it was not changed",
+            file_format.foreign_hint,
+        )
+    version = db.pragma("user_version")
+    if version > file_format.newest:
+        raise WrongFile(
+            "newer_schema",
+            f"{path}: is {file_format.name} of version {version}, this rolebundle knows versions "
+            f"up to {file_format.newest}; it was not changed",
+            file_format.newer_hint,
+        )
+    if version < file_format.oldest:
+        outdated = CorpusCorrupt(
+            "foreign_schema",
+            f"{path}: says that it has version {version}, which never existed",
+            "do not trust this file",
+        )
+        raise file_format.translate(path, outdated)
+    for kind, name, sql in db.execute(
+        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
+    ).fetchall():
+        if not file_format.is_own_view(str(kind), str(name), str(sql)):
+            foreign = CorpusCorrupt(
+                "foreign_schema",
+                f"{path}: contains the {kind} {name!r}, which rolebundle did not create",
+                "do not trust this file: ingest the documents into a new one with --db",
+            )
+            raise file_format.translate(path, foreign)
+
+
+def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile], None]) -> bool:
+    """Create a file that only its owner can read, complete with its first content.
+
+    It gets its name when it is complete and on the disk. So a file with this name that is not
+    whole was damaged later.
+
+    Args:
+        path: the file.
+        file_format: what it will be; its newest version.
+        fill: creates the tables and writes the first rows, inside the first transaction.
+
+    Returns:
+        False if something already has this name; it is not changed.
+
+    Raises:
+        StorageError: it cannot be created here.
+    """
+    partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
+    try:
+        # SQLite gives the file's permissions also to the log beside it.
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with (
+            mapped_errors(path, file_format),
+            SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
+        ):
+            file.db.pragma("synchronous", "extra")
+            with file.writing():
+                file.db.pragma("application_id", file_format.application_id)
+                file.db.pragma("user_version", file_format.newest)
+                fill(file)
+            file.db.pragma("journal_mode", "wal")
+        return _rename_if_free(partial, path)
+    except OSError as error:
+        raise StorageError(
+            "cannot_create",
+            f"{path}: the file cannot be created ({error.strerror})",
+            "give yourself write permission in the corpus's folder",
+        ) from error
+    finally:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            with suppress(OSError):
+                Path(f"{partial}{suffix}").unlink(missing_ok=True)
+
+
+def _rename_if_free(partial: Path, path: Path) -> bool:
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        return False
+    except OSError:
+        # Some file systems have no hard links. Then another process may still come in between.
+        if is_there(path):
+            return False
+        partial.replace(path)
+    with suppress(OSError):  # Not every system opens a folder.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    return True
+
+
+def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
+    """What distinguishes the file at a path from another one that takes its place.
+
+    Args:
+        path: the file.
+        frozen: include size and time of change. A connection that assumes that nobody writes
+            does not notice a change by itself.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    identity = (status.st_dev, status.st_ino)
+    return (*identity, status.st_mtime_ns, status.st_size) if frozen else identity
+
+
+def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connection, bool]:
+    """The connection, and whether it assumes that the file never changes."""
+    try:
+        return _connect(str(path.absolute()), patience_ms), False
+    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        # A file in WAL mode needs a shared-memory file beside it, which a read-only folder does
+        # not allow. Without a log the file alone is complete.
+        log = Path(f"{path}-wal")
+        if log.exists() and log.stat().st_size > 0:
+            raise StorageError(
+                "log_unreadable",
+                f"{path}: has an unmerged log beside it in a read-only folder",
+                "open it once where the folder can be written, for example with "
+                "`rolebundle status`, or copy both files",
+            ) from error
+        from urllib.parse import quote
+
+        name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        return _connect(name, patience_ms), True
+
+
+def _connect(name: str, patience_ms: int | None) -> apsw.Connection:
+    db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        db.set_busy_timeout(busy_timeout() if patience_ms is None else patience_ms)
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def harden(db: apsw.Connection) -> None:
+    """Let a hostile schema in the file do nothing: no triggers, no views, no unsafe functions."""
+    db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+    db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+    db.pragma("trusted_schema", False)
+    db.pragma("cell_size_check", True)
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def mapped_errors(path: Path, file_format: FileFormat) -> Iterator[None]:
+    """Raise SQLite's errors in the block as ours.
+
+    Raises:
+        StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
+    """
+    try:
+        yield
+    except apsw.Error as error:
+        raise file_format.translate(path, own_error(error, path)) from error
+    except UnicodeDecodeError as error:
+        # Only text was stored. If something else comes back, the file was damaged.
+        damage = CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: the file is damaged (a text in it is no longer UTF-8)",
+            "restore a backup, or ingest the documents into a new file with --db",
+        )
+        raise file_format.translate(path, damage) from error
+
+
+def own_error(error: apsw.Error, path: Path) -> RolebundleError:
+    """Our error for an error of SQLite about the file at ``path``."""
+    if _is_kind(error, apsw.FullError):
+        return StorageError(
+            "storage_full",
+            f"{path}: no room left to write ({error})",
+            "free some disk space and run the same command again; what was reported done is safe",
+        )
+    if _is_kind(error, apsw.InterruptError):
+        return Interrupted(
+            "interrupted",
+            f"{path}: the search was interrupted before it was done",
+            "ask again with a longer deadline_ms, or with lexical_only",
+        )
+    if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
+        return CorpusBusy(
+            "corpus_busy",
+            f"{path}: another process is writing to it",
+            "wait for the other ingest to end and run the same command again",
+        )
+    if _is_kind(error, _CORRUPT):
+        return CorpusCorrupt(
+            "corpus_corrupt",
+            f"{path}: the file is damaged ({error})",
+            "restore a backup, or ingest the documents into a new file with --db",
+        )
+    if _is_kind(error, apsw.ReadOnlyError):
+        return StorageError(
+            "read_only",
+            f"{path}: the file or its folder is read-only",
+            "give yourself write permission, or choose another file with --db",
+        )
+    if _is_kind(error, _IO):
+        return StorageError(
+            "io_error",
+            f"{path}: reading or writing failed ({error})",
+            "check the disk and the permissions, then run the same command again",
+        )
+    return CorpusCorrupt(
+        "corpus_unusable",
+        f"{path}: {type(error).__name__}: {error}",
+        "run `rolebundle status --check` on the file",
+    )
+
+
+def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> bool:
+    # A FullError inside a transaction can surface as "cannot rollback", with the cause as context.
+    while error is not None:
+        if isinstance(error, kinds):
+            return True
+        error = error.__context__
+    return False
+
+
+def damaged(what: str) -> CorpusCorrupt:
+    """The error for something that was read and cannot be what was stored."""
+    return CorpusCorrupt(
+        "corpus_corrupt",
+        f"the corpus is damaged: {what} is not what was stored",
+        "run `rolebundle status --check`, then restore a backup or ingest into a new file",
+    )
+
+
+def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None:
+    """Check a row's types. STRICT tables check what is written, not what a damaged page returns.
+
+    Raises:
+        CorpusCorrupt: they are not what the columns hold.
+    """
+    if [type(column) for column in row] != list(types):
+        raise damaged(what)
