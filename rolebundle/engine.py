@@ -5,14 +5,14 @@ The command line and the servers translate to and from these few typed calls, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.admin import Upkeep
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -21,6 +21,7 @@ from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
 from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerankers import Rerankers
 from rolebundle.storage import compartments, policy_rows
 from rolebundle.storage.connection import Corpus, open_reader
@@ -32,8 +33,16 @@ if TYPE_CHECKING:
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
     from rolebundle.embedding.provider import EmbeddingProvider
+    from rolebundle.retrieval.contextual import Contextual
 
-A = TypeVar("A")
+
+class Resolved(NamedTuple):
+    """A resolved request, and what answers it."""
+
+    corpus: Corpus
+    request: ResolvedRequest
+    provider: EmbeddingProvider | None
+    reranker: Contextual | None
 
 
 class Engine(Upkeep):
@@ -91,7 +100,8 @@ class Engine(Upkeep):
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self.discreet(request.agent):
-            bundle = self._answered(retrieve, request, overlay)
+            with self._resolved(request, overlay) as asked:
+                bundle = retrieve(asked.corpus, asked.request, asked.provider, asked.reranker)
             self.recorder.answer(self.corpus, bundle, self._agent(request.agent), request.action)
             return bundle
 
@@ -147,10 +157,13 @@ class Engine(Upkeep):
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.why import explain
+        from rolebundle.retrieval.explain import explain
 
         with self.discreet(request.agent):
-            found = self._answered(explain, request, overlay, reference)
+            with self._resolved(request, overlay) as asked:
+                found = explain(
+                    asked.corpus, asked.request, reference, asked.provider, asked.reranker
+                )
             self.recorder.note(
                 self.corpus,
                 "why",
@@ -161,31 +174,29 @@ class Engine(Upkeep):
             )
             return found
 
-    def _answered(
-        self,
-        answer: Callable[..., A],
-        request: RetrievalRequest,
-        overlay: ResolvedOverlay | None,
-        *more: object,
-    ) -> A:
-        """What the pipeline says to a request, with its overlay, model, time and deadline."""
+    @contextmanager
+    def _resolved(
+        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
+    ) -> Iterator[Resolved]:
+        """A request with its overlay, model and time, until its deadline."""
         agent = self._agent(request.agent)
-        request = self.rerankers.settled(request)
+        request = replace(self.rerankers.settled(request), agent=agent)
         with self.seen_by(agent) as (corpus, admitted):
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
             deadline = request.deadline_ms
             with corpus.interruptible(None if deadline is None else deadline / 1000):
-                return answer(
+                yield Resolved(
                     corpus,
-                    replace(request, agent=agent),
-                    overlay.overlay if overlay else None,
-                    overlay.digest if overlay else "",
+                    resolve_request(
+                        request,
+                        _moment(request),
+                        overlay.overlay if overlay else None,
+                        overlay.digest if overlay else "",
+                        admitted,
+                    ),
                     None if request.lexical_only else self.provider(corpus),
-                    _moment(request),
-                    *more,
-                    admitted=admitted,
-                    late=self.rerankers.contextual(corpus, request),
+                    self.rerankers.contextual(corpus, request),
                 )
 
     @contextmanager
@@ -348,11 +359,14 @@ class Engine(Upkeep):
             CorpusBusy, StorageError: a check or repair could not get at the file.
         """
         from rolebundle.retrieval.lookup import corpus_status
+        from rolebundle.storage import check as corpus_check
 
         if not (check or repair):
             return self._with_offers(corpus_status(self.corpus))
         with self._writer() as corpus:
-            return corpus_status(corpus, check=True, repair=repair)
+            if repair:
+                corpus_check.repair(corpus)
+            return corpus_status(corpus, corpus_check.problems(corpus))
 
     def _with_offers(self, status: CorpusStatus) -> CorpusStatus:
         from rolebundle.contracts.lookup import BetterModel

@@ -18,6 +18,7 @@ from rolebundle.contracts.terms import Fusion, WarningCode
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.evaluation.questions import Question
 from rolebundle.retrieval.pipeline import Run, run
+from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
 
@@ -127,7 +128,7 @@ class Runner:
         )
         provider = None if self._lexical_only else self._retriever.provider(corpus)
         with corpus.reading():
-            done = run(corpus, request, None, provider, question.now)
+            done = run(corpus, resolve_request(request, question.now), provider)
         for candidate in done.pool.candidates:
             passage = candidate.passage
             self._documents[passage.chunk_id] = passage.document.document_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import (
@@ -19,8 +20,8 @@ from rolebundle.contracts.lookup import (
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.storage import check as corpus_check
 from rolebundle.storage import documents, fast_index, vector_cache, vector_index
+from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.fast_index import FastState
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -107,11 +108,13 @@ def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Where
     return "document_changed" if there else "document_gone"
 
 
-def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) -> CorpusStatus:
-    """What the corpus holds; with ``check`` what is wrong, with ``repair`` after mending."""
-    if repair:
-        corpus_check.repair(corpus)
-    found = corpus_check.problems(corpus) if check else []
+def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
+    """What the corpus holds.
+
+    Args:
+        corpus: an open corpus; it is only read.
+        problems: what a check of the file reported; ``None`` if it was not checked.
+    """
     with corpus.reading():
         state = corpus_state(corpus)
         index = vector_index.active_index(corpus)
@@ -144,8 +147,10 @@ def corpus_status(corpus: Corpus, *, check: bool = False, repair: bool = False) 
             one.active and one.fast_recall is None and one.vectors >= fast_index.WORTH_VECTORS
             for one in indexes
         ),
-        checked=check,
-        problems=[CheckProblem(code=one.code, message=one.message) for one in found],
+        checked=problems is not None,
+        problems=[
+            CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
+        ],
     )
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import (
     CorpusState,
     Diagnostics,
-    RequestEcho,
     RetrievalBundle,
 )
 from rolebundle.contracts.candidate import (
@@ -31,18 +30,17 @@ from rolebundle.contracts.candidate import (
 )
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
-from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
-from rolebundle.policy.taint import DEFAULT_TABLE, Purpose, TrustTable, purpose_of
+from rolebundle.policy.taint import Purpose
 from rolebundle.retrieval import lexical, semantic
 from rolebundle.retrieval.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieval.corpus_state import corpus_state
 from rolebundle.retrieval.filter import filter_candidates, rejection, rejects_by_age
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import best_by_lanes, rerank
 from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
@@ -110,50 +108,40 @@ class Run:
 
 def retrieve(
     corpus: Corpus,
-    request: RetrievalRequest,
-    overlay: Overlay | None,
-    overlay_digest: str,
-    provider: EmbeddingProvider | None,
-    now: datetime,
-    *,
-    admitted: Admitted = NOBODY_GOVERNS,
-    late: Contextual | None = None,
+    request: ResolvedRequest,
+    provider: EmbeddingProvider | None = None,
+    reranker: Contextual | None = None,
 ) -> RetrievalBundle:
-    """Answer a request from the corpus, governed by the overlay.
+    """Answer a request from the corpus, governed by its overlay.
 
     Args:
         corpus: an open corpus; it is only read.
-        request: the task and its limits.
-        overlay: the role's overlay, resolved; ``None`` for none.
-        overlay_digest: the overlay's digest, named in the bundle.
-        provider: embeds the query; ``None`` where only words are wanted.
-        now: the time that ages are measured against.
-        admitted: what passages of each origin may be used for, and how many documents are kept
-            back.
-        late: the model that scores the best candidates again; ``None`` where nobody asked for it.
+        request: the resolved request.
+        provider: embeds the query; ``None`` for the lexical lane alone.
+        reranker: scores the best candidates again; ``None`` for no reranking.
 
     Raises:
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     started = perf_counter()
     with corpus.reading():
-        done = run(corpus, request, overlay, provider, now, admitted.trust, late)
+        done = run(corpus, request, provider, reranker)
         waiting = _waiting(corpus, done.lane, done.state)
     context = Context(
         done.query,
-        overlay,
-        overlay_digest,
-        done.fusion,
-        now,
+        request.overlay,
+        request.overlay_digest,
+        request.fusion,
+        request.now,
         done.state,
         done.lane.degraded,
         waiting,
         done.lane.doubt,
-        echo(request),
-        done.purpose,
-        admitted.quarantined,
-        late.state(_rescored(done)) if late else None,
-        late.warnings() if late else (),
+        request.echo,
+        request.purpose,
+        request.quarantined,
+        reranker.state(_rescored(done)) if reranker else None,
+        reranker.warnings() if reranker else (),
     )
     diagnostics = _diagnostics(done, perf_counter() - started, narrowed=corpus.narrowed)
     return assemble(done.made, done.rejected, context, diagnostics)
@@ -161,42 +149,43 @@ def retrieve(
 
 def run(
     corpus: Corpus,
-    request: RetrievalRequest,
-    overlay: Overlay | None,
-    provider: EmbeddingProvider | None,
-    now: datetime,
-    trust: TrustTable = DEFAULT_TABLE,
-    late: Contextual | None = None,
+    request: ResolvedRequest,
+    provider: EmbeddingProvider | None = None,
+    reranker: Contextual | None = None,
 ) -> Run:
     """The steps down to the cut, inside the caller's ``corpus.reading()``.
 
     Args and errors are those of :func:`retrieve`.
     """
-    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
-    fusion, limit = request.fusion or policy.fusion, request.limit or policy.max_selected_chunks
-    query = build_query(request.task, overlay)
+    query = build_query(request.task, request.overlay)
     lane = _semantic_lane(corpus, query, provider)
-    query = semantic.told(query, lane.say) if fusion == "weighted" else query
+    query = semantic.told(query, lane.say) if request.fusion == "weighted" else query
     state = corpus_state(corpus)
-    purpose = purpose_of(request, trust)
-    pool, ranked, rejected = gather(corpus, query, lane, overlay, fusion, limit, now, purpose, late)
-    made = cut(ranked, limit, policy.min_score, request.token_budget)
-    return Run(
-        query, policy, fusion, limit, lane, state, pool, ranked, rejected, made, purpose, late
+    pool, ranked, rejected = gather(
+        corpus,
+        query,
+        lane,
+        request.overlay,
+        request.fusion,
+        request.limit,
+        request.now,
+        request.purpose,
+        reranker,
     )
-
-
-def echo(request: RetrievalRequest) -> RequestEcho:
-    """What the answer says of its request."""
-    return RequestEcho(
-        agent=request.agent,
-        action=request.action,
-        approval=request.approval,
-        limit=request.limit,
-        token_budget=request.token_budget,
-        lexical_only=request.lexical_only,
-        fusion=request.fusion,
-        rerank=request.rerank,
+    made = cut(ranked, request.limit, request.min_score, request.token_budget)
+    return Run(
+        query,
+        request.policy,
+        request.fusion,
+        request.limit,
+        lane,
+        state,
+        pool,
+        ranked,
+        rejected,
+        made,
+        request.purpose,
+        reranker,
     )
 
 

@@ -31,7 +31,7 @@ from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.store import StoredDocument
 from support.commands import invoke
-from support.corpora import NOW, build, document, overlay, remove, scratch_folder
+from support.corpora import NOW, build, document, overlay, remove, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, FileProvider, RecordingProvider, known
 from support.strategies import corpora, overlays, requests
@@ -243,9 +243,8 @@ class TestCache:
                     raise error
 
             once = Contextual(model, TASK, rerank_cache_path(db), refuse)
-            request = RetrievalRequest(task=TASK)
             with pytest.raises(Interrupted):
-                retrieve(corpus, request, None, "", HashingProvider(), NOW, late=once)
+                retrieve(corpus, resolved(task=TASK), HashingProvider(), once)
             assert asked(db).diagnostics.rerank_cached == 2
 
     def test_a_deadline_holds_between_two_passages(self, db: Path) -> None:
@@ -368,12 +367,9 @@ class TestPolicy:
                     cold, warm = (
                         retrieve(
                             corpus,
-                            RetrievalRequest(**fields),
-                            role,
-                            "digest",
+                            resolved(role, **fields),
                             None if fields.get("lexical_only") else HashingProvider(),
-                            NOW,
-                            late=Contextual(model, fields["task"], cache),
+                            Contextual(model, fields["task"], cache),
                         )
                         for _ in range(2)
                     )

@@ -11,6 +11,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookup import corpus_status, look_up
 from rolebundle.storage import store
+from rolebundle.storage.check import problems
 from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.corpora import build, chunk, document, file_of
@@ -160,5 +161,5 @@ class TestStatus:
 
     def test_a_check_finds_nothing_in_a_sound_corpus(self, path: Path) -> None:
         with open_writer(path) as corpus:
-            status = corpus_status(corpus, check=True)
+            status = corpus_status(corpus, problems(corpus))
         assert (status.checked, status.problems) == (True, [])

@@ -21,12 +21,13 @@ from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.admitted import Admitted
 from rolebundle.policy.taint import DEFAULT_TABLE, TrustTable, purpose_of
 from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.pipeline import POOL_DEPTH, retrieve
 from rolebundle.retrieval.replay import compare_bundles, request_of
-from rolebundle.retrieval.why import explain
+from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument
-from support.corpora import NOW, ask, built, document, overlay, scratch_folder
+from support.corpora import NOW, ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 
@@ -46,10 +47,8 @@ def three() -> Iterator[Corpus]:
 def about(
     corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
 ) -> RetrievalBundle:
-    request = request_from({"task": "token", "lexical_only": True, **fields})
-    return retrieve(
-        corpus, request, role, "digest" if role else "", None, NOW, admitted=Admitted(trust)
-    )
+    fields = {"task": "token", "lexical_only": True} | fields
+    return retrieve(corpus, resolved(role, Admitted(trust), **fields))
 
 
 def why(
@@ -59,9 +58,8 @@ def why(
     trust: TrustTable = DEFAULT_TABLE,
     **fields: Any,
 ) -> Why:
-    request = request_from({"task": "token", "lexical_only": True, **fields})
-    digest = "digest" if role else ""
-    return explain(corpus, request, role, digest, None, NOW, reference, admitted=Admitted(trust))
+    fields = {"task": "token", "lexical_only": True} | fields
+    return explain(corpus, resolved(role, Admitted(trust), **fields), reference)
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:
@@ -174,7 +172,7 @@ class TestWhatOthersMakeOfIt:
         bundle = about(three, action="execute", approval="Ana", agent="bot-7")
         request = request_of(bundle)
         assert (request.action, request.approval, request.agent) == ("execute", "Ana", "bot-7")
-        again = retrieve(three, request, None, "", None, NOW)
+        again = retrieve(three, resolve_request(request, NOW))
         assert compare_bundles(bundle, again).same
 
     def test_a_comparison_names_the_code(self, three: Corpus) -> None:

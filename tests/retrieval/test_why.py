@@ -16,16 +16,15 @@ from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.needs import apart
 from rolebundle.retrieval.pipeline import POOL_DEPTH
-from rolebundle.retrieval.why import explain
 from rolebundle.storage.connection import Corpus, open_reader
 from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT, SAMPLE
-from support.corpora import NOW, ask, built, document, overlay, scratch_folder
+from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG
 
@@ -39,11 +38,8 @@ def why(
     provider: EmbeddingProvider | None = None,
     **fields: Any,
 ) -> Why:
-    request = request_from(fields)
-    wanted = None if request.lexical_only else provider
-    return explain(
-        corpus, request, role, "digest" if role else "", wanted, request.now or NOW, reference
-    )
+    request = resolved(role, **fields)
+    return explain(corpus, request, reference, None if request.echo.lexical_only else provider)
 
 
 def lane(found: Why, by: str) -> LaneTrace:

@@ -19,7 +19,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.retrieval.pipeline import retrieve
+from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.check import content_hash
@@ -187,6 +189,13 @@ def ask(
     **fields: Any,
 ) -> RetrievalBundle:
     """Run the real pipeline on a request given as plain fields."""
-    request = request_from(fields)
-    wanted = None if request.lexical_only else provider
-    return retrieve(corpus, request, role, "digest" if role else "", wanted, request.now or NOW)
+    request = resolved(role, **fields)
+    return retrieve(corpus, request, None if request.echo.lexical_only else provider)
+
+
+def resolved(
+    role: Overlay | None = None, admitted: Admitted = NOBODY_GOVERNS, **fields: Any
+) -> ResolvedRequest:
+    """A request given as plain fields, resolved with a role."""
+    request = request_from({"task": "token rotation"} | fields)
+    return resolve_request(request, request.now or NOW, role, "digest" if role else "", admitted)

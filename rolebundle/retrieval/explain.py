@@ -14,7 +14,6 @@ from rolebundle.contracts.bundle import OverlayRef
 from rolebundle.contracts.candidate import LexicalHit, Ranked, Rejected, SemanticHit
 from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -30,13 +29,13 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.retrieval import lexical, semantic
 from rolebundle.retrieval.assemble import cut, maybe_rounded, raw_scores_of, rounded, scores_of
 from rolebundle.retrieval.filter import freshness_of, rejection
 from rolebundle.retrieval.lookup import referenced
 from rolebundle.retrieval.needs import cut_needs, lane_needs, policy_needs, rerank_note
-from rolebundle.retrieval.pipeline import Run, echo, first_depth, gather, run
+from rolebundle.retrieval.pipeline import Run, first_depth, gather, run
+from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import lane_weights, order
 from rolebundle.retrieval.suppose import LetIn, Standing, standing, suppose, supposed_standing
 from rolebundle.storage.connection import Corpus
@@ -52,7 +51,7 @@ class _Asked:
     """One question with what the pipeline made of it."""
 
     corpus: Corpus
-    request: RetrievalRequest
+    request: ResolvedRequest
     overlay: Overlay | None
     now: datetime
     run: Run
@@ -73,29 +72,20 @@ class _Story:
 
 def explain(
     corpus: Corpus,
-    request: RetrievalRequest,
-    overlay: Overlay | None,
-    overlay_digest: str,
-    provider: EmbeddingProvider | None,
-    now: datetime,
+    request: ResolvedRequest,
     reference: str,
-    *,
-    admitted: Admitted = NOBODY_GOVERNS,
-    late: Contextual | None = None,
+    provider: EmbeddingProvider | None = None,
+    reranker: Contextual | None = None,
 ) -> Why:
     """Follow what a reference names through the answer to a request.
 
     Args:
         corpus: an open corpus; it is only read.
-        request: the task and its limits.
-        overlay: the role's overlay, resolved; ``None`` for none.
-        overlay_digest: the overlay's digest, named in the answer.
-        provider: embeds the query; ``None`` where only words are wanted.
-        now: the time that ages are measured against.
+        request: the resolved request.
         reference: a chunk id; or a document id or ``path:start-end``, whose best placed passage
             is followed.
-        admitted: what passages of each origin may be used for.
-        late: the model that scores the best candidates again; ``None`` where nobody asked for it.
+        provider: embeds the query; ``None`` for the lexical lane alone.
+        reranker: scores the best candidates again; ``None`` for no reranking.
 
     Raises:
         UsageError: there is no such thing.
@@ -103,8 +93,8 @@ def explain(
     """
     with corpus.reading():
         kind, passages, _ = referenced(corpus, reference)
-        done = run(corpus, request, overlay, provider, now, admitted.trust, late)
-        asked = _Asked(corpus, request, overlay, now, done)
+        done = run(corpus, request, provider, reranker)
+        asked = _Asked(corpus, request, request.overlay, request.now, done)
         story = _story(asked, _best_placed(asked, passages))
     passage, document = story.passage, story.passage.document
     outcome, step, code, notes = _fate(done, story)
@@ -112,7 +102,7 @@ def explain(
         reference=reference,
         kind=kind,
         passages=len(passages),
-        role_id=overlay.role_id if overlay else "",
+        role_id=request.role_id,
         task=request.task,
         chunk_id=passage.chunk_id,
         document_id=document.document_id,
@@ -137,10 +127,14 @@ def explain(
         lost_to=_lost_to(done, story.stands),
         needs=story.needs,
         fusion=done.fusion,
-        request=echo(request),
-        overlay=OverlayRef(role_id=overlay.role_id, digest=overlay_digest) if overlay else None,
+        request=request.echo,
+        overlay=(
+            OverlayRef(role_id=request.role_id, digest=request.overlay_digest)
+            if request.overlay
+            else None
+        ),
         corpus=done.state,
-        generated_at=iso_utc(now),
+        generated_at=iso_utc(request.now),
     )
 
 

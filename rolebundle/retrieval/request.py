@@ -1,0 +1,130 @@
+"""The resolved request: everything that a request asks for, decided once. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rolebundle.contracts.bundle import RequestEcho
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
+from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.policy.taint import Purpose, purpose_of
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each term of the final score is multiplied with."""
+
+    lexical: float
+    semantic: float
+    metadata: float
+    vocabulary: float
+    fusion: Fusion
+
+    @classmethod
+    def of(cls, policy: RetrievalPolicy, fusion: Fusion) -> Weights:
+        """The policy's weights. With ``rrf`` both lanes have the mean of their two weights."""
+        lexical, semantic = policy.lexical_weight, policy.semantic_weight
+        if fusion == "rrf":
+            lexical = semantic = (lexical + semantic) / 2
+        return cls(lexical, semantic, policy.metadata_weight, policy.rerank_weight, fusion)
+
+    def lane_score(self, lexical: float, semantic: float) -> float:
+        """The lanes' part of the final score."""
+        if self.fusion == "rrf":
+            # As one product, so that equal ranks in either lane give the very same score.
+            return self.lexical * (lexical + semantic)
+        return self.lexical * lexical + self.semantic * semantic
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRequest:
+    """A request with its overlay, limits and time. Every step of the pipeline reads this value.
+
+    Attributes:
+        task: the task's text.
+        overlay: the role's overlay, or ``None`` without a role.
+        overlay_digest: names the overlay's content; empty without an overlay.
+        policy: the overlay's retrieval policy, or the defaults.
+        vocabulary: the overlay's vocabulary, or an empty one.
+        weights: of the terms of the final score.
+        fusion: how the lanes are joined.
+        limit: the most passages to select.
+        min_score: the floor of the score, before the diversity penalty.
+        token_budget: the most estimated tokens to select; ``None`` for no bound.
+        max_age_days: the age from which a document is stale.
+        now: the time that ages are measured against.
+        purpose: what the passages are for, which decides about origins that are not trusted.
+        quarantined: how many documents that the agent could see otherwise are in quarantine.
+        echo: the request as the bundle repeats it.
+    """
+
+    task: str
+    overlay: Overlay | None
+    overlay_digest: str
+    policy: RetrievalPolicy
+    vocabulary: Vocabulary
+    weights: Weights
+    fusion: Fusion
+    limit: int
+    min_score: float
+    token_budget: int | None
+    max_age_days: float
+    now: datetime
+    purpose: Purpose
+    quarantined: int
+    echo: RequestEcho
+
+    @property
+    def role_id(self) -> str:
+        """The role, or an empty string without one."""
+        return self.overlay.role_id if self.overlay else ""
+
+
+def resolve_request(
+    request: RetrievalRequest,
+    now: datetime,
+    overlay: Overlay | None = None,
+    overlay_digest: str = "",
+    admitted: Admitted = NOBODY_GOVERNS,
+) -> ResolvedRequest:
+    """Decide everything that a request leaves open.
+
+    Args:
+        request: the request. Its ``agent`` and ``rerank`` must be the ones in force.
+        now: the time that ages are measured against.
+        overlay: the role's overlay; ``None`` without a role.
+        overlay_digest: names the overlay's content.
+        admitted: the trust of each origin, and how many documents are in quarantine.
+    """
+    policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
+    fusion = request.fusion or policy.fusion
+    max_age = policy.freshness_max_age_days
+    return ResolvedRequest(
+        task=request.task,
+        overlay=overlay,
+        overlay_digest=overlay_digest,
+        policy=policy,
+        vocabulary=overlay.vocabulary if overlay else Vocabulary(),
+        weights=Weights.of(policy, fusion),
+        fusion=fusion,
+        limit=request.limit or policy.max_selected_chunks,
+        min_score=policy.min_score,
+        token_budget=request.token_budget,
+        max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
+        now=now,
+        purpose=purpose_of(request, admitted.trust),
+        quarantined=admitted.quarantined,
+        echo=RequestEcho(
+            agent=request.agent,
+            action=request.action,
+            approval=request.approval,
+            limit=request.limit,
+            token_budget=request.token_budget,
+            lexical_only=request.lexical_only,
+            fusion=request.fusion,
+            rerank=request.rerank,
+        ),
+    )
