@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rolebundle.policy.taint import DEFAULT_TABLE, TrustTable
+from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 
 
 class Admitted(NamedTuple):

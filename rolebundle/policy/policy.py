@@ -18,7 +18,7 @@ from typing import Literal
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy import overlay_json
-from rolebundle.policy.taint import DEFAULT_TABLE, TrustTable
+from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 
 AccessLevel = Literal["denied", "public", "group", "internal", "confidential"]
 LEVELS: tuple[AccessLevel, ...] = ("denied", "public", "group", "internal", "confidential")

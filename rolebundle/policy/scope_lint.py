@@ -8,7 +8,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.policy.lint import Finding
 from rolebundle.policy.policy import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.scopes import denies, doubt
-from rolebundle.policy.taint import loosened
+from rolebundle.policy.trust import loosened_values
 from rolebundle.storage import policy_rows
 from rolebundle.storage.connection import Corpus
 
@@ -62,7 +62,7 @@ def _of_the_policy(policy: Policy) -> Iterator[Finding]:
                 "all_scopes",
                 "is empty, which means EVERY scope, those that come later as well",
             )
-    for message in loosened(policy.trust):
+    for message in loosened_values(policy.trust):
         yield Finding("warning", "trust", "trust_loosened", message)
 
 

@@ -18,7 +18,7 @@ from unicodedata import normalize
 from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.policy.admitted import Admitted
 from rolebundle.policy.policy import AgentRule, Policy, level_rank, parse_policy
-from rolebundle.policy.taint import DEFAULT_TABLE
+from rolebundle.policy.trust import DEFAULT_TABLE
 from rolebundle.storage import compartments, policy_rows
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus

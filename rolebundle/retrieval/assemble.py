@@ -38,7 +38,7 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     WarningCode,
 )
-from rolebundle.policy.taint import TO_READ, Purpose
+from rolebundle.policy.trust import READ_PURPOSE, Purpose
 from rolebundle.retrieval.posture import (
     decide_fallback,
     freshness_posture,
@@ -80,7 +80,7 @@ class Context:
     doubt: str = ""
     """Why the fast index may not answer; empty where it may, or where there is none."""
     request: RequestEcho | None = None
-    purpose: Purpose = TO_READ
+    purpose: Purpose = READ_PURPOSE
     quarantined: int = 0
     """Documents that the scan at the door keeps back from this search."""
     rerank: RerankState | None = None
@@ -222,7 +222,7 @@ def _approvals(selected: Sequence[Ranked], purpose: Purpose) -> list[Approval] |
     chunk_ids = [
         one.passage.chunk_id
         for one in selected
-        if purpose.needed_approval(one.passage.document.origin)
+        if purpose.is_allowed_by_approval(one.passage.document.origin)
     ]
     if not chunk_ids:
         return None

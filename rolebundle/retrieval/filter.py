@@ -9,7 +9,7 @@ from rolebundle.contracts.candidate import Candidate, Filtered, Rejected
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, FreshnessStatus, RejectionCode
-from rolebundle.policy.taint import Purpose
+from rolebundle.policy.trust import Purpose
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3

@@ -16,7 +16,7 @@ from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ORIGINS
 from rolebundle.contracts.why import LaneTrace, WordsTrace
-from rolebundle.policy.taint import FOR_ANYTHING, Purpose
+from rolebundle.policy.trust import UNRESTRICTED_PURPOSE, Purpose
 from rolebundle.retrieval.assemble import estimated_tokens
 from rolebundle.retrieval.filter import age_days, matching, rejection
 from rolebundle.retrieval.pipeline import Run
@@ -45,7 +45,7 @@ def policy_needs(
             return needs, passage, overlay, purpose
         if verdict[0] in ("taint_blocked", "requires_approval"):
             needs.append(_trusted(passage, purpose))
-            purpose = FOR_ANYTHING
+            purpose = UNRESTRICTED_PURPOSE
             continue
         # Every other rule is the overlay's.
         assert overlay is not None

@@ -33,7 +33,7 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import Fusion
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
-from rolebundle.policy.taint import Purpose
+from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval import lexical, semantic
 from rolebundle.retrieval.assemble import Context, Cut, assemble, cut
 from rolebundle.retrieval.corpus_state import corpus_state

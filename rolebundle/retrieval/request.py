@@ -10,7 +10,7 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
-from rolebundle.policy.taint import Purpose, purpose_of
+from rolebundle.policy.trust import Purpose, purpose_of
 
 
 @dataclass(frozen=True, slots=True)

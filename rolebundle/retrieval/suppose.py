@@ -10,7 +10,7 @@ from rolebundle.contracts.candidate import LexicalHit, Ranked, SemanticHit
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import RejectionCode
-from rolebundle.policy.taint import Purpose
+from rolebundle.policy.trust import Purpose
 from rolebundle.retrieval.assemble import Cut, cut
 from rolebundle.retrieval.filter import filter_candidates
 from rolebundle.retrieval.merge import merge

@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy.lint import Finding, against, facts_of, lint
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.policy.taint import TO_READ
+from rolebundle.policy.trust import READ_PURPOSE
 from rolebundle.resources import data_folder
 from rolebundle.retrieval.filter import rejection
 from rolebundle.storage.connection import open_reader, open_writer
@@ -305,7 +305,7 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     wanted = preferred[0]["pattern"].casefold()
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
-    refused = [d for d in matched if rejection(d, (), role, NOW, TO_READ)]
+    refused = [d for d in matched if rejection(d, (), role, NOW, READ_PURPOSE)]
     codes = {finding.code for finding in against(role, facts_of(documents))}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)

@@ -10,7 +10,7 @@ import pytest
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.policy import LEVELS, AgentRule, level_rank, parse_policy
 from rolebundle.policy.scopes import LARGEST_POLICY, decoded_policy
-from rolebundle.policy.taint import DEFAULT_TABLE
+from rolebundle.policy.trust import DEFAULT_TABLE
 
 RULE = {"scopes": ["engineering"], "access_level": "internal"}
 ADA = AgentRule(("engineering",), "internal")

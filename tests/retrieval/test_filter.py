@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.candidate import Filtered, Rejected
 from rolebundle.contracts.document import Passage, Superseder, iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.policy.taint import TO_READ, Purpose
+from rolebundle.policy.trust import READ_PURPOSE, Purpose
 from rolebundle.retrieval.filter import filter_candidates, freshness_of, max_age_days
 from support.corpora import NOW, overlay
 from support.values import candidate, passage
@@ -21,7 +21,7 @@ def days_ago(days: float) -> str:
 
 
 def allowed(of: Passage, role: Overlay | None) -> Filtered:
-    kept, rejected = filter_candidates([candidate(of)], role, NOW, TO_READ)
+    kept, rejected = filter_candidates([candidate(of)], role, NOW, READ_PURPOSE)
     assert rejected == []
     return kept[0]
 
@@ -30,7 +30,9 @@ def score(role: Overlay | None, **fields: Any) -> float:
     return allowed(passage(**fields), role).metadata_score
 
 
-def rejection(of: Passage, role: Overlay | None, purpose: Purpose = TO_READ) -> tuple[str, str]:
+def rejection(
+    of: Passage, role: Overlay | None, purpose: Purpose = READ_PURPOSE
+) -> tuple[str, str]:
     kept, rejected = filter_candidates([candidate(of)], role, NOW, purpose)
     assert kept == []
     return rejected[0].reason, rejected[0].notes
@@ -54,7 +56,7 @@ class TestBase:
             candidate(passage(name, source_id="bad" if name in ("c1", "c4") else "wiki"))
             for name in names
         ]
-        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW, TO_READ)
+        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW, READ_PURPOSE)
         assert [one.candidate.passage.chunk_id for one in kept] == ["c3", "c2"]
         assert [one.passage.chunk_id for one in rejected] == ["c1", "c4"]
         assert all(isinstance(one, Rejected) for one in rejected)
@@ -169,9 +171,9 @@ class TestAge:
     def test_the_time_is_the_argument_not_the_clock(self) -> None:
         of = candidate(passage(updated_at=days_ago(0)))
         role = self.role(stale_penalty=1.0)
-        assert filter_candidates([of], role, NOW, TO_READ)[1] == []
+        assert filter_candidates([of], role, NOW, READ_PURPOSE)[1] == []
         later = NOW + timedelta(days=101)
-        assert filter_candidates([of], role, later, TO_READ)[1][0].reason == "stale"
+        assert filter_candidates([of], role, later, READ_PURPOSE)[1][0].reason == "stale"
 
 
 class TestFreshness:
@@ -297,7 +299,7 @@ class TestCombination:
             "requires_approval",
             "origin external has trust 2, execute has risk 3",
         )
-        for purpose in (TO_READ, Purpose("execute", "Ana")):
+        for purpose in (READ_PURPOSE, Purpose("execute", "Ana")):
             kept, _ = filter_candidates([candidate(passage(origin="external"))], role, NOW, purpose)
             assert len(kept) == 1
 

@@ -19,7 +19,7 @@ from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.admitted import Admitted
-from rolebundle.policy.taint import DEFAULT_TABLE, TrustTable, purpose_of
+from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable, purpose_of
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.pipeline import POOL_DEPTH, retrieve

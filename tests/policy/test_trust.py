@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.taint import (
+from rolebundle.policy.trust import (
     DEFAULT_TABLE,
-    FOR_ANYTHING,
-    TO_READ,
+    READ_PURPOSE,
+    UNRESTRICTED_PURPOSE,
     Purpose,
     Ruling,
     TrustTable,
-    loosened,
+    loosened_values,
     purpose_of,
 )
 
@@ -28,8 +28,8 @@ STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_bl
 origins, actions = st.sampled_from(ORIGINS), st.sampled_from(ACTIONS)
 tables = st.builds(
     TrustTable,
-    origins=st.fixed_dictionaries({one: st.integers(0, 3) for one in ORIGINS}),
-    actions=st.fixed_dictionaries({one: st.integers(1, 4) for one in ACTIONS}),
+    origins=st.fixed_dictionaries({origin: st.integers(0, 3) for origin in ORIGINS}),
+    actions=st.fixed_dictionaries({action: st.integers(1, 4) for action in ACTIONS}),
 )
 
 
@@ -57,7 +57,7 @@ class TestTheDefaultTable:
             approved = DEFAULT_TABLE.ruling(origin, action, approved=True)
             assert approved == ("allowed" if expected == "requires_approval" else expected)
 
-    def test_what_nobody_has_heard_of_is_good_for_nothing(self) -> None:
+    def test_an_unknown_origin_or_action_is_never_allowed(self) -> None:
         unknown: Any = "elsewhere"
         assert DEFAULT_TABLE.ruling(unknown, "read", approved=True) == "taint_blocked"
         assert DEFAULT_TABLE.ruling("external", unknown, approved=True) == "taint_blocked"
@@ -69,13 +69,13 @@ class TestTheDefaultTable:
             DEFAULT_TABLE.origins["untrusted"] = 3  # type: ignore[index]
 
     def test_it_loosens_nothing(self) -> None:
-        assert loosened(DEFAULT_TABLE) == []
+        assert loosened_values(DEFAULT_TABLE) == []
 
 
 class TestPurpose:
-    def test_what_a_request_does_not_say(self) -> None:
+    def test_a_request_without_an_action_reads(self) -> None:
         purpose = purpose_of(RetrievalRequest(task="x"), DEFAULT_TABLE)
-        assert purpose == TO_READ
+        assert purpose == READ_PURPOSE
         assert (purpose.action, purpose.approved_by) == ("read", "")
 
     def test_a_blank_name_approves_nothing(self) -> None:
@@ -91,7 +91,7 @@ class TestPurpose:
         assert Purpose("execute", "Ana").rejection("external") is None
 
     def test_actions_by_risk_and_then_by_name(self) -> None:
-        assert TO_READ.allowed_actions("internal") == [
+        assert READ_PURPOSE.allowed_actions("internal") == [
             "analyze", "read", "suggest", "execute", "external_send",
         ]  # fmt: skip
         table = TrustTable.from_mapping({"actions": {"analyze": 3}}, "p")
@@ -104,11 +104,13 @@ class TestPurpose:
         assert purpose.allowed_actions("external") == ["analyze", "read", "suggest", "execute"]
         assert purpose.allowed_actions("untrusted") == ["analyze", "read"]
 
-    def test_who_needed_the_approval(self) -> None:
+    def test_origins_that_are_allowed_by_approval(self) -> None:
         purpose = Purpose("execute", "Ana")
-        assert [one for one in ORIGINS if purpose.needed_approval(one)] == ["external"]
-        assert not any(Purpose("read", "Ana").needed_approval(one) for one in ORIGINS)
-        assert not any(Purpose("execute").needed_approval(one) for one in ORIGINS)
+        assert [origin for origin in ORIGINS if purpose.is_allowed_by_approval(origin)] == [
+            "external"
+        ]
+        assert not any(Purpose("read", "Ana").is_allowed_by_approval(origin) for origin in ORIGINS)
+        assert not any(Purpose("execute").is_allowed_by_approval(origin) for origin in ORIGINS)
 
     @given(tables, origins, actions, st.sampled_from(["", "Ana"]))
     def test_what_is_allowed_may_be_used_for_its_purpose(
@@ -117,22 +119,22 @@ class TestPurpose:
         purpose = Purpose(action, name, table)
         allowed = purpose.allowed_actions(origin)
         assert (action in allowed) == (purpose.rejection(origin) is None)
-        assert allowed == sorted(allowed, key=lambda one: (table.risk(one), one))
+        assert allowed == sorted(allowed, key=lambda action: (table.risk(action), action))
         assert {*allowed} >= {*Purpose(table=table).allowed_actions(origin)}
 
-    def test_for_a_supposition_nothing_stands_against_anything(self) -> None:
+    def test_the_unrestricted_purpose_rejects_nothing(self) -> None:
         unknown: Any = "elsewhere"
-        assert all(FOR_ANYTHING.rejection(one) is None for one in (*ORIGINS, unknown))
+        assert all(UNRESTRICTED_PURPOSE.rejection(origin) is None for origin in (*ORIGINS, unknown))
 
 
 class TestConfiguration:
-    def test_what_is_not_named_keeps_its_default(self) -> None:
+    def test_a_missing_number_keeps_its_default(self) -> None:
         table = TrustTable.from_mapping({"origins": {"external": 1}}, "policy.toml")
         assert table.origins == {"internal": 3, "external": 1, "untrusted": 1}
         assert table.actions == DEFAULT_TABLE.actions
         assert TrustTable.from_mapping({}, "p") == DEFAULT_TABLE
 
-    def test_the_borders_are_inside(self) -> None:
+    def test_the_bounds_are_allowed(self) -> None:
         mapping = {
             "origins": {"untrusted": 0, "internal": 3},
             "actions": {"read": 1, "external_send": 4},
@@ -143,7 +145,7 @@ class TestConfiguration:
         assert table.ruling("external", "external_send", approved=True) == "taint_blocked"
 
     @pytest.mark.parametrize(
-        ("mapping", "said", "allowed"),
+        ("mapping", "message", "allowed"),
         [
             ({"origin": {}}, "'origin'; did you mean origins?", "origins, actions"),
             ({"origins": {"extern": 1}}, "'extern'; did you mean external?", "internal, external"),
@@ -163,14 +165,14 @@ class TestConfiguration:
             ({1: {}}, "[trust] has the unknown key 1", "origins, actions"),
         ],
     )
-    def test_what_is_wrong_is_named_with_what_is_allowed(
-        self, mapping: Any, said: str, allowed: str
+    def test_an_error_names_the_key_and_what_is_allowed(
+        self, mapping: Any, message: str, allowed: str
     ) -> None:
         with pytest.raises(ConfigurationError) as error:
             TrustTable.from_mapping(mapping, "/etc/policy.toml")
         assert error.value.code == "bad_trust_table"
         assert error.value.message.startswith("/etc/policy.toml: [trust]")
-        assert said in error.value.message
+        assert message in error.value.message
         assert allowed in error.value.hint
 
     @given(
@@ -188,7 +190,7 @@ class TestConfiguration:
             max_leaves=12,
         )
     )
-    def test_anything_whatever_makes_a_table_or_a_coded_error(self, mapping: Any) -> None:
+    def test_any_value_gives_a_table_or_a_coded_error(self, mapping: Any) -> None:
         try:
             table = TrustTable.from_mapping(mapping, "p")
         except ConfigurationError as error:
@@ -201,9 +203,9 @@ class TestConfiguration:
             assert TrustTable.from_mapping(json.loads(json.dumps(named)), "p") == table
 
 
-class TestLoosened:
+class TestLoosenedValues:
     @pytest.mark.parametrize(
-        ("mapping", "told"),
+        ("mapping", "sentence"),
         [
             (
                 {"origins": {"external": 3}},
@@ -222,15 +224,15 @@ class TestLoosened:
             ),
         ],
     )
-    def test_each_number_and_what_it_lets_through(self, mapping: Any, told: str) -> None:
-        assert loosened(TrustTable.from_mapping(mapping, "p")) == [told]
+    def test_each_loosened_number_and_what_it_allows(self, mapping: Any, sentence: str) -> None:
+        assert loosened_values(TrustTable.from_mapping(mapping, "p")) == [sentence]
 
-    def test_tightening_is_free(self) -> None:
+    def test_a_tighter_number_is_not_reported(self) -> None:
         mapping = {"origins": {"untrusted": 0}, "actions": {"read": 2, "execute": 4}}
-        assert loosened(TrustTable.from_mapping(mapping, "p")) == []
+        assert loosened_values(TrustTable.from_mapping(mapping, "p")) == []
 
     @given(tables)
-    def test_whatever_allows_more_is_said(self, table: TrustTable) -> None:
+    def test_every_loosened_number_is_reported(self, table: TrustTable) -> None:
         more = any(
             strict(table, origin, action, approved)
             < strict(DEFAULT_TABLE, origin, action, approved)
@@ -239,8 +241,8 @@ class TestLoosened:
             for approved in (False, True)
         )
         if more:
-            assert loosened(table)
-        named = " ".join(loosened(table))
+            assert loosened_values(table)
+        named = " ".join(loosened_values(table))
         for origin in ORIGINS:
             higher = table.trust(origin) > DEFAULT_TABLE.trust(origin)
             assert (f"trust.origins.{origin} is" in named) == higher
@@ -270,8 +272,8 @@ class TestMonotone:
         self, table: TrustTable, other: TrustTable, origin: Origin, action: Action, approved: bool
     ) -> None:
         tighter = TrustTable(
-            {one: min(table.trust(one), other.trust(one)) for one in ORIGINS},
-            {one: max(table.risk(one), other.risk(one)) for one in ACTIONS},
+            {origin: min(table.trust(origin), other.trust(origin)) for origin in ORIGINS},
+            {action: max(table.risk(action), other.risk(action)) for action in ACTIONS},
         )
         was = strict(table, origin, action, approved)
         assert was <= strict(tighter, origin, action, approved)
@@ -280,7 +282,7 @@ class TestMonotone:
         assert {*after} <= {*before}
 
     @given(tables, origins, actions)
-    def test_an_approval_only_turns_what_waits_for_one_into_what_is_allowed(
+    def test_an_approval_changes_only_what_requires_one(
         self, table: TrustTable, origin: Origin, action: Action
     ) -> None:
         without = table.ruling(origin, action)

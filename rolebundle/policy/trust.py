@@ -1,0 +1,228 @@
+"""What a passage may be used for: the trust of its origin against the risk of an action. Pure.
+
+    origin      trust          action         risk
+    internal      3            read              1
+    external      2            analyze           1
+    untrusted     1            suggest           2
+                               execute           3
+                               external_send     3
+
+An action is allowed if the trust is at least the risk. If the risk is high (3 or more) and one
+above the trust, the action requires an approval by a person. Everything else is blocked, approved
+or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
+and at a risk of 4 even internal documents require an approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, RejectionCode
+from rolebundle.errors import ConfigurationError
+
+Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
+
+MIN_TRUST, MAX_TRUST = 0, 3
+MIN_RISK, MAX_RISK = 1, 4
+HIGH_RISK = 3
+"""From this risk on an action has effects outside, and a person may approve it."""
+
+_DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
+    {"internal": 3, "external": 2, "untrusted": 1}
+)
+_DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
+    {"read": 1, "analyze": 1, "suggest": 2, "execute": 3, "external_send": 3}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustTable:
+    """The trust of each origin, 0 to 3, and the risk of each action, 1 to 4."""
+
+    origins: Mapping[Origin, int] = field(default_factory=lambda: _DEFAULT_ORIGINS)
+    actions: Mapping[Action, int] = field(default_factory=lambda: _DEFAULT_ACTIONS)
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, object], source: str) -> TrustTable:
+        """A table from configuration. A number that is not in it keeps its default.
+
+        Args:
+            mapping: ``origins`` and ``actions``, each a mapping to whole numbers; both optional.
+            source: the file that the numbers come from, for the error.
+
+        Raises:
+            ConfigurationError: ``bad_trust_table``, naming the first unknown key or bad value.
+        """
+        parts = _table(mapping, ("origins", "actions"), "[trust]", source)
+        origins = _numbers(parts, "origins", ORIGINS, (MIN_TRUST, MAX_TRUST), source)
+        actions = _numbers(parts, "actions", ACTIONS, (MIN_RISK, MAX_RISK), source)
+        return cls(
+            origins=MappingProxyType({**_DEFAULT_ORIGINS, **origins}),
+            actions=MappingProxyType({**_DEFAULT_ACTIONS, **actions}),
+        )
+
+    def trust(self, origin: Origin) -> int:
+        """The trust of an origin; 0 for an unknown one."""
+        return self.origins.get(origin, MIN_TRUST)
+
+    def risk(self, action: Action) -> int:
+        """The risk of an action; the highest for an unknown one."""
+        return self.actions.get(action, MAX_RISK)
+
+    def ruling(self, origin: Origin, action: Action, *, approved: bool = False) -> Ruling:
+        """Whether passages of an origin may be used for an action.
+
+        Args:
+            origin: the passage's origin.
+            action: the intended action.
+            approved: whether a person has approved the action.
+        """
+        trust, risk = self.trust(origin), self.risk(action)
+        if trust >= risk:
+            return "allowed"
+        if risk < HIGH_RISK or trust < risk - 1:
+            return "taint_blocked"
+        return "allowed" if approved else "requires_approval"
+
+
+DEFAULT_TABLE = TrustTable()
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What the passages of one answer are for, and the trust table that applies.
+
+    ``approved_by`` is the person who approved the action, or empty.
+    """
+
+    action: Action = "read"
+    approved_by: str = ""
+    table: TrustTable = DEFAULT_TABLE
+
+    def ruling(self, origin: Origin) -> Ruling:
+        """Whether passages of an origin may be used for this purpose."""
+        return self.table.ruling(origin, self.action, approved=bool(self.approved_by))
+
+    def rejection(self, origin: Origin) -> tuple[RejectionCode, str] | None:
+        """The code and the note that reject passages of an origin, or None."""
+        ruling = self.ruling(origin)
+        if ruling == "allowed":
+            return None
+        trust, risk = self.table.trust(origin), self.table.risk(self.action)
+        note = f"origin {origin} has trust {trust}, {self.action} has risk {risk}"
+        return ruling, note
+
+    def is_allowed_by_approval(self, origin: Origin) -> bool:
+        """Whether passages of an origin are allowed only because a person approved the action."""
+        without = self.table.ruling(origin, self.action)
+        return without == "requires_approval" and self.ruling(origin) == "allowed"
+
+    def allowed_actions(self, origin: Origin) -> list[Action]:
+        """What passages of an origin may be used for, sorted by risk and then by name.
+
+        An approval covers the request's own action and no other.
+        """
+        return [
+            action
+            for action in sorted(ACTIONS, key=lambda action: (self.table.risk(action), action))
+            if self.table.ruling(
+                origin, action, approved=bool(self.approved_by) and action == self.action
+            )
+            == "allowed"
+        ]
+
+
+READ_PURPOSE = Purpose()
+"""The purpose of a request that names no action."""
+UNRESTRICTED_PURPOSE = Purpose(
+    table=TrustTable(actions=MappingProxyType(dict.fromkeys(ACTIONS, 0)))
+)
+"""A purpose that rejects nothing. Only for explanations, never for an answer."""
+
+
+def purpose_of(request: RetrievalRequest, table: TrustTable) -> Purpose:
+    """The purpose that a request names."""
+    return Purpose(request.action or READ_PURPOSE.action, (request.approval or "").strip(), table)
+
+
+def loosened_values(table: TrustTable) -> list[str]:
+    """A sentence for each number of a table that allows more than its default."""
+    sentences = []
+    for origin, default in _DEFAULT_ORIGINS.items():
+        if table.trust(origin) > default:
+            changed = TrustTable(origins={**_DEFAULT_ORIGINS, origin: table.trust(origin)})
+            sentences.append(
+                f"trust.origins.{origin} is {table.trust(origin)}, more than the default "
+                f"{default}: {_gained_uses(changed)}"
+            )
+    for action, default in _DEFAULT_ACTIONS.items():
+        if table.risk(action) < default:
+            changed = TrustTable(actions={**_DEFAULT_ACTIONS, action: table.risk(action)})
+            sentences.append(
+                f"trust.actions.{action} is {table.risk(action)}, less than the default "
+                f"{default}: {_gained_uses(changed)}"
+            )
+    return sentences
+
+
+def _gained_uses(table: TrustTable) -> str:
+    """What a table allows that the default one does not."""
+    gained: dict[Origin, dict[str, list[str]]] = {}
+    for origin in ORIGINS:
+        for action in ACTIONS:
+            before, after = DEFAULT_TABLE.ruling(origin, action), table.ruling(origin, action)
+            if before != after:
+                condition = "" if after == "allowed" else " with an approval"
+                if before == "requires_approval":
+                    condition = " without an approval"
+                gained.setdefault(origin, {}).setdefault(condition, []).append(action)
+    return "; ".join(
+        f"{origin} passages may be used for "
+        + ", and for ".join(
+            f"{', '.join(actions)}{condition}" for condition, actions in uses.items()
+        )
+        for origin, uses in gained.items()
+    )
+
+
+def _table(value: object, known: tuple[str, ...], place: str, source: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _bad_table(source, f"{place} must be a table", f"its keys: {', '.join(known)}")
+    for key in value:
+        if key not in known:
+            near = get_close_matches(str(key), known, n=1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise _bad_table(
+                source,
+                f"{place} has the unknown key {key!r}{guess}",
+                f"its keys: {', '.join(known)}",
+            )
+    return value
+
+
+def _numbers(
+    parts: Mapping[str, Any],
+    name: str,
+    known: tuple[str, ...],
+    bounds: tuple[int, int],
+    source: str,
+) -> dict[Any, int]:
+    place = f"[trust] {name}"
+    numbers = _table(parts.get(name, {}), known, place, source)
+    lowest, highest = bounds
+    for key, value in numbers.items():
+        # bool is a subclass of int.
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if not is_whole or not lowest <= value <= highest:
+            allowed = ", ".join(str(number) for number in range(lowest, highest + 1))
+            raise _bad_table(source, f"{place}.{key} is {value!r}", f"one of: {allowed}")
+    return dict(numbers)
+
+
+def _bad_table(source: str, message: str, allowed: str) -> ConfigurationError:
+    return ConfigurationError("bad_trust_table", f"{source}: {message}", f"allowed are {allowed}")
