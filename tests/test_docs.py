@@ -1,121 +1,390 @@
-"""The documentation's commands are run: every `rolebundle …` line of a console or sh block.
+"""Every fenced block of every document is checked, or listed here with the reason why it cannot run.
 
-Each document is one session in a folder with the sample corpus. A line is left alone when it makes
-an environment, or has a placeholder (`PATH`, `<file>`, `…`), or names a file that is not there.
+The blocks of a document are one session: they run in order, in one shell, in a folder that has the
+sample corpus, the overlays, the documents and the examples. What a block needs, an earlier one makes.
+The language of a block says how it is checked:
+
+``sh``
+    Every command is run and must exit with 0. Standard input is empty, so servers end at once.
+``python``
+    Run as a program.
+``text``
+    The standard output of the last command before it.
+``json``
+    A part of that output: every field that is shown must have the shown value. If the output is
+    several lines of JSON, the first such block shows the first line, the second block the second.
+``toml``
+    A file. Its first line is a comment with its name, under which later commands find it.
+
+Shown output is compared with these allowances, and no others:
+
+- ``…`` stands for any text; alone on a line for any lines; at the end of a JSON list for more items;
+- spaces are compared as one space, because columns and line breaks depend on the terminal;
+- numbers with two or more decimals may differ by 0.002: the last digits of scores depend on the
+  processor's arithmetic;
+- a duration (``423 ms``, ``2.3 s``) matches any other one.
+
+Ids of a corpus and generation times change with every run, so documents leave them out or write ``…``.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.commands import CHECKOUT, PROGRAM
 
-BLOCK = re.compile(r"^( *)```(?:console|sh|shell|bash)\s*\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
-ELSEWHERE = re.compile(r"\b(pip|venv|git|apt|apt-get|docker|curl|pytest|pipx|uvx?)\b|\.venv")
-PLACEHOLDER = re.compile(
-    r"…|\.\.\.|<[a-z][^>]*>|(?<![\w$\"'./-])(?:[A-Z]{3,}|[A-Z]+_[A-Z_]+)(?![\w./-])"
-)
-# They serve until their input ends.
-SERVERS = re.compile(r"^rolebundle (serve|mcp)\b")
+NOT_RUN = {
+    ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet . && "):
+        "installs packages; CI runs the second line as it stands here",
+    ("README.md", "rolebundle embed --provider ollama"):
+        "needs a server with an embedding model",
+    ("CONTRIBUTING.md", "python3 -m venv .venv"):
+        "installs packages; CI runs the same commands",
+    ("CONTRIBUTING.md", "ROLEBUNDLE_EXAMPLES=1000"):
+        "takes an hour; the tests themselves run with fewer examples",
+    ("docs/agents.md", "claude mcp add"): "needs another program, which starts the server",
+    ("docs/agents.md", '{"mcpServers":'): "a host's configuration; only parsed",
+    ("docs/agents.md", '{"servers":'): "a host's configuration; only parsed",
+    ("docs/agents.md", '{"context_servers":'): "a host's configuration; only parsed",
+    ("docs/agents.md", "[mcp_servers.rolebundle]"): "a host's configuration; only parsed",
+    ("docs/benchmarks.md", "sudo apt-get install"): "installs packages of the system",
+    ("docs/quality.md", "rolebundle eval COLLECTION"):
+        "needs a test collection or another embedding model, which are not part of the project",
+}  # fmt: skip
+"""(document, how the block begins, white space ignored) → why it is not run."""
 
+LANGUAGES = frozenset({"sh", "python", "text", "json", "toml"})
+SESSION_FILES = ("sample_corpus", "overlays", "docs", "examples")
 DOCUMENTS = sorted(
     path
-    for path in (CHECKOUT / "README.md", CHECKOUT / "CONTRIBUTING.md", *CHECKOUT.glob("docs/*.md"))
-    if path.is_file()
+    for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md")
+    for path in CHECKOUT.glob(pattern)
 )
+FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1\2[ ]*$", re.DOTALL | re.MULTILINE)
+DURATION = re.compile(r"\b\d[\d,]*(?:\.\d+)? ?(?:ms|s)\b")
+DECIMAL = re.compile(r"-?\d+\.\d{2,}")
+TOLERANCE = 0.002
+
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="the documents use a POSIX shell")
 
 
-def commands_of(text: str) -> list[str]:
-    """The commands of a document that can be run here, in order."""
-    found = []
-    for indent, body in BLOCK.findall(text):
-        lines = [line.removeprefix(indent) for line in body.split("\n")]
-        prompted = any(line.startswith("$ ") for line in lines)
-        joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
-        for line in joined.split("\n"):
-            if prompted and not line.startswith("$ "):
-                continue
-            command = line.removeprefix("$ ").strip()
-            plain = re.sub(r"\s+#.*$", "", command)
-            named = re.sub(r"\"[^\"]*\"|'[^']*'", '""', plain)
-            if not re.search(r"(^|[|&;]\s*)(\w+=\S+ +)*rolebundle ", plain):
-                continue
-            if ELSEWHERE.search(plain) or PLACEHOLDER.search(named) or SERVERS.match(plain):
-                continue
-            found.append(plain)
-    return found
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.document}:{self.line}"
 
 
-def test_commands_are_found_where_they_stand() -> None:
-    text = (
-        "```sh\npip install rolebundle && rolebundle demo\nrolebundle ingest PATH\n"
-        "rolebundle status --db x.db  # a note\nrolebundle ingest docs/ \\\n  --json\n```\n"
-        "```console\n$ rolebundle demo\noutput of rolebundle status\n```\n"
-        '```python\nrolebundle no\n```\n```sh\nrolebundle retrieve "Plan THE release" | head -1\n```\n'
-    )
-    assert commands_of(text) == [
-        "rolebundle status --db x.db",
-        "rolebundle ingest docs/ --json",
-        "rolebundle demo",
-        'rolebundle retrieve "Plan THE release" | head -1',
+@dataclass(frozen=True)
+class Step:
+    """A command of a session, with the blocks that show its output."""
+
+    block: Block
+    command: str
+    shown: tuple[Block, ...]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+def blocks_of(path: Path) -> list[Block]:
+    """The fenced blocks of a document, in order."""
+    text = path.read_text(encoding="utf-8")
+    return [
+        Block(
+            name_of(path),
+            text.count("\n", 0, match.start()) + 1,
+            match[3].strip(),
+            "\n".join(line.removeprefix(match[1]) for line in match[4].rstrip("\n").split("\n")),
+        )
+        for match in FENCE.finditer(text)
     ]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the documents speak to a POSIX shell")
-@pytest.mark.parametrize(
-    "document",
-    [path for path in DOCUMENTS if commands_of(path.read_text(encoding="utf-8"))],
-    ids=lambda path: path.name,
-)
-def test_what_the_documents_say_can_be_done(document: Path, tmp_path: Path) -> None:
-    here = tmp_path / "here"
-    here.mkdir()
-    for name in ("sample_corpus", "overlays", "docs"):
-        shutil.copytree(CHECKOUT / name, here / name)
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    program = programs / "rolebundle"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    environment = {
-        **os.environ,
-        "PATH": f"{programs}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "HOME": str(tmp_path),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-    }
-    # A document may take a corpus for granted that its reader has made already.
-    environment["ROLEBUNDLE_DB"] = str(here / "corpus.db")
-    assert shell("rolebundle ingest sample_corpus --lexical-only", here, environment)[0] == 0
-    for command in commands_of(document.read_text(encoding="utf-8")):
-        missing = [
-            word for word in re.findall(r"(?<=ingest )[^-|&\s]\S*", command)
-            if not (here / word).exists()
-        ]  # fmt: skip
-        if missing:
+def is_listed(block: Block) -> bool:
+    return any(matches(block, key) for key in NOT_RUN)
+
+
+def matches(block: Block, key: tuple[str, str]) -> bool:
+    document, beginning = key
+    return block.document == document and compact(block.text).startswith(compact(beginning))
+
+
+def compact(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def commands_of(block: Block) -> list[str]:
+    """The commands of a shell block: one a line, or more lines that end with a backslash."""
+    lines = re.sub(r"\\\n\s*", "", block.text).split("\n")
+    return [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def session_of(blocks: list[Block], folder: Path) -> list[Step]:
+    """The commands of a document, and the files that its blocks show, written into ``folder``."""
+    steps: list[Step] = []
+    for block in blocks:
+        if is_listed(block):
             continue
-        code, err = shell(command, here, environment)
-        assert code == 0, f"{document.name}: {command}\n{err}"
-        assert "Traceback" not in err
+        match block.language:
+            case "sh":
+                steps += [Step(block, command, ()) for command in commands_of(block)]
+            case "python":
+                program = folder / f"block-{block.line}.py"
+                program.write_text(block.text, encoding="utf-8")
+                steps.append(Step(block, f"python {program.name}", ()))
+            case "toml":
+                comment, name = block.text.split("\n", 1)[0].split()[:2]
+                assert comment == "#", f"{block.place}: the first line must be a comment: # FILE"
+                (folder / name).write_text(block.text, encoding="utf-8")
+            case _:
+                assert steps, f"{block.place}: shows the output of no command"
+                last = steps[-1]
+                steps[-1] = Step(last.block, last.command, (*last.shown, block))
+    return steps
 
 
-def shell(command: str, folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+def run_session(steps: list[Step], folder: Path, environment: dict[str, str]) -> list[str]:
+    """Run the commands in one shell, and return the standard output of each.
+
+    Variables and an activated environment therefore last from one block to the next.
+    """
+    output = folder.parent / "output"
+    output.mkdir()
+    script = "\n".join(
+        f"{{ {step.command}\n}} >{output}/{number}.out 2>{output}/{number}.err || exit 1"
+        for number, step in enumerate(steps)
+    )
     done = subprocess.run(
-        ["sh", "-c", command],
+        ["sh", "-c", script],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
-    return done.returncode, done.stderr
+    outputs = []
+    for number, step in enumerate(steps):
+        errors = (output / f"{number}.err").read_text(encoding="utf-8")
+        is_last = not (output / f"{number + 1}.err").exists()
+        failed = is_last and done.returncode != 0
+        assert not failed, f"{step.block.place}: {step.command}\n{errors}"
+        assert "Traceback" not in errors, f"{step.block.place}: {step.command}\n{errors}"
+        outputs.append((output / f"{number}.out").read_text(encoding="utf-8"))
+    return outputs
+
+
+def assert_shown(step: Step, output: str) -> None:
+    """Assert that a command's output is what the document shows."""
+    number_of_json = 0
+    for block in step.shown:
+        if block.language == "json":
+            answers = json_values(output)
+            assert number_of_json < len(answers), f"{block.place}: there is no such answer"
+            difference = json_difference(json.loads(block.text), answers[number_of_json])
+            assert not difference, f"{block.place}: {difference}"
+            number_of_json += 1
+        else:
+            assert is_text(block.text, output), (
+                f"{block.place}: {step.command} prints\n{output}\nand the document shows\n"
+                f"{block.text}"
+            )
+
+
+def json_values(output: str) -> list[Any]:
+    try:
+        return [json.loads(output)]
+    except ValueError:
+        return [json.loads(line) for line in output.splitlines()]
+
+
+def json_difference(shown: Any, actual: Any, place: str = "") -> str:
+    """Where ``actual`` is not what is shown; empty if it is."""
+    if isinstance(shown, dict) and isinstance(actual, dict):
+        pairs = [(f"{place}.{key}", shown[key], actual.get(key)) for key in shown]
+    elif isinstance(shown, list) and isinstance(actual, list):
+        has_more = shown[-1:] == ["…"]
+        shown = shown[:-1] if has_more else shown
+        if len(actual) < len(shown) or (len(actual) > len(shown) and not has_more):
+            return f"{place}: {len(actual)} items, shown are {len(shown)}"
+        pairs = [(f"{place}[{n}]", item, actual[n]) for n, item in enumerate(shown)]
+    elif isinstance(shown, str) and isinstance(actual, str):
+        return "" if is_text(shown, actual) else f"{place}: {actual!r}, shown is {shown!r}"
+    elif isinstance(shown, float) and isinstance(actual, float):
+        return "" if abs(shown - actual) <= TOLERANCE else f"{place}: {actual}, shown is {shown}"
+    else:
+        return "" if shown == actual else f"{place}: {actual!r}, shown is {shown!r}"
+    return next(filter(None, (json_difference(s, a, p) for p, s, a in pairs)), "")
+
+
+def is_text(shown: str, actual: str) -> bool:
+    """Whether a text is what is shown, with the allowances that this file's docstring lists."""
+    actual = DURATION.sub("<time>", " ".join(actual.split()))
+    shown = DURATION.sub("<time>", " ".join(shown.split()))
+    pattern = ".*".join(re.escape(DECIMAL.sub("<number>", part)) for part in shown.split("…"))
+    found = re.fullmatch(pattern.replace("<number>", rf"({DECIMAL.pattern})"), actual)
+    numbers = DECIMAL.findall(shown)
+    return found is not None and all(
+        abs(float(ours) - float(theirs)) <= TOLERANCE
+        for ours, theirs in zip(numbers, found.groups(), strict=True)
+    )
+
+
+def environment_for(document: Path, home: Path, programs: Path) -> dict[str, str]:
+    """The variables of a session. README's reader has the program only after activating it."""
+    folders = [Path(part) for part in os.environ["PATH"].split(os.pathsep)]
+    if document.name == "README.md":
+        folders = [part for part in folders if not (part / "rolebundle").exists()]
+    else:
+        folders.insert(0, programs)
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join(map(str, folders)),
+        "HOME": str(home),
+        "XDG_DATA_HOME": str(home / "data"),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "COLUMNS": "100",
+    }
+
+
+def make_environment(folder: Path) -> Path:
+    """Make something like ``.venv`` with the program and this Python; return its programs."""
+    programs = folder / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, command in (("rolebundle", PROGRAM), ("python", (sys.executable,))):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    (programs / "activate").write_text(f'PATH="{programs}:$PATH"\n', encoding="utf-8")
+    return programs
+
+
+@on_posix
+@pytest.mark.parametrize(
+    "document",
+    [path for path in DOCUMENTS if not all(map(is_listed, blocks_of(path)))],
+    ids=name_of,
+)
+def test_the_blocks_of_a_document_run_and_print_what_it_shows(
+    document: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for name in SESSION_FILES:
+        shutil.copytree(CHECKOUT / name, folder / name)
+    programs = make_environment(folder)
+    steps = session_of(blocks_of(document), folder)
+    outputs = run_session(steps, folder, environment_for(document, tmp_path, programs))
+    for step, output in zip(steps, outputs, strict=True):
+        assert_shown(step, output)
+
+
+def all_blocks() -> Iterator[Block]:
+    for document in DOCUMENTS:
+        yield from blocks_of(document)
+
+
+def test_every_block_has_a_language_that_says_how_it_is_checked() -> None:
+    assert [block.place for block in all_blocks() if block.language not in LANGUAGES] == []
+
+
+def test_every_fence_is_part_of_a_block() -> None:
+    for document in DOCUMENTS:
+        lines = document.read_text(encoding="utf-8").split("\n")
+        fences = sum(bool(re.match(r"\s*(```|~~~)", line)) for line in lines)
+        assert fences == 2 * len(blocks_of(document)), name_of(document)
+
+
+def test_every_listed_block_exists_once() -> None:
+    counts = {key: sum(matches(block, key) for block in all_blocks()) for key in NOT_RUN}
+    assert {key: count for key, count in counts.items() if count != 1} == {}
+
+
+def test_listed_json_and_toml_can_be_parsed() -> None:
+    parsers = {"json": json.loads, "toml": tomllib.loads}
+    for block in all_blocks():
+        if block.language in parsers:
+            parsers[block.language](block.text)
+
+
+def test_ci_finds_the_test_command_in_the_readme() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^python3 -m venv .*pytest.*$", readme, re.MULTILINE)) == 1
+
+
+PATHS = re.compile(
+    r"`((?:tests|rolebundle|docs|benchmarks|examples|overlays|migrations|sample_corpus)/[\w./-]*)`"
+)
+LINKS = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+COMMANDS = re.compile(r"`python (benchmarks/\w+\.py)\b[^`]*`")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_files_that_a_document_names_exist(document: Path) -> None:
+    text = FENCE.sub("", document.read_text(encoding="utf-8"))
+    named = [CHECKOUT / path for path in (*PATHS.findall(text), *COMMANDS.findall(text))]
+    named += [document.parent / path for path in LINKS.findall(text)]
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+def test_shown_text_is_compared_with_its_allowances_and_no_others() -> None:
+    assert is_text("1 of 106 in 423 ms", "1  of 106 in\n7 ms\n")
+    assert is_text("a 0.980 ██ b", "a 0.979 ██ b")
+    assert is_text("first\n…\nlast 1.23", "first\nany 9.99\nthing\nlast 1.23")
+    assert not is_text("a 0.980", "a 0.970")
+    assert not is_text("first\nlast", "first\nmiddle\nlast")
+    assert not is_text("1 of 106", "2 of 106")
+
+
+def test_shown_json_is_a_part_of_the_answer() -> None:
+    answer = {"id": 1, "list": [{"a": 0.5}, {"b": 2}], "note": "see x.md now"}
+    assert json_difference({"id": 1, "list": [{"a": 0.501}, "…"], "note": "see …"}, answer) == ""
+    assert json_difference({"id": 2}, answer) == ".id: 1, shown is 2"
+    assert json_difference({"list": [{"a": 0.5}]}, answer) == ".list: 2 items, shown are 1"
+    assert json_difference({"none": 1}, answer) == ".none: None, shown is 1"
+
+
+def test_blocks_commands_and_sessions_are_read_in_order(tmp_path: Path) -> None:
+    document = tmp_path / "x.md"
+    document.write_text(
+        "```sh\none \\\n  more\n# a comment\ntwo  # note\n```\n```text\nout\n```\n"
+        "  ```toml\n  # x.toml\n  a = 1\n  ```\n"
+    )
+    blocks = [
+        Block("x.md", line, language, text)
+        for line, language, text in (
+            (1, "sh", "one \\\n  more\n# a comment\ntwo  # note"),
+            (7, "text", "out"),
+            (10, "toml", "# x.toml\na = 1"),
+        )
+    ]
+    text = document.read_text()
+    found = [(match[3], match.start()) for match in FENCE.finditer(text)]
+    assert [language for language, _ in found] == ["sh", "text", "toml"]
+    assert all(first < second for (_, first), (_, second) in pairwise(found))
+    steps = session_of(blocks, tmp_path)
+    assert [step.command for step in steps] == ["one more", "two  # note"]
+    assert [len(step.shown) for step in steps] == [0, 1]
+    assert (tmp_path / "x.toml").read_text() == "# x.toml\na = 1"
