@@ -19,7 +19,13 @@ from rolebundle.contracts.evaluation import (
     System,
     SystemResult,
 )
-from rolebundle.evaluation.governance import Role, checks_of, distinctiveness, harm, summarized
+from rolebundle.evaluation.governance import (
+    Role,
+    checks_of,
+    distinctiveness,
+    harm,
+    summarize_checks,
+)
 from rolebundle.evaluation.metrics import (
     METRICS,
     mean,
@@ -95,7 +101,7 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
         judged=len(judged),
         unjudged=plan.unjudged + len(plan.questions) - len(judged),
         questions=results,
-        governance=summarized(checks) if checks else None,
+        governance=summarize_checks(checks) if checks else None,
         distinctiveness=apart,
         latency_ms=spread([one.latency_ms for one in results]),
         answer_characters=spread([one.answer_characters for one in results]),

@@ -1,4 +1,4 @@
-"""Whether governance does what it is there for: leaks, codes, postures, roles apart, no harm."""
+"""Measures of governance: leaks, rejection codes, postures, distinctiveness of roles, harm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rolebundle.evaluation.metrics import mean, ndcg, paired_randomization
 from rolebundle.evaluation.questions import Question, References
 from rolebundle.evaluation.runs import Runner
 
-_SHOWN = 5
+MAX_IDS_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Role:
 
     @property
     def domains(self) -> list[str]:
-        """The domains that the overlay lifts over others: its own."""
+        """The role's own domains: those that its overlay boosts."""
         boosts = self.overlay.source_policy.domain_boosts
         return sorted(domain for domain, boost in boosts.items() if boost > 1)
 
@@ -42,10 +42,10 @@ class Role:
 def checks_of(
     question: Question, bundle: RetrievalBundle, references: References, runner: Runner
 ) -> Iterator[Check]:
-    """What a golden question expects of its answer, and whether it holds.
+    """Check an answer against what its golden question expects.
 
-    ``must_not_return``: no passage of it is selected. ``expect_rejection``: none is selected, and
-    one at least was rejected with the code.
+    ``must_not_return`` holds if no passage of the reference is selected. ``expect_rejection`` holds
+    if none is selected and at least one was rejected with the code.
     """
     golden = question.golden
     if golden is None:
@@ -64,17 +64,17 @@ def checks_of(
         units = references.units(reference)
         selected = _selected(bundle, units)
         codes = {
-            one.reason
-            for one in bundle.rejected
-            if one.chunk_id in units or runner.document_of(one.chunk_id) in units
+            rejection.reason
+            for rejection in bundle.rejected
+            if rejection.chunk_id in units or runner.document_of(rejection.chunk_id) in units
         }
-        found = [*(["selected"] if selected else []), *sorted(codes)]
+        outcomes = [*(["selected"] if selected else []), *sorted(codes)]
         yield Check(
             question=question.id,
             kind="expect_rejection",
             about=reference,
             expected=code,
-            found=", ".join(found) or "no candidate",
+            found=", ".join(outcomes) or "no candidate",
             held=code in codes and not selected,
         )
     state = bundle.fallback.state if bundle.fallback else "none"
@@ -84,10 +84,10 @@ def checks_of(
         ("expect_trust", golden.expect_trust, trust),
         ("expect_freshness", golden.expect_freshness, freshness),
     )
-    for kind, expected, given in expectations:
+    for kind, expected, actual in expectations:
         if expected is not None:
-            held = expected == given
-            yield Check(question=question.id, kind=kind, expected=expected, found=given, held=held)
+            held = expected == actual
+            yield Check(question=question.id, kind=kind, expected=expected, found=actual, held=held)
 
 
 def _selected(bundle: RetrievalBundle, units: frozenset[str]) -> list[str]:
@@ -99,27 +99,30 @@ def _selected(bundle: RetrievalBundle, units: frozenset[str]) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+    more = f" and {len(names) - MAX_IDS_SHOWN} more" if len(names) > MAX_IDS_SHOWN else ""
+    return ", ".join(names[:MAX_IDS_SHOWN]) + more
 
 
-def summarized(checks: Sequence[Check]) -> Governance:
-    """The rates over all checks."""
-    forbidding: dict[str, bool] = {}
-    for one in checks:
-        if one.kind == "must_not_return":
-            forbidding[one.question] = forbidding.get(one.question, False) or not one.held
-    postures = [one for one in checks if one.kind not in ("must_not_return", "expect_rejection")]
+def summarize_checks(checks: Sequence[Check]) -> Governance:
+    """Return the rates over all checks. A leak counts once for each question."""
+    has_leak: dict[str, bool] = {}
+    for check in checks:
+        if check.kind == "must_not_return":
+            has_leak[check.question] = has_leak.get(check.question, False) or not check.held
+    rejections = [check.held for check in checks if check.kind == "expect_rejection"]
+    postures = [
+        check.held for check in checks if check.kind not in ("must_not_return", "expect_rejection")
+    ]
     return Governance(
-        leak_rate=_share(forbidding.values()),
-        rejection_accuracy=_share(one.held for one in checks if one.kind == "expect_rejection"),
-        posture_accuracy=_share(one.held for one in postures),
+        leak_rate=_share(has_leak.values()),
+        rejection_accuracy=_share(rejections),
+        posture_accuracy=_share(postures),
         checks=list(checks),
     )
 
 
 def _share(held: Iterable[bool]) -> float | None:
-    values = [float(one) for one in held]
+    values = [float(value) for value in held]
     return mean(values) if values else None
 
 
@@ -127,29 +130,38 @@ def distinctiveness(
     runner: Runner,
     questions: Sequence[Question],
     roles: Sequence[Role],
-    done: Callable[[], None],
+    advance: Callable[[], None],
 ) -> Distinctiveness:
-    """What each of the roles selects for the same questions, side by side."""
-    seen: dict[str, list[frozenset[str]]] = {role.role_id: [] for role in roles}
+    """Compare what the roles select for the same questions.
+
+    ``advance`` is called after each answer, to show progress.
+    """
+    selected_documents: dict[str, list[frozenset[str]]] = {role.role_id: [] for role in roles}
     shares: dict[str, list[float]] = {role.role_id: [] for role in roles}
     firsts: dict[str, list[float]] = {role.role_id: [] for role in roles}
     for question in questions:
         for role in roles:
             selected = runner.governed(question, role.role_id).bundle.selected
             own = [float(chunk.metadata.domain in role.domains) for chunk in selected]
-            seen[role.role_id].append(frozenset(chunk.document_id for chunk in selected))
+            selected_documents[role.role_id].append(
+                frozenset(chunk.document_id for chunk in selected)
+            )
             if own:
                 shares[role.role_id].append(mean(own))
                 firsts[role.role_id].append(own[0])
-            done()
+            advance()
     pairs = [
         RolePair(
             first=first.role_id,
             second=second.role_id,
             overlap=mean(
                 [
-                    _jaccard(ours, theirs)
-                    for ours, theirs in zip(seen[first.role_id], seen[second.role_id], strict=True)
+                    _jaccard(documents, others)
+                    for documents, others in zip(
+                        selected_documents[first.role_id],
+                        selected_documents[second.role_id],
+                        strict=True,
+                    )
                 ]
             ),
         )
@@ -181,21 +193,21 @@ def harm(
     questions: Sequence[Question],
     without: Sequence[float],
     role: Role,
-    done: Callable[[], None],
+    advance: Callable[[], None],
 ) -> Harm:
-    """What nDCG@10 loses when a role is put on questions that are none of its business.
+    """Measure how much nDCG@10 an overlay costs on questions outside of its role's work.
 
     Args:
-        runner: asks.
-        questions: judged ones.
-        without: their nDCG@10 with no overlay, in the same order.
-        role: whose overlay governs.
-        done: told of each question.
+        runner: asks the questions.
+        questions: the judged questions.
+        without: their nDCG@10 without an overlay, in the same order.
+        role: the role with its overlay.
+        advance: called after each answer, to show progress.
     """
     governed = []
     for question in questions:
         governed.append(ndcg(runner.governed(question, role.role_id).ranked, question.grades, 10))
-        done()
+        advance()
     before, after = mean(without), mean(governed)
     pairs = list(zip(without, governed, strict=True))
     return Harm(

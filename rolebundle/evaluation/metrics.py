@@ -1,8 +1,8 @@
-"""The measures of a ranking, as trec_eval has them, and whether two systems differ. Pure.
+"""Measures of a ranking as trec_eval defines them, and a significance test. Pure functions.
 
-Each takes the ranked ids of one question, best first, and its judgments: id → grade. A grade of 1
-or more is relevant; what is not judged, or judged 0 or less, is not. A test holds every measure
-to trec_eval's own code (``pytrec_eval``) and the significance test to ``scipy``.
+Each measure takes the ranked ids of one question, best first, and its judgments (id → grade). A
+grade of 1 or more is relevant; an id without a judgment, or with 0 or less, is not. Tests compare
+every measure with trec_eval's own code (``pytrec_eval``), and the significance test with ``scipy``.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from collections.abc import Mapping, Sequence
 Grades = Mapping[str, int]
 
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr", "p@5", "p@10")
-"""What is measured for each question and system, in the order of the report."""
+"""The measures of each question and system, in the order of the report."""
 
 PERMUTATIONS = 10_000
 EXACT_UP_TO = 12
-"""Up to so many questions that differ, every assignment of signs is looked at: 4,096 of them."""
+"""If at most this many questions differ, all 2^n assignments of signs are tried."""
 _SEED = 20_070_601
 
 
 def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """Normalized discounted cumulative gain of the first ``k``.
+    """Return the normalized discounted cumulative gain of the first ``k`` ids, from 0 to 1.
 
-    ``DCG = Σ grade / log2(rank + 1)``, over the DCG of the best order that the judgments allow
-    (Järvelin and Kekäläinen, ACM TOIS 20(4), 2002, with the discount and the linear gain of
-    trec_eval's ``ndcg_cut``). 0 where nothing is relevant.
+    ``DCG = Σ grade / log2(rank + 1)``, divided by the DCG of the best possible order (Järvelin and
+    Kekäläinen, ACM TOIS 20(4), 2002, with the discount and the linear gain of trec_eval's
+    ``ndcg_cut``). 0 if nothing is relevant.
 
     Example:
         ``ndcg(["b", "a"], {"a": 1}, 10)`` is 1 / log2(3) = 0.63.
     """
     ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
-    return _dcg([grades.get(one, 0) for one in ranked[:k]]) / ideal if ideal > 0 else 0.0
+    return _dcg([grades.get(unit, 0) for unit in ranked[:k]]) / ideal if ideal > 0 else 0.0
 
 
 def _dcg(gains: Sequence[int]) -> float:
@@ -40,36 +40,39 @@ def _dcg(gains: Sequence[int]) -> float:
 
 
 def recall(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of what is relevant that stands in the first ``k`` (trec_eval's ``recall``)."""
-    wanted = sum(grade > 0 for grade in grades.values())
-    return _hits(ranked[:k], grades) / wanted if wanted else 0.0
+    """Return the share of the relevant ids that are among the first ``k`` (trec_eval's ``recall``).
+
+    0 if nothing is relevant.
+    """
+    relevant = sum(grade > 0 for grade in grades.values())
+    return _hits(ranked[:k], grades) / relevant if relevant else 0.0
 
 
 def precision(ranked: Sequence[str], grades: Grades, k: int) -> float:
-    """The share of ``k`` places that hold something relevant (trec_eval's ``P``).
+    """Return the number of relevant ids among the first ``k``, divided by ``k``: trec_eval's ``P``.
 
-    A list shorter than ``k`` counts as filled up with what is not relevant.
+    ``k`` is the divisor also if the ranking is shorter.
     """
     return _hits(ranked[:k], grades) / k
 
 
 def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
-    """1 / the rank of the first that is relevant, or 0 (trec_eval's ``recip_rank``).
+    """Return 1 / rank of the first relevant id, or 0 if there is none (trec_eval's ``recip_rank``).
 
-    Its mean over questions is MRR (Voorhees, TREC-8, 1999).
+    The mean over questions is MRR (Voorhees, TREC-8, 1999).
     """
-    for rank, one in enumerate(ranked, start=1):
-        if grades.get(one, 0) > 0:
+    for rank, unit in enumerate(ranked, start=1):
+        if grades.get(unit, 0) > 0:
             return 1 / rank
     return 0.0
 
 
 def _hits(ranked: Sequence[str], grades: Grades) -> int:
-    return sum(grades.get(one, 0) > 0 for one in ranked)
+    return sum(grades.get(unit, 0) > 0 for unit in ranked)
 
 
 def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
-    """Every measure of :data:`METRICS` for one question."""
+    """Return every measure of :data:`METRICS` for one question."""
     return {
         "ndcg@10": ndcg(ranked, grades, 10),
         "recall@10": recall(ranked, grades, 10),
@@ -81,14 +84,15 @@ def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean; 0 of nothing."""
+    """Return the arithmetic mean; 0 if there are no values."""
     return math.fsum(values) / len(values) if values else 0.0
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that ``share`` of the values do not exceed, linear between neighbours.
+    """Return the value that ``share`` of the values (0 to 1) do not exceed; 0 if there are none.
 
-    Definition 7 of Hyndman and Fan (The American Statistician 50(4), 1996), as numpy has it.
+    Linear interpolation: definition 7 of Hyndman and Fan (The American Statistician 50(4), 1996),
+    numpy's default.
     """
     if not values:
         return 0.0
@@ -100,23 +104,24 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def paired_randomization(first: Sequence[float], second: Sequence[float]) -> float:
-    """The two-sided p-value of Fisher's paired randomization test on the difference of means.
+    """Return the two-sided p-value of Fisher's paired randomization test on the means' difference.
 
-    If the two systems were one, each question's difference could as well have the other sign. The
-    p-value is the share of assignments of signs whose mean is at least as far from 0 as the mean
-    that was seen; the seen one counts among them. Of the tests in use it is the one that supposes
-    least about the values (Smucker, Allan and Carterette, CIKM 2007). Few questions are looked at
-    exactly, many by 10,000 assignments from a fixed seed: same values, same answer.
+    If the two systems were equally good, each question's difference could have the other sign. The
+    p-value is the share of assignments of signs whose mean is at least as far from 0 as the
+    observed mean, which counts among them. This test makes the fewest assumptions about the values
+    (Smucker, Allan and Carterette, CIKM 2007). With up to :data:`EXACT_UP_TO` differences it is
+    exact, else it draws :data:`PERMUTATIONS` assignments from a fixed seed: the same values always
+    give the same result.
 
     Raises:
-        ValueError: the two are not of one length.
+        ValueError: the sequences differ in length.
     """
     if len(first) != len(second):
-        raise ValueError("a paired test needs as many values of one as of the other")
+        raise ValueError("a paired test needs two sequences of the same length")
     import numpy as np
 
     differences = np.asarray(second, dtype=float) - np.asarray(first, dtype=float)
-    # What does not differ adds nothing, whatever its sign.
+    # A difference of 0 adds nothing with either sign.
     differences = differences[differences != 0]
     count = len(differences)
     if count == 0:
@@ -128,7 +133,7 @@ def paired_randomization(first: Sequence[float], second: Sequence[float]) -> flo
         bits = np.random.default_rng(_SEED).integers(0, 2, (PERMUTATIONS, count), dtype=np.int8)
         extra = 1
     sums = np.abs((2.0 * bits - 1.0) @ differences)
-    seen = abs(float(differences.sum()))
+    observed = abs(float(differences.sum()))
     # Sums of the same numbers in another order may differ in their last bits.
-    as_far = int((sums >= seen * (1 - 1e-9)).sum())
-    return (as_far + extra) / (len(bits) + extra)
+    at_least_as_far = int((sums >= observed * (1 - 1e-9)).sum())
+    return (at_least_as_far + extra) / (len(bits) + extra)

@@ -1,8 +1,9 @@
-"""A report as one HTML page with plots: nothing is loaded from elsewhere, and no script runs."""
+"""An evaluation report as one HTML page with inline SVG plots: no script, nothing is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from rolebundle.contracts.evaluation import EvalReport, QuestionResult
@@ -15,10 +16,9 @@ from rolebundle.evaluation.report import (
     p_text,
     rate_text,
 )
-from rolebundle.evaluation.svg import Bar, bars, gains, histogram
 
-_EXTREMES = 15
-_TASK = 140
+MAX_EXTREMES = 15
+MAX_TASK_CHARS = 140
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--line:#d5dbe3;--paper:#fff;
 --plain:#7c93b2;--main:#2a6fdb;--won:#2e8b57;--lost:#c8553d}
@@ -39,11 +39,11 @@ th{color:var(--soft);font-weight:600}td.text,th.text{text-align:left;overflow-wr
 .good{color:var(--won)}.bad{color:var(--lost)}
 """
 Cell = str | tuple[str, str]
-"""A cell's text, or its text and its class."""
+"""A cell: its text, or its text and its CSS class."""
 
 
 def page(report: EvalReport) -> str:
-    """The page."""
+    """Return the page."""
     body = "\n".join(_sections(report))
     title = escape(f"rolebundle eval: {report.name}")
     return (
@@ -81,11 +81,11 @@ def _sections(report: EvalReport) -> Iterator[str]:
 
 def _floors(report: EvalReport) -> Iterator[str]:
     rows: list[list[Cell]] = []
-    for one in report.floors:
-        value = "not measured" if one.value is None else f"{one.value:.4f}"
-        bound = f"{'at most' if one.at_most else 'at least'} {one.bound:g}"
-        held = ("held", "good") if one.held else ("not held", "bad")
-        rows.append([(one.metric, "text"), value, bound, held])
+    for floor in report.floors:
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        bound = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
+        held = ("held", "good") if floor.held else ("not held", "bad")
+        rows.append([(floor.metric, "text"), value, bound, held])
     yield _table(["metric", "value", "bound", ""], rows)
 
 
@@ -93,11 +93,11 @@ def _quality(report: EvalReport) -> Iterator[str]:
     yield "<h2>Each lane, each fusion, and the governed answer</h2>"
     rows: list[list[Cell]] = []
     lengths = []
-    for one in report.systems:
-        against = next((d for d in one.against_lexical if d.metric == "ndcg@10"), None)
-        cells: list[Cell] = [(one.system, "text")]
-        cells += [f"{one.metrics[name]:.4f}" for name in report.metrics]
-        text = f"{one.metrics['ndcg@10']:.4f}"
+    for system in report.systems:
+        against = next((d for d in system.against_lexical if d.metric == "ndcg@10"), None)
+        cells: list[Cell] = [(system.system, "text")]
+        cells += [f"{system.metrics[name]:.4f}" for name in report.metrics]
+        text = f"{system.metrics['ndcg@10']:.4f}"
         if against is None:
             cells += ["", "", ""]
         else:
@@ -108,8 +108,8 @@ def _quality(report: EvalReport) -> Iterator[str]:
             cells += [p_text(against.p_value), f"{against.wins} / {against.losses}"]
             text += f"  {relative.strip(' ()')}, p {p_text(against.p_value)}"
         rows.append(cells)
-        kind = "main" if one.system == "governed" else "plain"
-        lengths.append(Bar(one.system, one.metrics["ndcg@10"], text, kind))
+        kind = "main" if system.system == "governed" else "plain"
+        lengths.append(Bar(system.system, system.metrics["ndcg@10"], text, kind))
     yield _figure(bars(lengths, "nDCG@10 by system"), "nDCG@10, and the change from lexical")
     yield _table(["", *report.metrics, "nDCG@10 − lexical", "p", "won / lost"], rows)
     yield (
@@ -119,11 +119,13 @@ def _quality(report: EvalReport) -> Iterator[str]:
 
 
 def _questions(report: EvalReport) -> Iterator[str]:
-    judged = [one for one in report.questions if one.scores]
-    won, lost = extremes(report, _EXTREMES)
+    judged = [question for question in report.questions if question.scores]
+    won, lost = extremes(report, MAX_EXTREMES)
     yield "<h2>Question by question</h2>"
-    changes = [(f"{one.id} · {one_line(one.task, 80)}", gain(one)) for one in judged]
-    ups, downs = sum(gain(one) > 0 for one in judged), sum(gain(one) < 0 for one in judged)
+    changes = [
+        (f"{question.id} · {one_line(question.task, 80)}", gain(question)) for question in judged
+    ]
+    ups, downs = sum(gain(q) > 0 for q in judged), sum(gain(q) < 0 for q in judged)
     what = "nDCG@10 of the governed answer minus the lexical lane's"
     yield _figure(
         gains(changes, f"{what}, by question"),
@@ -138,51 +140,54 @@ def _questions(report: EvalReport) -> Iterator[str]:
 def _changed(questions: Sequence[QuestionResult]) -> list[list[Cell]]:
     return [
         [
-            (one.id, "text"),
-            (one_line(one.task, _TASK), "text"),
-            f"{one.scores['lexical']['ndcg@10']:.3f}",
-            f"{one.scores['governed']['ndcg@10']:.3f}",
-            (f"{gain(one):+.3f}", "good" if gain(one) > 0 else "bad"),
+            (question.id, "text"),
+            (one_line(question.task, MAX_TASK_CHARS), "text"),
+            f"{question.scores['lexical']['ndcg@10']:.3f}",
+            f"{question.scores['governed']['ndcg@10']:.3f}",
+            (f"{gain(question):+.3f}", "good" if gain(question) > 0 else "bad"),
         ]
-        for one in questions
+        for question in questions
     ]
 
 
 def _governance(report: EvalReport) -> Iterator[str]:
-    found = report.governance
-    assert found is not None
+    governance = report.governance
+    assert governance is not None
     yield "<h2>Governance</h2>"
-    leak = ("good" if found.leak_rate == 0 else "bad") if found.leak_rate is not None else ""
+    leak = (
+        ("good" if governance.leak_rate == 0 else "bad") if governance.leak_rate is not None else ""
+    )
     yield _table(
         ["leak rate", "rejection codes right", "postures right", "checks"],
         [
             [
-                (rate_text(found.leak_rate), leak),
-                rate_text(found.rejection_accuracy),
-                rate_text(found.posture_accuracy),
-                str(len(found.checks)),
+                (rate_text(governance.leak_rate), leak),
+                rate_text(governance.rejection_accuracy),
+                rate_text(governance.posture_accuracy),
+                str(len(governance.checks)),
             ]
         ],
     )
-    failed = [one for one in found.checks if not one.held]
+    failed = [check for check in governance.checks if not check.held]
     if failed:
         yield "<h3>What did not hold</h3>"
         rows: list[list[Cell]] = [
             [
                 (cell, "text")
-                for cell in (one.question, one.kind, one.about, one.expected, one.found)
+                for cell in (check.question, check.kind, check.about, check.expected, check.found)
             ]
-            for one in failed
+            for check in failed
         ]
         yield _table(["question", "check", "about", "expected", "found"], rows)
 
 
 def _roles(report: EvalReport) -> Iterator[str]:
-    apart = report.distinctiveness
-    assert apart is not None
-    yield f"<h2>Roles apart, over {apart.questions} questions</h2>"
+    distinctiveness = report.distinctiveness
+    assert distinctiveness is not None
+    yield f"<h2>Roles apart, over {distinctiveness.questions} questions</h2>"
     shares = [
-        Bar(one.role_id, one.own_share, rate_text(one.own_share), "main") for one in apart.roles
+        Bar(role.role_id, role.own_share, rate_text(role.own_share), "main")
+        for role in distinctiveness.roles
     ]
     yield _figure(
         bars(shares, "Share of own-domain evidence"),
@@ -192,17 +197,20 @@ def _roles(report: EvalReport) -> Iterator[str]:
         ["role", "own domains", "own share", "own first"],
         [
             [
-                (one.role_id, "text"),
-                (", ".join(one.domains), "text"),
-                rate_text(one.own_share),
-                rate_text(one.own_first),
+                (role.role_id, "text"),
+                (", ".join(role.domains), "text"),
+                rate_text(role.own_share),
+                rate_text(role.own_first),
             ]
-            for one in apart.roles
+            for role in distinctiveness.roles
         ],
     )
     yield _table(
         ["roles", "documents in common"],
-        [[(f"{one.first}, {one.second}", "text"), rate_text(one.overlap)] for one in apart.pairs],
+        [
+            [(f"{pair.first}, {pair.second}", "text"), rate_text(pair.overlap)]
+            for pair in distinctiveness.pairs
+        ],
     )
 
 
@@ -210,12 +218,12 @@ def _harm(report: EvalReport) -> Iterator[str]:
     yield "<h2>What an overlay does to these questions</h2>"
     lengths = [
         Bar(
-            one.role_id,
-            one.relative,
-            f"{one.relative:+.2%}, p {p_text(one.p_value)}",
-            "won" if one.relative >= 0 else "lost",
+            harm.role_id,
+            harm.relative,
+            f"{harm.relative:+.2%}, p {p_text(harm.p_value)}",
+            "won" if harm.relative >= 0 else "lost",
         )
-        for one in report.harm
+        for harm in report.harm
     ]
     yield _figure(
         bars(lengths, "Change of nDCG@10 by overlay"),
@@ -227,9 +235,9 @@ def _costs(report: EvalReport) -> Iterator[str]:
     latency, size, took = report.latency_ms, report.answer_characters, report.seconds
     yield "<h2>Latency and size of the governed answers</h2>"
     marks = [("p50", latency.p50), ("p95", latency.p95), ("p99", latency.p99)]
-    times = [one.latency_ms for one in report.questions]
+    times = [question.latency_ms for question in report.questions]
     yield _figure(histogram(times, "Latency", "ms", marks), "milliseconds an answer")
-    sizes = [float(one.answer_characters) for one in report.questions]
+    sizes = [float(question.answer_characters) for question in report.questions]
     marks = [("p50", size.p50), ("p95", size.p95)]
     yield _figure(
         histogram(sizes, "Size", "characters", marks),
@@ -244,8 +252,7 @@ def _figure(svg: str, caption: str) -> str:
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
-_LEFT = (
-    "",
+_LEFT_COLUMNS = (
     "question",
     "task",
     "metric",
@@ -261,7 +268,9 @@ _LEFT = (
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     head = "".join(
-        f'<th class="text">{escape(name)}</th>' if name in _LEFT[1:] else f"<th>{escape(name)}</th>"
+        f'<th class="text">{escape(name)}</th>'
+        if name in _LEFT_COLUMNS
+        else f"<th>{escape(name)}</th>"
         for name in heads
     )
     body = "".join(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>" for row in rows)
@@ -272,3 +281,126 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 def _cell(cell: Cell) -> str:
     text, kind = (cell, "") if isinstance(cell, str) else cell
     return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+
+
+# --- plots ---
+
+_WIDTH, _LABELS, _VALUES = 720, 150, 190
+_ROW = 26
+_HEIGHT = 180
+_HEAD, _FOOT = 44, 34
+_BINS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: its name, its length, the text at its end, and the CSS class of its colour."""
+
+    name: str
+    value: float
+    text: str
+    kind: str = "plain"
+
+
+def bars(rows: Sequence[Bar], title: str) -> str:
+    """Return horizontal bars with a common zero; negative ones go to the left."""
+    least = min(0.0, *(row.value for row in rows))
+    most = max(0.0, *(row.value for row in rows))
+    plot_width = _WIDTH - _LABELS - _VALUES
+    scale = plot_width / (most - least) if most > least else 0.0
+    zero = _LABELS - least * scale
+    parts = []
+    for number, row in enumerate(rows):
+        top, middle = number * _ROW + 4, number * _ROW + _ROW / 2 + 4
+        start, length = zero + min(0.0, row.value) * scale, abs(row.value) * scale
+        end = zero + max(0.0, row.value) * scale + 6
+        parts.append(
+            f'<text x="{_LABELS - 8}" y="{middle}" class="name">{escape(row.name)}</text>'
+            f'<rect x="{start:.1f}" y="{top}" width="{max(length, 1):.1f}" height="{_ROW - 8}" '
+            f'rx="2" class="{row.kind}"/>'
+            f'<text x="{end:.1f}" y="{middle}">{escape(row.text)}</text>'
+        )
+    height = len(rows) * _ROW + 4
+    parts.append(f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{height}" class="axis"/>')
+    return _svg(height, title, parts)
+
+
+def gains(values: Sequence[tuple[str, float]], title: str) -> str:
+    """Return one vertical bar for each (name, value), from the largest gain to the largest loss."""
+    ordered = sorted(values, key=lambda pair: -pair[1])
+    reach = max((abs(value) for _, value in ordered), default=0.0) or 1.0
+    left, plot_width = 50, _WIDTH - 60
+    middle = _HEIGHT / 2
+    step = plot_width / max(1, len(ordered))
+    parts = [
+        _tick(left, middle - sign * (middle - 8), f"{sign * reach:+.2f}" if sign else "0")
+        for sign in (1, 0, -1)
+    ]
+    for number, (name, value) in enumerate(ordered):
+        length = abs(value) / reach * (middle - 8)
+        top = middle - length if value > 0 else middle
+        kind = "won" if value > 0 else "lost"
+        place, wide = left + number * step, max(0.6, step * 0.86)
+        parts.append(
+            f'<rect x="{place:.2f}" y="{top:.2f}" width="{wide:.2f}" height="{length:.2f}" '
+            f'class="{kind}"><title>{escape(name)}: {value:+.3f}</title></rect>'
+        )
+    parts.append(
+        f'<line x1="{left}" x2="{left + plot_width}" y1="{middle}" y2="{middle}" class="axis"/>'
+    )
+    return _svg(_HEIGHT, title, parts)
+
+
+def histogram(
+    values: Sequence[float], title: str, unit: str, marks: Sequence[tuple[str, float]]
+) -> str:
+    """Return a histogram with vertical lines at ``marks``, such as percentiles."""
+    most = max(values, default=0.0) or 1.0
+    counts = [0] * _BINS
+    for value in values:
+        counts[min(_BINS - 1, int(value / most * _BINS))] += 1
+    highest = max(counts) or 1
+    left, plot_width, floor = 50, _WIDTH - 70, _HEIGHT - _FOOT
+    step = plot_width / _BINS
+    parts = [_tick(left, floor, "0"), _tick(left, _HEAD, str(highest))]
+    for number, count in enumerate(counts):
+        length = count / highest * (floor - _HEAD)
+        start, end = number * most / _BINS, (number + 1) * most / _BINS
+        parts.append(
+            f'<rect x="{left + number * step:.2f}" y="{floor - length:.2f}" '
+            f'width="{step * 0.9:.2f}" height="{length:.2f}" class="plain">'
+            f"<title>{_number(start)} to {_number(end)} {escape(unit)}: {count}</title></rect>"
+        )
+    for number, (name, value) in enumerate(marks):
+        place = left + value / most * plot_width
+        # Each name has its own height, so that the names of close marks do not overlap.
+        anchor = "end" if place > _WIDTH - 120 else "start"
+        shift = -4 if anchor == "end" else 4
+        parts.append(
+            f'<line x1="{place:.1f}" x2="{place:.1f}" y1="4" y2="{floor}" class="mark"/>'
+            f'<text x="{place + shift:.1f}" y="{10 + 12 * number}" style="text-anchor:{anchor}">'
+            f"{escape(name)} {_number(value)}</text>"
+        )
+    parts += [
+        f'<line x1="{left}" x2="{left + plot_width}" y1="{floor}" y2="{floor}" class="axis"/>',
+        f'<text x="{left}" y="{_HEIGHT - 14}">0</text>',
+        f'<text x="{left + plot_width}" y="{_HEIGHT - 14}" class="name">'
+        f"{_number(most)} {escape(unit)}</text>",
+    ]
+    return _svg(_HEIGHT, title, parts)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def _tick(x: float, y: float, text: str) -> str:
+    return f'<text x="{x - 6}" y="{y}" class="name">{escape(text)}</text>'
+
+
+def _svg(height: float, title: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        + "".join(parts)
+        + "</svg>"
+    )

@@ -1,4 +1,4 @@
-"""A report, or a comparison of two, as lines for a terminal."""
+"""An evaluation report, or a comparison of two, as tables and lines for a terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from rolebundle.contracts.evaluation import EvalComparison, EvalReport, Floor, Q
 if TYPE_CHECKING:
     from rich.table import Table
 
-EXTREMES = 5
+MAX_EXTREMES = 5
+MAX_TASK_CHARS = 80
 SIGNIFICANT = 0.05
 
 
 def tables(report: EvalReport) -> Iterator[Table | str]:
-    """What a terminal shows of a report, from the top."""
+    """Yield the tables and lines of a report, from top to bottom."""
     yield _headline(report)
     if report.systems:
         yield _systems(report)
@@ -43,7 +44,7 @@ def _headline(report: EvalReport) -> str:
 
 
 def headline(report: EvalReport) -> str:
-    """What was measured, in one line."""
+    """Say in one line what was measured."""
     index = report.corpus.index
     model = f"{index.provider}:{index.model}" if index else "no embeddings"
     more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
@@ -57,15 +58,15 @@ def headline(report: EvalReport) -> str:
 
 def _systems(report: EvalReport) -> Table:
     table = _table("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
-    for one in report.systems:
-        against = next((d for d in one.against_lexical if d.metric == "ndcg@10"), None)
-        cells = [f"{one.metrics[name]:.4f}" for name in report.metrics]
+    for system in report.systems:
+        against = next((d for d in system.against_lexical if d.metric == "ndcg@10"), None)
+        cells = [f"{system.metrics[name]:.4f}" for name in report.metrics]
         if against is None:
-            table.add_row(one.system, *cells, "", "", "")
+            table.add_row(system.system, *cells, "", "", "")
         else:
             relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
             table.add_row(
-                one.system,
+                system.system,
                 *cells,
                 f"{against.mean:+.4f}{relative}",
                 p_text(against.p_value),
@@ -75,135 +76,136 @@ def _systems(report: EvalReport) -> Table:
 
 
 def p_text(value: float) -> str:
-    """A p-value, with a star where it is under 0.05."""
+    """Format a p-value, with a star if it is below 0.05."""
     return ("<0.001" if value < 0.001 else f"{value:.3f}") + ("*" if value < SIGNIFICANT else "")
 
 
 def gain(question: QuestionResult) -> float:
-    """What governance and fusion brought to a question over the lexical lane, in nDCG@10."""
+    """nDCG@10 of the governed answer minus that of the lexical lane."""
     return question.scores["governed"]["ndcg@10"] - question.scores["lexical"]["ndcg@10"]
 
 
 def extremes(report: EvalReport, count: int) -> tuple[list[QuestionResult], list[QuestionResult]]:
-    """The questions that won most and those that lost most against the lexical lane."""
-    judged = [one for one in report.questions if one.scores]
-    ordered = sorted(judged, key=lambda one: (-gain(one), one.id))
-    won = [one for one in ordered[:count] if gain(one) > 0]
-    lost = [one for one in reversed(ordered[-count:]) if gain(one) < 0]
+    """Return the ``count`` questions with the largest gains, and those with the largest losses."""
+    judged = [question for question in report.questions if question.scores]
+    ordered = sorted(judged, key=lambda question: (-gain(question), question.id))
+    won = [question for question in ordered[:count] if gain(question) > 0]
+    lost = [question for question in reversed(ordered[-count:]) if gain(question) < 0]
     return won, lost
 
 
 def _extremes(report: EvalReport) -> Iterator[Table]:
-    won, lost = extremes(report, EXTREMES)
+    won, lost = extremes(report, MAX_EXTREMES)
     for title, questions in (("won most (governed − lexical)", won), ("lost most", lost)):
         if questions:
             table = _table(title, "nDCG@10", "change", "task")
-            for one in questions:
-                score = one.scores["governed"]["ndcg@10"]
-                table.add_row(one.id, f"{score:.3f}", f"{gain(one):+.3f}", one_line(one.task, 80))
+            for question in questions:
+                score = question.scores["governed"]["ndcg@10"]
+                task = one_line(question.task, MAX_TASK_CHARS)
+                table.add_row(question.id, f"{score:.3f}", f"{gain(question):+.3f}", task)
             yield table
 
 
-def one_line(text: str, most: int) -> str:
-    """A text on one line, without what would steer a terminal, cut to a length."""
-    plain = "".join(one if one.isprintable() else "�" for one in " ".join(text.split()))
-    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+def one_line(text: str, max_chars: int) -> str:
+    """Put a text on one line, replace control characters, and cut it to ``max_chars``."""
+    plain = "".join(char if char.isprintable() else "�" for char in " ".join(text.split()))
+    return plain if len(plain) <= max_chars else f"{plain[: max_chars - 1]}…"
 
 
 def _governance(report: EvalReport) -> Iterator[Table | str]:
-    found = report.governance
-    if found is None:
+    governance = report.governance
+    if governance is None:
         return
     rates = (
-        ("leak rate", found.leak_rate),
-        ("rejection codes right", found.rejection_accuracy),
-        ("postures right", found.posture_accuracy),
+        ("leak rate", governance.leak_rate),
+        ("rejection codes right", governance.rejection_accuracy),
+        ("postures right", governance.posture_accuracy),
     )
     yield "governance: " + " · ".join(f"{name} {rate_text(rate)}" for name, rate in rates)
-    failed = [one for one in found.checks if not one.held]
+    failed = [check for check in governance.checks if not check.held]
     if failed:
         table = _table("question", "check", "about", "expected", "found")
-        for one in failed:
-            cells = (one.kind, one.about, one.expected, one.found)
-            table.add_row(one.question, *(one_line(cell, 80) for cell in cells))
+        for check in failed:
+            cells = (check.kind, check.about, check.expected, check.found)
+            table.add_row(check.question, *(one_line(cell, MAX_TASK_CHARS) for cell in cells))
         yield table
 
 
 def rate_text(rate: float | None) -> str:
-    """A share as a percentage, or that it was not measured."""
+    """Format a share as a percentage, or as a dash if it was not measured."""
     return "–" if rate is None else f"{rate:.1%}"
 
 
 def _roles(report: EvalReport) -> Iterator[Table | str]:
-    apart = report.distinctiveness
-    assert apart is not None
+    distinctiveness = report.distinctiveness
+    assert distinctiveness is not None
     table = _table("role", "own domains", "own share", "own first")
-    for role in apart.roles:
+    for role in distinctiveness.roles:
         names = ", ".join(role.domains) or "–"
         table.add_row(role.role_id, names, f"{role.own_share:.1%}", f"{role.own_first:.1%}")
     yield table
     table = _table("roles", "documents in common")
-    for pair in apart.pairs:
+    for pair in distinctiveness.pairs:
         table.add_row(f"{pair.first}, {pair.second}", f"{pair.overlap:.1%}")
     yield table
 
 
 def _harm(report: EvalReport) -> Table:
     table = _table("overlay", "nDCG@10 without", "with", "change", "p", "won/lost")
-    for one in report.harm:
+    for harm in report.harm:
         table.add_row(
-            one.role_id,
-            f"{one.without:.4f}",
-            f"{one.with_overlay:.4f}",
-            f"{one.relative:+.2%}",
-            p_text(one.p_value),
-            f"{one.wins}/{one.losses}",
+            harm.role_id,
+            f"{harm.without:.4f}",
+            f"{harm.with_overlay:.4f}",
+            f"{harm.relative:+.2%}",
+            p_text(harm.p_value),
+            f"{harm.wins}/{harm.losses}",
         )
     return table
 
 
 def _floors(floors: Sequence[Floor]) -> Iterator[str]:
-    for one in floors:
-        value = "not measured" if one.value is None else f"{one.value:.4f}"
-        bound = f"{'at most' if one.at_most else 'at least'} {one.bound:g}"
-        yield f"{'held' if one.held else 'NOT HELD'}: {one.metric} {value}, {bound}"
+    for floor in floors:
+        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+        bound = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
+        yield f"{'held' if floor.held else 'NOT HELD'}: {floor.metric} {value}, {bound}"
 
 
-def comparison_tables(found: EvalComparison) -> Iterator[Table | str]:
-    """What a terminal shows of a comparison."""
-    only = found.only_before + found.only_after
+def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
+    """Yield the tables and lines of a comparison, from top to bottom."""
+    only = comparison.only_before + comparison.only_after
     yield (
-        f"{found.before} → {found.after}: {found.questions} questions in common"
+        f"{comparison.before} → {comparison.after}: {comparison.questions} questions in common"
         + (f", {only} in one of them only" if only else "")
     )
     table = _table("system", "metric", "before", "after", "change", "p", "won/lost/same")
-    for one in found.changes:
+    for change in comparison.changes:
         table.add_row(
-            one.system,
-            one.metric,
-            f"{one.before:.4f}",
-            f"{one.after:.4f}",
-            f"{one.change:+.4f}",
-            p_text(one.p_value),
-            f"{one.wins}/{one.losses}/{one.ties}",
+            change.system,
+            change.metric,
+            f"{change.before:.4f}",
+            f"{change.after:.4f}",
+            f"{change.change:+.4f}",
+            p_text(change.p_value),
+            f"{change.wins}/{change.losses}/{change.ties}",
         )
     yield table
-    if found.moved:
+    if comparison.moved:
         table = _table("question", "before", "after", "change", "task")
-        for moved in found.moved:
+        for question in comparison.moved:
             table.add_row(
-                moved.id,
-                f"{moved.before:.3f}",
-                f"{moved.after:.3f}",
-                f"{moved.after - moved.before:+.3f}",
-                one_line(moved.task, 80),
+                question.id,
+                f"{question.before:.3f}",
+                f"{question.after:.3f}",
+                f"{question.after - question.before:+.3f}",
+                one_line(question.task, MAX_TASK_CHARS),
             )
         yield table
-    for name, (before, after) in found.governance.items():
+    for name, (before, after) in comparison.governance.items():
         yield f"{name}: {rate_text(before)} → {rate_text(after)}"
-    first, second = found.latency_p50
+    first, second = comparison.latency_p50
     yield f"latency p50: {first:.1f} ms → {second:.1f} ms"
-    yield from _floors(found.floors)
+    yield from _floors(comparison.floors)
 
 
 def _table(first: str, *others: str) -> Table:
@@ -212,8 +214,8 @@ def _table(first: str, *others: str) -> Table:
     table = Table(pad_edge=False, show_edge=False, header_style="bold")
     table.add_column(first, no_wrap=True)
     for name in others:
-        table.add_column(name, justify="left" if name in _WORDS else "right")
+        table.add_column(name, justify="left" if name in _LEFT_COLUMNS else "right")
     return table
 
 
-_WORDS = ("task", "metric", "check", "about", "expected", "found", "own domains")
+_LEFT_COLUMNS = ("task", "metric", "check", "about", "expected", "found", "own domains")
