@@ -101,8 +101,7 @@ def _shown(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
 
 
 def _cleaned(text: str, masks: bool) -> str:
-    from rolebundle.scan.hidden_text import find_hidden
-    from rolebundle.scan.normalize import normalized
+    from rolebundle.scan.hidden_text import find_hidden, normalized
 
     text = normalized(text, find_hidden(text))
     if masks:

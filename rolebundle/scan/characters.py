@@ -1,7 +1,7 @@
-"""Characters that do not show, and the scripts that need some of them.
+"""Tables of invisible characters, of the scripts that need some of them, and of look-alikes.
 
 Sources: Unicode 16 chapter 23 (special areas and format characters), UTS 51 (emoji), UAX 9 (the
-bidirectional algorithm), UTR 36 and UTS 39 (security), and for variation sequences
+bidirectional algorithm), UTR 36 and UTS 39 (security, confusables.txt), and for variation sequences
 StandardizedVariants.txt, emoji-variation-sequences.txt and the IVD.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-# What a text of plain ASCII is made of; anything that is left over is looked at. Form feeds and
-# vertical tabs are white space that old documentation is full of.
+# The characters of plain ASCII text; any other character is examined. Old documentation often has
+# form feeds and vertical tabs as white space.
 PLAIN = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 CONTROLS = "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # U+0085 is a line break.
@@ -31,12 +31,12 @@ FORMATS = (
 )
 SOFT_HYPHEN = "\u00ad"
 
-# Everything that may be hidden; a run of it is judged as a whole.
+# Every invisible character; a run of them is judged as a whole.
 HIDDEN = (
     CONTROLS + TAGS + SELECTORS + OVERRIDES + EMBEDDINGS + MARKS + JOINERS + ZERO_WIDTH + OPERATORS
 ) + (FILLERS + FORMATS + SOFT_HYPHEN)
 
-# Scripts, by blocks: neighbours of a joiner are letters or marks of them.
+# Scripts, by blocks: a legitimate joiner stands beside a letter or mark of these.
 RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _JOINING = (
     "\u0600-\u085f\u0860-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Syriac, N'Ko, Mandaic
@@ -70,7 +70,7 @@ is_braille = _one_of("\u2801-\u28ff").match
 is_khmer = _one_of("\u1780-\u17ff").match
 is_letter_before_hyphen = _one_of(r"\w").match
 
-# What each kind of selector may follow.
+# The characters that each kind of selector may follow.
 takes_emoji_selector = _one_of(rf"{_PICTOGRAPHS}0-9#*").match
 takes_ideographic_selector = _one_of(_IDEOGRAPHS).match
 is_selector = _one_of(SELECTORS).match
@@ -79,8 +79,8 @@ takes_other_selector = _one_of(
     r"\u3001\u3002\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\u2018-\u201d\U00013000-\U0001342f"
 ).match
 
-# Subdivision flags that fonts draw: England, Scotland, Wales, and states that vendors added. Any
-# other region would let six characters at a time pass for a flag.
+# Subdivision flags that fonts draw: England, Scotland, Wales, and states that vendors added. If any
+# region were accepted, hidden text could pass as flags, six characters at a time.
 is_flag = re.compile(
     "(?:\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063\U000e0074"
     "|\U000e0077\U000e006c\U000e0073)"
@@ -88,7 +88,7 @@ is_flag = re.compile(
 ).fullmatch
 BLACK_FLAG = "\U0001f3f4"
 
-# Selectors past this one are in no registered ideographic sequence.
+# No registered ideographic sequence has a higher selector.
 LAST_REGISTERED_SELECTOR = "\U000e011f"
 
 KINDS = {
@@ -104,4 +104,49 @@ KINDS = {
     "control_character": CONTROLS,
     "format_character": FORMATS,
 }
-"""The kinds of findings whose characters are taken out, and their characters."""
+"""The kinds of findings whose characters are removed, and their characters."""
+
+# Look-alikes: letters that common fonts draw like a Latin one.
+
+_CYRILLIC = dict(
+    zip(
+        "АВЕЅІЈКМНОРСТУХҮԜԌЗаеіјорсухѕһԁԛԝѵүӏ",
+        "ABESIJKMHOPCTYXYWG3aeijopcyxshdqwvyl",
+        strict=True,
+    )
+)
+_GREEK = dict(zip("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϳοαγικνρυχϲετηω", "ABEZHIKMNOPTYXCjoayikvpuxcetnw", strict=True))
+_OTHER = dict(zip("ՕՏՍԼօոսհցզքյᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃᏀ", "OSULonuhgqfjABCDEHJKLMPRSTVWZG", strict=True))
+LOOK_ALIKES = {**_CYRILLIC, **_GREEK, **_OTHER}
+"""Maps a letter to the Latin letter that it looks like in common fonts."""
+del LOOK_ALIKES["З"]  # It looks like the digit 3, which is in no Latin word.
+
+TO_LATIN = str.maketrans(LOOK_ALIKES)
+# In Cyrillic words the Latin letter is out of place.
+TO_CYRILLIC = str.maketrans({latin: own for own, latin in _CYRILLIC.items() if latin != "3"})
+
+_LATIN_LETTERS = "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff"
+_CYRILLIC_LETTERS = "\u0400-\u0481\u048a-\u052f\u1c80-\u1c8f"
+_GREEK_LETTERS = "\u0370-\u03ff\u1f00-\u1fff"
+_OTHER_LETTERS = "\u0531-\u0556\u0561-\u0587\u13a0-\u13f5\u13f8-\u13fd"
+_FOREIGN_LETTERS = _CYRILLIC_LETTERS + _GREEK_LETTERS + _OTHER_LETTERS
+_ACCENTS = "\u0300-\u036f"
+# Letters that resemble a Latin one only in small print, and that formulas use beside Latin letters.
+FORMULA_LETTERS = frozenset("αγικνρυχετηω")
+FORMULA_SUBSCRIPTS = frozenset(
+    "max min eff ref tot avg rel crit obs ray rays sat exp low high opt est ext syn tub".split()
+)
+
+FOREIGN_LETTER = re.compile(f"[{_FOREIGN_LETTERS}]")
+"""A letter of a script that has look-alikes of Latin letters."""
+# The search starts at a foreign letter: they are rare, and searching for one class is fast.
+SCRIPT_BOUNDARY = re.compile(
+    f"[{_FOREIGN_LETTERS}](?:(?<=[{_LATIN_LETTERS}{_ACCENTS}].)|[{_ACCENTS}]*[{_LATIN_LETTERS}])"
+)
+"""The place in a word where two scripts meet. Every word of two scripts has one."""
+WORD = re.compile(f"[{_LATIN_LETTERS}{_FOREIGN_LETTERS}{_ACCENTS}]+")
+LATIN_LETTER = re.compile(f"[{_LATIN_LETTERS}]")
+GREEK_LETTER = re.compile(f"[{_GREEK_LETTERS}]")
+LATIN_RUN = re.compile(f"[{_LATIN_LETTERS}]+")
+LOWER_LATIN_LIKE_CYRILLIC = frozenset("aeijopcyxs")
+LATIN_LIKE_CYRILLIC = frozenset("ABESIJKMHOPCTYXaeijopcyxs")

@@ -1,8 +1,8 @@
 """Text that a page's markup hides: comments, invisible elements, white on white, off the screen.
 
-It looks at the source, because a reader of documents has thrown all of this away or, worse, taken
-it for text. Ordinary pages have comments and hidden icons too: a finding is ``low`` unless its text
-reads like an instruction to a model. Style sheets are not followed.
+The source is scanned, because a reader of documents drops hidden text or takes it for visible text.
+Ordinary pages have comments and hidden icons too, so the severity of a finding is ``low`` unless
+its text reads like an instruction to a model. Style sheets are not evaluated.
 """
 
 from __future__ import annotations
@@ -10,36 +10,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any
 
 from rolebundle.contracts.finding import Finding, Severity, ascii_note
-from rolebundle.scan.instructions import Patterns, load_patterns
+from rolebundle.scan.instructions import Patterns
+from rolebundle.scan.linear import compiled
 
-MAX_FOUND = 1_000
-# A tag or the text of an element that is longer than this is cut.
-_MAX_TAG = 2_000
-_MAX_TEXT = 4_000
-_NEARLY_SAME = 40
-_NEARLY_WHITE = 235
+MAX_FINDINGS = 1_000
+# A longer tag, or a longer text of an element, is cut.
+_MAX_TAG_CHARS = 2_000
+_MAX_TEXT_CHARS = 4_000
+# Of 255: colors that differ by no more look the same, and a color above the second looks white.
+_MAX_SAME_COLOR_DISTANCE = 40
+_MIN_WHITE = 235
 
 
-def _other_than(letters: str, rest: str) -> str:
-    """RE2 for what follows where ``letters`` does not, or where ``rest`` follows ``letters``."""
+def _unless_followed(letters: str, rest: str) -> str:
+    """An RE2 expression that matches unless ``letters`` follows, or if ``rest`` comes after it."""
     for letter in reversed(letters):
         rest = rf"(?:\z|[^{letter}]|{letter}{rest})"
     return rest
 
 
-# What may hide an element. One search over the page finds where to look closer.
+# Whatever may hide an element. One search over the page finds the places to examine.
 _HIDERS = (
     r"(?i)display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}(?:hidden|collapse)"
     r"|opacity\s{0,3}:\s{0,3}0?\.?0|font-size\s{0,3}:\s{0,3}0?\.?[01]"
     r"|color\s{0,3}[:=]|text-indent\s{0,3}:\s{0,3}-|(?:left|top|right|bottom)\s{0,3}:\s{0,3}-\d{3}"
     r"|(?:height|width)\s{0,3}:\s{0,3}0|clip(?:-path)?\s{0,3}:|scale\(0"
     r"|\shidden[\s=>/]|type\s{0,3}=\s{0,3}[\"']?hidden|aria-hidden\s{1,3}=|aria-hidden="
-    # Icons and numbers that readers of screens pass over are on every page, and no words: it is no
-    # hit where the element ends after at most twenty characters, and none of them is a letter.
-    + _other_than('"true">', r"(?:[^<\pL]{21}|[^<\pL]{0,20}(?:\z|\pL|<(?:\z|[^/])))")
+    # Every page hides icons and numbers from screen readers. There is no hit if the element ends
+    # after at most twenty characters and none of them is a letter.
+    + _unless_followed('"true">', r"(?:[^<\pL]{21}|[^<\pL]{0,20}(?:\z|\pL|<(?:\z|[^/])))")
 )
 _STYLE = re.compile(r"""\bstyle\s{0,9}=\s{0,9}("[^"]{0,2000}"|'[^']{0,2000}')""", re.IGNORECASE)
 _QUOTED = re.compile(r"\"[^\"]{0,2000}\"|'[^']{0,2000}'")
@@ -59,69 +60,76 @@ _MARKDOWN_COMMENT = re.compile(
 )
 
 
-def find_hidden_markup(
-    source: str | bytes, patterns: Patterns | None = None
-) -> tuple[Finding, ...]:
-    """What the markup of a page or a Markdown file hides, in order; offsets are in characters."""
+def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding, ...]:
+    """What the markup of a page or a Markdown file hides, in order. Offsets are in characters.
+
+    Args:
+        source: the markup; bytes are read as UTF-8.
+        patterns: the instructions that make a finding's severity ``high``.
+    """
     data = source if isinstance(source, bytes) else source.encode("utf-8", "replace")
     comments = list(_comments(data))
-    hides = _compiled(_HIDERS).search(data) is not None
-    markdown = _compiled(_MARKDOWN_LABEL).search(data) is not None
-    if not (comments or hides or markdown):
+    has_hider = compiled(_HIDERS).search(data) is not None
+    has_label = compiled(_MARKDOWN_LABEL).search(data) is not None
+    if not (comments or has_hider or has_label):
         return ()
-    # Only now, as most pages end here. Bytes that are UTF-8, as most are, stay as they are.
+    # Decoded only now, because most pages end above. Valid UTF-8 is not encoded again below.
     text = data.decode("utf-8", "replace")
-    found = [_finding("markup_comment", *comment, patterns) for comment in _placed(comments, data)]
-    if markdown:
-        found += _markdown_comments(text, patterns)
-    if hides:
-        found += _elements(text, text.encode() if "\ufffd" in text else data, patterns)
-    found.sort(key=lambda finding: finding.start)
-    return tuple(found[:MAX_FOUND])
+    findings = [
+        _finding("markup_comment", *comment, patterns) for comment in _in_characters(comments, data)
+    ]
+    if has_label:
+        findings += _markdown_comments(text, patterns)
+    if has_hider:
+        findings += _elements(text, text.encode() if "\ufffd" in text else data, patterns)
+    findings.sort(key=lambda finding: finding.start)
+    return tuple(findings[:MAX_FINDINGS])
 
 
 def _comments(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Where comments are, in bytes, and their text; without those that tell nothing."""
-    place = data.find(b"<!--")
-    while place >= 0:
-        end = data.find(b"-->", place + 4)
+    """Start and end of comments in bytes, and their text. Comments of one word are left out."""
+    start = data.find(b"<!--")
+    while start >= 0:
+        end = data.find(b"-->", start + 4)
         stop = len(data) if end < 0 else end + 3
         # No character has more than four bytes.
-        part = data[place + 4 : min(stop, place + 4 * _MAX_TEXT)]
-        text = part.decode("utf-8", "replace")[:_MAX_TEXT].removesuffix("-->")
+        part = data[start + 4 : min(stop, start + 4 * _MAX_TEXT_CHARS)]
+        text = part.decode("utf-8", "replace")[:_MAX_TEXT_CHARS].removesuffix("-->")
         # `<!--[if IE]>` and a single word such as `<!-- more -->` are for programs.
         if len(_WORDS.findall(text)) > 1 and not text.startswith("[if "):
-            yield place, stop, text
-        place = data.find(b"<!--", stop)
+            yield start, stop, text
+        start = data.find(b"<!--", stop)
 
 
-def _placed(found: Iterable[tuple[int, int, str]], data: bytes) -> Iterator[tuple[int, int, str]]:
-    """The same with places in characters."""
+def _in_characters(
+    comments: Iterable[tuple[int, int, str]], data: bytes
+) -> Iterator[tuple[int, int, str]]:
+    """The comments with their offsets in characters."""
     last = characters = 0
-    for start, stop, text in found:
+    for start, stop, text in comments:
         here = characters + len(data[last:start].decode("utf-8", "replace"))
         characters = here + len(data[start:stop].decode("utf-8", "replace"))
         last = stop
         yield here, characters, text
 
 
-def _markdown_comments(source: str, patterns: Patterns | None) -> Iterator[Finding]:
+def _markdown_comments(source: str, patterns: Patterns) -> Iterator[Finding]:
     for match in _MARKDOWN_COMMENT.finditer(source):
         if _WORDS.search(match[1]):
             yield _finding("markup_comment", match.start(), match.end(), match[1], patterns)
 
 
-def _elements(source: str, data: bytes, patterns: Patterns | None) -> Iterator[Finding]:
+def _elements(source: str, data: bytes, patterns: Patterns) -> Iterator[Finding]:
     done = 0
-    for place in _places(data, len(data) == len(source)):
-        if place < done:
+    for offset in _hider_offsets(data, len(data) == len(source)):
+        if offset < done:
             continue
-        start = source.rfind("<", max(done, place - _MAX_TAG), place)
+        start = source.rfind("<", max(done, offset - _MAX_TAG_CHARS), offset)
         name = _NAME.match(source, start) if start >= 0 else None
         if name is None:
             continue
-        end = source.find(">", start, start + _MAX_TAG)
-        if end < place:  # Between tags, so it is text about styles.
+        end = source.find(">", start, start + _MAX_TAG_CHARS)
+        if end < offset:  # The match is between tags: it is text about styles.
             continue
         kind = _kind(source[start : end + 1])
         if not kind:
@@ -134,26 +142,18 @@ def _elements(source: str, data: bytes, patterns: Patterns | None) -> Iterator[F
         yield _finding(kind, start, done, text, patterns)
 
 
-def _compiled(pattern: str) -> Any:
-    # Here, because a retrieval never scans.
-    from rolebundle.scan.linear import compiled
-
-    return compiled(pattern)
-
-
-def _places(data: bytes, plain: bool) -> Iterator[int]:
-    """Where to look closer, in characters; ``plain`` is whether each is one byte."""
-    search = _compiled(_HIDERS).search
+def _hider_offsets(data: bytes, is_ascii: bool) -> Iterator[int]:
+    """The offsets, in characters, of whatever may hide an element."""
+    search = compiled(_HIDERS).search
     last = characters = 0
     match = search(data)
     while match is not None:
-        # From after what it begins with, so that `<` of its tag is before it. The next one may be
-        # in what this one looked at.
+        # One byte later, so that the tag's `<` is before the offset. Matches may overlap.
         here = match.start() + 1
-        if not plain:
+        if not is_ascii:
             characters += len(data[last:here].decode("utf-8", "ignore"))
             last = here
-        yield here if plain else characters
+        yield here if is_ascii else characters
         match = search(data, here)
 
 
@@ -194,8 +194,8 @@ def _is_invisible(declared: dict[str, str]) -> bool:
         return True
     if declared.get("font-size", "").endswith("px") and _number(declared["font-size"]) <= 1:
         return True
-    flat = any(_number(declared.get(side, "9")) == 0 for side in ("height", "width"))
-    if flat and declared.get("overflow") == "hidden":
+    is_flat = any(_number(declared.get(side, "9")) == 0 for side in ("height", "width"))
+    if is_flat and declared.get("overflow") == "hidden":
         return True
     return "scale(0" in declared.get("transform", "")
 
@@ -203,8 +203,8 @@ def _is_invisible(declared: dict[str, str]) -> bool:
 def _is_off_screen(declared: dict[str, str]) -> bool:
     if _number(declared.get("text-indent", "0")) <= -100:
         return True
-    moved = declared.get("position") in {"absolute", "fixed", "relative"}
-    if moved and any(
+    is_moved = declared.get("position") in {"absolute", "fixed", "relative"}
+    if is_moved and any(
         _number(declared.get(side, "0")) <= -100 for side in ("left", "top", "right", "bottom")
     ):
         return True
@@ -218,17 +218,19 @@ def _is_unreadable(declared: dict[str, str]) -> bool:
     if declared.get("color") == "transparent":
         return True
     color = _color(declared.get("color", ""))
-    behind = declared.get("background-color", declared.get("background", ""))
-    if not behind:
+    declared_background = declared.get("background-color", declared.get("background", ""))
+    if not declared_background:
         return _is_white(color)
-    background = _color(behind)
+    background = _color(declared_background)
     if color is None or background is None:
         return False
-    return max(abs(a - b) for a, b in zip(color, background, strict=True)) <= _NEARLY_SAME
+    return (
+        max(abs(a - b) for a, b in zip(color, background, strict=True)) <= _MAX_SAME_COLOR_DISTANCE
+    )
 
 
 def _is_white(color: tuple[int, ...] | None) -> bool:
-    return color is not None and min(color) >= _NEARLY_WHITE
+    return color is not None and min(color) >= _MIN_WHITE
 
 
 def _attribute_color(tag: str) -> tuple[int, ...] | None:
@@ -243,7 +245,7 @@ def _color(value: str) -> tuple[int, ...] | None:
         if len(digits) in {3, 4}:
             digits = "".join(digit * 2 for digit in digits)
         if len(digits) in {6, 8} and re.fullmatch(r"[0-9a-f]+", digits):
-            return tuple(int(digits[place : place + 2], 16) for place in (0, 2, 4))
+            return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
         return None
     rgb = re.match(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})", value)
     if rgb:
@@ -257,12 +259,12 @@ def _number(value: str) -> float:
 
 
 def _content(source: str, tag: str, start: int) -> tuple[int, str]:
-    """Where an element ends, and its text; a longer one is cut, and may be found again inside."""
+    """The end of an element, and its text. A longer text is cut, and its rest is searched again."""
     if tag in _VOID:
         return start, ""
-    part = source[start : start + _MAX_TEXT]
+    part = source[start : start + _MAX_TEXT_CHARS]
     depth = 1
-    for match in _edges(tag).finditer(part):
+    for match in _tags_named(tag).finditer(part):
         depth += -1 if match[0].startswith("</") else 1
         if depth == 0:
             end = part.find(">", match.start())
@@ -276,12 +278,10 @@ def _text(part: str) -> str:
 
 
 @cache
-def _edges(tag: str) -> re.Pattern[str]:
+def _tags_named(tag: str) -> re.Pattern[str]:
     return re.compile(rf"</?{re.escape(tag)}\b", re.IGNORECASE)
 
 
-def _finding(kind: str, start: int, end: int, text: str, patterns: Patterns | None) -> Finding:
-    told = (patterns or load_patterns()).find(text)
-    severity: Severity = "high" if told else "low"
-    words = " ".join(text.split())
-    return Finding(kind, start, end, ascii_note(words), severity)
+def _finding(kind: str, start: int, end: int, text: str, patterns: Patterns) -> Finding:
+    severity: Severity = "high" if patterns.find(text) else "low"
+    return Finding(kind, start, end, ascii_note(" ".join(text.split())), severity)

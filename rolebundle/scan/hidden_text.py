@@ -1,96 +1,146 @@
-"""Hidden text: characters that a reader does not see and a model reads, or reads otherwise.
+"""Hidden text: characters that a reader does not see, or takes for others. Find and remove them.
 
-Each run of such characters is judged between its visible neighbours, because most of them have a
-use: emoji are joined by them, Persian and Hindi are spelled with them, Thai breaks its lines at
-them, Hebrew is mixed with Latin by them.
+Most invisible characters have a use: emoji are joined by them, Persian and Hindi are spelled with
+them, Thai breaks its lines at them, Hebrew is mixed with Latin by them. Each run of them is
+therefore judged by its visible neighbours.
+
+Bidirectional controls reorder what is displayed (UAX 9; Boucher and Anderson, "Trojan Source:
+Invisible Vulnerabilities", 2021, is the attack). Overrides have no use in prose. Embeddings and
+isolates are legitimate if they are closed on their line, in a text with right-to-left letters,
+around the direction that they are for.
+
+Look-alikes are letters of another script inside a word: ``раypal`` with a Cyrillic ``ра``. Words
+that people do write in two scripts are not reported: ``μm``, ``TNFα``, ``νmax``, ``IDшник``.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from rolebundle.contracts.finding import Finding, ascii_note
 from rolebundle.scan import characters as ch
-from rolebundle.scan.bidi import Directions
-from rolebundle.scan.lookalikes import (
-    LATIN,
-    TO_CYRILLIC,
-    TO_LATIN,
-    TWO_SCRIPTS,
-    WORTH_A_LOOK,
-    words_of_two_scripts,
-)
+
+MAX_FINDINGS = 10_000
+"""The most findings of each sort. A text with more consists of hidden text."""
 
 _RUN = re.compile(f"[{ch.HIDDEN}]+")
 _KIND_OF = [(re.compile(f"[{members}]"), kind) for kind, members in ch.KINDS.items()]
-_SAME = {kind: pattern for pattern, kind in _KIND_OF}
-_LONG = 256
+_OF_KIND = {kind: pattern for pattern, kind in _KIND_OF}
+_LONG_RUN = 256
+_MIN_SUSPICIOUS_MARKS = 3
 _ZWJ = "\u200d"
-_MANY = 3
 # A soft hyphen on both sides of a single letter marks no syllable.
 _SPELLED_OUT = re.compile("\u00ad(?=\\w\u00ad)")
 
 
-MAX_FOUND = 10_000
-"""A text with more is made of it, and is told by the first ones as well."""
-
-
-def find_hidden(text: str, most: int = MAX_FOUND) -> tuple[Finding, ...]:
-    """The hidden text in a text, in order, at most ``most`` places of each sort."""
-    # What is left without the plain characters is small in most languages, and this is ten times
-    # as fast as a regular expression over the whole.
+def find_hidden(text: str, max_findings: int = MAX_FINDINGS) -> tuple[Finding, ...]:
+    """The hidden text in a text, in order, at most ``max_findings`` places of each sort."""
+    # Little is left of most texts without the plain characters, and removing those is ten times as
+    # fast as searching the whole text with a regular expression.
     rest = text.encode("utf-8", "surrogatepass").translate(None, ch.PLAIN)
     if not rest:
         return ()
-    left = rest.decode("utf-8", "surrogatepass")
-    runs = _RUN.search(left) is not None
-    words = WORTH_A_LOOK.search(left) is not None and TWO_SCRIPTS.search(text) is not None
-    if not runs and not words:
+    unusual = rest.decode("utf-8", "surrogatepass")
+    has_runs = _RUN.search(unusual) is not None
+    has_two_scripts = (
+        ch.FOREIGN_LETTER.search(unusual) is not None
+        and ch.SCRIPT_BOUNDARY.search(text) is not None
+    )
+    if not has_runs and not has_two_scripts:
         return ()
-    found = _hidden_characters(text, most) if runs else []
-    if words:
-        found += [
+    findings = _invisible_characters(text, max_findings) if has_runs else []
+    if has_two_scripts:
+        findings += [
             Finding(kind, start, end, _word_note(kind, text[start : min(end, start + 60)]))
-            for start, end, kind in islice(words_of_two_scripts(text), most)
+            for start, end, kind in islice(_look_alike_words(text), max_findings)
         ]
-        found.sort(key=lambda finding: finding.start)
-    return tuple(found)
+        findings.sort(key=lambda finding: finding.start)
+    return tuple(findings)
 
 
-def _word_note(kind: str, word: str) -> str:
-    reads_as = word.translate(TO_LATIN if kind == "homoglyph" else TO_CYRILLIC)
-    twins = [letter for letter in word if letter in LATIN]
-    codes = " ".join(f"U+{ord(letter):04X}" for letter in dict.fromkeys(twins))
-    if kind == "homoglyph":
-        return ascii_note(f"reads as {reads_as!r}: {codes}")
-    return "Latin letters in a Cyrillic word"
+# Invisible characters
 
 
-def _hidden_characters(text: str, most: int) -> list[Finding]:
-    directions = Directions(text)
-    found: list[Finding] = []
+_RTL_LETTER = re.compile(f"[{ch.RTL}]")
+_CONTROL = re.compile(f"[{ch.EMBEDDINGS}]")
+_OPENERS_OF = {"\u202c": "\u202a\u202b", "\u2069": "\u2066\u2067\u2068"}
+_RIGHT_TO_LEFT = "\u202b\u2067"
+
+
+class _Directions:
+    """The bidirectional controls of one text, analysed when they are first needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def has_rtl(self) -> bool:
+        """Whether the text has a right-to-left letter."""
+        return _RTL_LETTER.search(self._text) is not None
+
+    @cached_property
+    def legitimate(self) -> frozenset[int]:
+        """Offsets of the harmless embeddings and isolates, and of the controls that close them."""
+        if not self.has_rtl:
+            return frozenset()
+        text = self._text
+        letters = [match.start() for match in _RTL_LETTER.finditer(text)]
+        harmless: set[int] = set()
+        open_controls: list[int] = []
+        last = 0
+        for match in _CONTROL.finditer(text):
+            here, control = match.start(), match.group()
+            if text.find("\n", last, here) >= 0:
+                open_controls.clear()  # They end with their paragraph.
+            last = here
+            if control not in _OPENERS_OF:
+                open_controls.append(here)
+                continue
+            if not open_controls or text[open_controls[-1]] not in _OPENERS_OF[control]:
+                continue
+            opened = open_controls.pop()
+            if text[opened] not in _RIGHT_TO_LEFT or _any_between(letters, opened, here):
+                harmless.update((opened, here))
+        return frozenset(harmless)
+
+
+def _any_between(offsets: list[int], start: int, end: int) -> bool:
+    first = bisect_left(offsets, start)
+    return first < len(offsets) and offsets[first] < end
+
+
+def _invisible_characters(text: str, max_findings: int) -> list[Finding]:
+    directions = _Directions(text)
+    findings: list[Finding] = []
     hyphens = {match.start() for match in _SPELLED_OUT.finditer(text)}
-    hyphens |= {place + 2 for place in hyphens}
+    hyphens |= {offset + 2 for offset in hyphens}
     for match in _RUN.finditer(text):
         start, end = match.span()
         run = match.group()
         before = text[start - 1] if start else ""
         after = text[end] if end < len(text) else ""
-        if start == 0 and run[0] == "\ufeff":  # A byte order mark, where it belongs.
+        if start == 0 and run[0] == "\ufeff":  # A byte order mark at the start of the text.
             start, run = 1, run[1:]
         if not run or _is_legitimate(run, before, after, start, directions, hyphens):
             continue
-        found += _findings(run, start)
-        if len(found) >= most:
+        findings += _run_findings(run, start)
+        if len(findings) >= max_findings:
             break
-    return found
+    return findings
+
+
+_WITHOUT_EMBEDDINGS = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"))
+_DIRECTIONAL = frozenset(ch.MARKS)
 
 
 def _is_legitimate(
-    run: str, before: str, after: str, start: int, directions: Directions, hyphens: set[int]
+    run: str, before: str, after: str, start: int, directions: _Directions, hyphens: set[int]
 ) -> bool:
+    """Whether a run of invisible characters has a use between its visible neighbours."""
     if len(run) == 1 and ord(run) not in _WITHOUT_EMBEDDINGS:
         if before and run in "\ufe0e\ufe0f\u200d" and _is_emoji_glue(run, before, after):
             return True
@@ -102,30 +152,26 @@ def _is_legitimate(
     marks = run.translate(_WITHOUT_EMBEDDINGS)
     if len(marks) != len(run) and not _all_closed(run, start, directions):
         return False
-    if len(marks) >= _MANY or (len(marks) == 2 and not _is_pair(marks)):
+    if len(marks) >= _MIN_SUSPICIOUS_MARKS or (len(marks) == 2 and not _is_usual_pair(marks)):
         return False
     # The neighbours of a mark beside an isolate are the letters around both.
     return all(
-        _belongs(character, before, after, place, directions, hyphens)
-        for place, character in enumerate(run, start)
+        _belongs(character, before, after, offset, directions, hyphens)
+        for offset, character in enumerate(run, start)
         if character in marks
     )
 
 
-_WITHOUT_EMBEDDINGS = dict.fromkeys(map(ord, "\u202a\u202b\u202c\u2066\u2067\u2068\u2069"))
-_DIRECTIONAL = frozenset(ch.MARKS)
-
-
-def _all_closed(run: str, start: int, directions: Directions) -> bool:
+def _all_closed(run: str, start: int, directions: _Directions) -> bool:
     return all(
-        place in directions.legitimate
-        for place, character in enumerate(run, start)
+        offset in directions.legitimate
+        for offset, character in enumerate(run, start)
         if ord(character) in _WITHOUT_EMBEDDINGS
     )
 
 
-def _is_pair(marks: str) -> bool:
-    """Whether two hidden characters in a row are seen in honest texts."""
+def _is_usual_pair(marks: str) -> bool:
+    """Whether two invisible characters in a row occur in honest texts."""
     first, second = marks[0], marks[1]
     if first == second:
         return first in "\u200c" + ch.MARKS
@@ -135,30 +181,31 @@ def _is_pair(marks: str) -> bool:
 
 
 def _is_emoji_glue(run: str, before: str, after: str) -> bool:
-    pictographs = ch.is_pictograph(after) if after else None
+    """Whether a run selects the form of an emoji or joins two of them."""
     if run in ("\ufe0e", "\ufe0f"):
-        # Combining keycap after a digit, or any pictograph before.
+        # A combining keycap after a digit, or any pictograph before.
         if before in "0123456789#*":
             return after == "\u20e3" or run == "\ufe0e"
         return ch.takes_emoji_selector(before) is not None
     if run in (_ZWJ, "\ufe0f\u200d"):
-        return ch.is_pictograph(before) is not None and pictographs is not None
+        follows = bool(after) and ch.is_pictograph(after) is not None
+        return follows and ch.is_pictograph(before) is not None
     return False
 
 
 def _belongs(
-    character: str, before: str, after: str, place: int, directions: Directions, hyphens: set[int]
+    character: str, before: str, after: str, offset: int, directions: _Directions, hyphens: set[int]
 ) -> bool:
-    """Whether a hidden character is at home between its visible neighbours."""
+    """Whether a single invisible character has a use between its visible neighbours."""
     if character in ch.MARKS:
         # Between two Latin letters it splits a word, whatever the rest of the text is.
         return directions.has_rtl and not (_is_ascii_letter(before) and _is_ascii_letter(after))
     if character == ch.SOFT_HYPHEN:
-        return bool(before and ch.is_letter_before_hyphen(before)) and place not in hyphens
+        return bool(before and ch.is_letter_before_hyphen(before)) and offset not in hyphens
     if ch.is_selector(character):
         return _selector_belongs(character, before, after)
-    test = _AT_HOME.get(character)
-    return test is not None and any(side and test(side) for side in (before, after))
+    is_user = _USERS_OF.get(character)
+    return is_user is not None and any(side and is_user(side) for side in (before, after))
 
 
 def _is_ascii_letter(character: str) -> bool:
@@ -171,14 +218,15 @@ def _selector_belongs(character: str, before: str, after: str) -> bool:
     if character in "\u180b\u180c\u180d\u180f":
         return ch.is_mongolian(before) is not None
     if character >= "\U000e0100":
-        registered = character <= ch.LAST_REGISTERED_SELECTOR
-        return registered and ch.takes_ideographic_selector(before) is not None
+        is_registered = character <= ch.LAST_REGISTERED_SELECTOR
+        return is_registered and ch.takes_ideographic_selector(before) is not None
     if character in "\ufe0e\ufe0f":
         return _is_emoji_glue(character, before, after)
     return ch.takes_other_selector(before) is not None
 
 
-_AT_HOME = {
+# For each invisible character, the test for the letters that need it.
+_USERS_OF = {
     "\u200b": ch.is_unspaced,
     "\u2060": ch.is_unspaced,
     "\u200c": ch.is_joining,
@@ -194,30 +242,33 @@ _AT_HOME = {
 
 
 @lru_cache(maxsize=1_024)
-def _short_finding(character: str) -> tuple[str, str]:
+def _kind_and_note(character: str) -> tuple[str, str]:
     kind = _kind(character)
-    return kind, _note(kind, character)
+    return kind, _run_note(kind, character)
 
 
-def _findings(run: str, start: int) -> list[Finding]:
-    """A run of hidden characters as findings, one for each stretch of a kind."""
-    if len(run) == 1:  # Most of them, and a text may be made of nothing else.
-        kind, note = _short_finding(run)
+def _run_findings(run: str, start: int) -> list[Finding]:
+    """A run of invisible characters as findings, one for each stretch of a kind."""
+    if len(run) == 1:  # Most runs, and a text may consist of nothing else.
+        kind, note = _kind_and_note(run)
         return [Finding(kind, start, start + 1, note)]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     begin = 0
-    if len(run) > _LONG:  # Nobody reads what alternates for so long, and it may go on for ever.
-        same = all(map(_SAME[_kind(run[0])].match, run))
-        note = _note(_kind(run[0]), run) if same else f"{len(run)} characters of several kinds"
+    if len(run) > _LONG_RUN:  # A finding per stretch would be unreadable, and without end.
+        is_uniform = all(map(_OF_KIND[_kind(run[0])].match, run))
+        note = (
+            _run_note(_kind(run[0]), run)
+            if is_uniform
+            else f"{len(run)} characters of several kinds"
+        )
         return [Finding(_kind(run[0]), start, start + len(run), note)]
     kinds = [_kind(character) for character in run]
-    for place in range(1, len(run) + 1):
-        if place == len(run) or kinds[place] != kinds[begin]:
-            part = run[begin:place]
-            note = _note(kinds[begin], part)
-            found.append(Finding(kinds[begin], start + begin, start + place, note))
-            begin = place
-    return found
+    for offset in range(1, len(run) + 1):
+        if offset == len(run) or kinds[offset] != kinds[begin]:
+            note = _run_note(kinds[begin], run[begin:offset])
+            findings.append(Finding(kinds[begin], start + begin, start + offset, note))
+            begin = offset
+    return findings
 
 
 @lru_cache(maxsize=1_024)
@@ -225,7 +276,7 @@ def _kind(character: str) -> str:
     return next(kind for pattern, kind in _KIND_OF if pattern.match(character))
 
 
-def _note(kind: str, run: str) -> str:
+def _run_note(kind: str, run: str) -> str:
     decoded = decoded_text(kind, run)
     if decoded:
         return ascii_note(f"decodes to {decoded!r}")
@@ -234,18 +285,162 @@ def _note(kind: str, run: str) -> str:
 
 
 def decoded_text(kind: str, run: str) -> str:
-    """What a run of tag characters or selectors spells, or nothing where it spells nothing."""
+    """The text that a run of tag characters or selectors encodes, or an empty text."""
     if kind == "tag_characters":
         text = "".join(chr(ord(c) - 0xE0000) for c in run if "\U000e0020" <= c < "\U000e007f")
         return text if text.isprintable() else ""
     if kind == "variation_selectors":
-        # One selector a byte, the way that is in use: 16 of the first block, 240 of the second.
+        # The usual encoding: one selector per byte, 16 of the first block and 240 of the second.
         values = bytes(
             ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16
             for c in run
             if "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100"
         )
         text = values.decode("utf-8", "replace")
-        spelled = len(text) > 1 and "\ufffd" not in text and text.isprintable()
-        return text if spelled else ""
+        is_text = len(text) > 1 and "\ufffd" not in text and text.isprintable()
+        return text if is_text else ""
     return ""
+
+
+# Look-alikes
+
+
+def _look_alike_words(text: str) -> Iterator[tuple[int, int, str]]:
+    """Words with letters that pass for another script's, as start, end and kind.
+
+    ``homoglyph`` is a foreign letter in a Latin word, ``latin_homoglyph`` a Latin letter in a
+    Cyrillic one.
+    """
+    judged = 0
+    for boundary in ch.SCRIPT_BOUNDARY.finditer(text):
+        if boundary.start() < judged:
+            continue
+        start = boundary.start()
+        # The word may have begun before the place where its scripts meet.
+        while start > judged and ch.WORD.match(text[start - 1]):
+            start -= 1
+        word = ch.WORD.match(text, start)
+        if word is None:
+            continue
+        judged = word.end()
+        kind = _look_alike_kind(word.group())
+        if kind:
+            yield start, word.end(), kind
+
+
+def _look_alike_kind(word: str) -> str:
+    foreign = ch.FOREIGN_LETTER.findall(word)
+    if all(letter in ch.LOOK_ALIKES for letter in foreign):
+        return "" if _is_usual_mixture(word, foreign) else "homoglyph"
+    if ch.GREEK_LETTER.search(word):
+        return ""
+    return "latin_homoglyph" if _has_latin_passing_for_cyrillic(word) else ""
+
+
+def _is_usual_mixture(word: str, foreign: list[str]) -> bool:
+    """Whether people write this word in two scripts, though every foreign letter looks Latin."""
+    latin = ch.LATIN_LETTER.findall(word)
+    # A small letter cannot replace one of an all-capitals word: TNFα, NFκB, URLа, IDе.
+    # No formula has an omicron.
+    if len(latin) > 1 and all(map(str.isupper, latin)) and all(map(str.islower, foreign)):
+        return "ο" not in foreign
+    if not all(letter in ch.FORMULA_LETTERS for letter in foreign):
+        return False
+    if len(word) <= 3:
+        return True  # hν, νe, ρw
+    has_subscript = word[0] in ch.FORMULA_LETTERS and word[1:] in ch.FORMULA_SUBSCRIPTS
+    return len(foreign) == 1 and has_subscript
+
+
+def _has_latin_passing_for_cyrillic(word: str) -> bool:
+    for run in ch.LATIN_RUN.finditer(word):
+        letters = run.group()
+        is_inside = run.start() > 0 and run.end() < len(word)
+        if is_inside and len(letters) <= 2 and ch.LATIN_LIKE_CYRILLIC.issuperset(letters):
+            return True
+        # At an edge, capitals are an abbreviation with an ending: PHPшник.
+        if len(letters) <= 2 and ch.LOWER_LATIN_LIKE_CYRILLIC.issuperset(letters):
+            return True
+    return False
+
+
+def _word_note(kind: str, word: str) -> str:
+    if kind != "homoglyph":
+        return "Latin letters in a Cyrillic word"
+    codes = " ".join(
+        f"U+{ord(letter):04X}" for letter in dict.fromkeys(word) if letter in ch.LOOK_ALIKES
+    )
+    return ascii_note(f"reads as {word.translate(ch.TO_LATIN)!r}: {codes}")
+
+
+# Removal
+
+_REPLACEMENTS = {"homoglyph": ch.TO_LATIN, "latin_homoglyph": ch.TO_CYRILLIC}
+# Removing a character can expose another one. Honest texts need fewer than three rounds.
+_MAX_ROUNDS = 3
+
+Removal = tuple[list[int], list[int]]
+"""Offsets in the shortened text, and how many characters were removed up to each."""
+
+
+def normalized(text: str, findings: Iterable[Finding]) -> str:
+    """The text without its hidden characters and with look-alikes replaced. Line breaks stay."""
+    return normalized_with_offsets(text, findings)[0]
+
+
+def normalized_with_offsets(
+    text: str, findings: Iterable[Finding]
+) -> tuple[str, tuple[Removal, ...]]:
+    """The normalized text, and the removals that :func:`original_offset` needs."""
+    remaining = tuple(findings)
+    removals: list[Removal] = []
+    for _ in range(_MAX_ROUNDS):
+        if not remaining:
+            return text, tuple(removals)
+        text, removal = _remove(text, remaining)
+        removals.append(removal)
+        remaining = find_hidden(text)
+    while remaining:
+        # Such a text is built in layers or consists of hidden text: remove every character that
+        # may be hidden, legitimate or not.
+        if len(remaining) >= MAX_FINDINGS:
+            remaining = find_hidden(text, len(text))
+        invisible = [Finding("zero_width", *match.span(), "") for match in _RUN.finditer(text)]
+        words = [finding for finding in remaining if finding.kind in _REPLACEMENTS]
+        text, removal = _remove(
+            text, sorted([*invisible, *words], key=lambda finding: finding.start)
+        )
+        removals.append(removal)
+        remaining = find_hidden(text)
+    return text, tuple(removals)
+
+
+def original_offset(removals: tuple[Removal, ...], offset: int) -> int:
+    """The offset in the original text of an offset in the normalized text."""
+    for offsets, counts in reversed(removals):
+        before = bisect_right(offsets, offset)
+        offset += counts[before - 1] if before else 0
+    return offset
+
+
+def _remove(text: str, findings: Iterable[Finding]) -> tuple[str, Removal]:
+    parts: list[str] = []
+    offsets: list[int] = []
+    counts: list[int] = []
+    done = length = removed = 0
+    for kind, start, end, *_ in findings:
+        if start < done or not (kind in ch.KINDS or kind in _REPLACEMENTS):
+            continue
+        parts.append(text[done:start])
+        length += start - done
+        if kind in _REPLACEMENTS:
+            # One letter replaces one letter, so offsets stay.
+            parts.append(text[start:end].translate(_REPLACEMENTS[kind]))
+            length += end - start
+        else:
+            removed += end - start
+            offsets.append(length)
+            counts.append(removed)
+        done = end
+    parts.append(text[done:])
+    return "".join(parts), (offsets, counts)

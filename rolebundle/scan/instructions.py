@@ -1,11 +1,12 @@
 """Instructions to a model in a document's text: patterns from a data file, in linear time.
 
-It finds what is written plainly and in ways that were seen before. Whoever rephrases is not found:
-a finding is a label, and no finding is no proof (docs/security.md has the measured recall).
+The patterns find known wordings. A rephrased instruction is missed, so the absence of findings
+proves nothing (docs/security.md has the measured recall).
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
 from rolebundle.contracts.finding import Finding, ascii_note
 from rolebundle.errors import ConfigurationError
-from rolebundle.scan.linear import MATCHES_NOTHING, LinearPatterns, PatternError, check
+from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternError, check
 
 Category = Literal["override", "exfiltration", "role_change", "tool_call", "encoded_payload"]
 CATEGORIES: tuple[str, ...] = get_args(Category)
@@ -21,12 +22,12 @@ SHIPPED = Path(__file__).with_name("instructions.toml")
 
 MAX_FILE_BYTES = 1_000_000
 MAX_PATTERNS = 1_000
-MAX_FOUND = 20
-"""How often one pattern is reported for one text: a label needs no more."""
+MAX_FINDINGS_PER_PATTERN = 20
+"""How often one pattern is reported for one text."""
 
-# Between words: white space, non-breaking and wide spaces, quotes, and Markdown's marks.
+# White space, non-breaking and wide spaces, quotes, and Markdown's marks.
 _BETWEEN_WORDS = r"[\s\pZ'\"“”„«»‘’`*_~>#|\\/-]+"
-# The whole text is searched for the beginnings, which has to be cheap.
+# Simpler, because the whole text is searched for the beginnings.
 _BETWEEN_FIRST_WORDS = r"[\s'\"*_-]{1,2}"
 _REQUIRED = ("id", "category", "begins")
 _KEYS = (*_REQUIRED, "goes_on")
@@ -42,7 +43,7 @@ class Pattern(NamedTuple):
 
 
 class Patterns:
-    """Patterns that are ready to be looked for."""
+    """A compiled set of patterns."""
 
     def __init__(self, patterns: tuple[Pattern, ...]) -> None:
         self.patterns = patterns
@@ -51,7 +52,7 @@ class Patterns:
         )
 
     def find(self, text: str) -> tuple[Finding, ...]:
-        """The findings in a text, in order; each kind is ``instruction_`` and the category."""
+        """The findings in a text, in order. Each kind is ``instruction_`` and the category."""
         return tuple(
             Finding(
                 f"instruction_{self.patterns[span.pattern].category}",
@@ -59,20 +60,15 @@ class Patterns:
                 span.end,
                 ascii_note(f"{self.patterns[span.pattern].id}: {span.text[:80]!r}"),
             )
-            for span in self._linear.spans(text, MAX_FOUND)
+            for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN)
         )
 
 
-def find_instructions(text: str, patterns: Patterns) -> tuple[Finding, ...]:
-    """What in a text reads like an instruction to a model."""
-    return patterns.find(text)
-
-
 def load_patterns(extra: Path | None = None) -> Patterns:
-    """The shipped patterns, and those of a file of one's own.
+    """The shipped patterns and those of an extra file, which may also disable shipped ones.
 
     Raises:
-        ConfigurationError: the file cannot be read, or something in it is wrong.
+        ConfigurationError: the file cannot be read or has an error.
     """
     if extra is None:
         return _shipped()
@@ -86,9 +82,9 @@ def load_patterns(extra: Path | None = None) -> Patterns:
             _refuse(extra, "disabled", "pattern_unknown", f"there is no pattern {name!r}")
     for pattern in own:
         if pattern.id in known:
-            _refuse(extra, pattern.id, "pattern_duplicate", "the shipped file has this id")
-    kept = [pattern for pattern in shipped if pattern.id not in disabled]
-    return Patterns((*kept, *own))
+            _refuse(extra, pattern.id, "pattern_duplicate", "a shipped pattern has this id")
+    enabled = [pattern for pattern in shipped if pattern.id not in disabled]
+    return Patterns((*enabled, *own))
 
 
 @cache
@@ -97,12 +93,12 @@ def _shipped() -> Patterns:
 
 
 def _expression(begins: str) -> str:
-    # Without case, to the end of the pattern.
+    # The flag applies to the rest of the pattern as well.
     return "(?i)" + _with_spaces(begins, _BETWEEN_FIRST_WORDS)
 
 
 def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:
-    """A pattern with each space that is not in a character class made a gap between words."""
+    """Replace each space of a pattern outside character classes by a gap between words."""
     parts: list[str] = []
     in_class = escaped = False
     for place, character in enumerate(regex):
@@ -115,7 +111,7 @@ def _with_spaces(regex: str, gap: str = _BETWEEN_WORDS) -> str:
         elif character == "]" and in_class and regex[place - 1] not in "[^":
             in_class = False
         elif character == " " and not in_class:
-            # `*`, `?`, `+` and a counted repetition hold for the whole gap.
+            # A repetition after the space applies to the whole gap.
             quantified = regex[place + 1 : place + 2] in {"?", "*", "+", "{"}
             parts.append(f"(?:{gap})" if quantified else gap)
             continue
@@ -127,33 +123,38 @@ def _read(path: Path) -> tuple[list[Pattern], list[str]]:
     values = _parsed(path)
     unknown = sorted(set(values) - {"pattern", "disabled"})
     if unknown:
-        _refuse(path, unknown[0], "pattern_key_unknown", "the file has `pattern` and `disabled`")
+        _refuse(
+            path,
+            unknown[0],
+            "pattern_key_unknown",
+            "is unknown; the file may have `pattern` and `disabled`",
+        )
     entries = values.get("pattern", [])
     if not isinstance(entries, list) or len(entries) > MAX_PATTERNS:
-        _refuse(path, "pattern", "pattern_malformed", f"is no list of up to {MAX_PATTERNS} tables")
+        _refuse(
+            path, "pattern", "pattern_malformed", f"must be a list of up to {MAX_PATTERNS} tables"
+        )
     disabled = values.get("disabled", [])
     if not isinstance(disabled, list) or not all(isinstance(name, str) for name in disabled):
-        _refuse(path, "disabled", "pattern_malformed", "is not a list of ids")
+        _refuse(path, "disabled", "pattern_malformed", "must be a list of ids")
     patterns: list[Pattern] = []
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, entry in enumerate(entries, 1):
         pattern = _pattern(path, f"pattern {number}", entry)
-        if pattern.id in seen:
-            _refuse(path, pattern.id, "pattern_duplicate", "the id stands twice")
-        seen.add(pattern.id)
+        if pattern.id in ids:
+            _refuse(path, pattern.id, "pattern_duplicate", "two patterns have this id")
+        ids.add(pattern.id)
         patterns.append(pattern)
     return patterns, disabled
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    import tomllib
-
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             _refuse(path, "", "patterns_unreadable", f"is larger than {MAX_FILE_BYTES} bytes")
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError:
-        _refuse(path, "", "patterns_missing", "there is no such file of patterns")
+        _refuse(path, "", "patterns_missing", "the file of patterns does not exist")
     except OSError as error:
         _refuse(path, "", "patterns_unreadable", error.strerror or "cannot be read")
     except (ValueError, RecursionError) as error:  # Not UTF-8, or not TOML.
@@ -162,35 +163,37 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _pattern(path: Path, place: str, entry: object) -> Pattern:
     if not isinstance(entry, Mapping):
-        _refuse(path, place, "pattern_malformed", "is not a table")
+        _refuse(path, place, "pattern_malformed", "must be a table")
     name = entry.get("id")
     place = f"{place} ({name})" if isinstance(name, str) else place
     for key in sorted(set(entry) - set(_KEYS)):
-        reason = f"a pattern has {', '.join(_KEYS)}"
+        reason = f"is unknown; a pattern has {', '.join(_KEYS)}"
         _refuse(path, f"{place}: {key}", "pattern_key_unknown", reason)
     for key in _REQUIRED:
         if key not in entry:
             _refuse(path, f"{place}: {key}", "pattern_key_missing", "is missing")
     for key, value in entry.items():
         if not isinstance(value, str) or not value.strip():
-            _refuse(path, f"{place}: {key}", "pattern_malformed", "is not a text")
+            _refuse(
+                path, f"{place}: {key}", "pattern_malformed", "must be a text that is not empty"
+            )
     pattern = Pattern(**entry)
     if pattern.category not in CATEGORIES:
-        reason = f"{pattern.category[:40]!r} is none of {', '.join(CATEGORIES)}"
+        reason = f"{pattern.category[:40]!r} is not one of {', '.join(CATEGORIES)}"
         _refuse(path, f"{place}: category", "pattern_category_unknown", reason)
     return pattern
 
 
 def _check_expressions(path: Path, pattern: Pattern) -> None:
-    # Both parts by themselves: "(a" and "b)" would make one expression that is neither.
-    for key, expression, needed in (
+    # Each part alone: "(a" and "b)" are invalid, but compile when joined.
+    for key, expression, is_required in (
         ("begins", pattern.begins, True),
         ("goes_on", pattern.goes_on, False),
     ):
         try:
             check(_expression(expression))
         except PatternError as error:
-            if needed or str(error) != MATCHES_NOTHING:
+            if is_required or str(error) != MATCHES_EMPTY_TEXT:
                 place = f"{pattern.id}: {key}"
                 _refuse(path, place, "pattern_does_not_compile", str(error))
 

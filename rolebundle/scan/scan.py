@@ -1,27 +1,47 @@
-"""The scan at the door: what is found in a document, what it weighs, what shall become of it."""
+"""Scan documents: hidden text, hidden markup, instructions to a model, secrets.
+
+The result is the findings, their score, and a verdict. The caller decides what to do with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from rolebundle.contracts.finding import Finding
+from rolebundle.scan.hidden_markup import find_hidden_markup
+from rolebundle.scan.hidden_text import (
+    Removal,
+    decoded_text,
+    find_hidden,
+    normalized_with_offsets,
+    original_offset,
+)
+from rolebundle.scan.instructions import Patterns, load_patterns
+from rolebundle.scan.secrets import find_secrets, masked
 from rolebundle.scan.settings import ScanSettings
-
-if TYPE_CHECKING:
-    from rolebundle.scan.instructions import Patterns
-    from rolebundle.scan.normalize import Removal
 
 Verdict = Literal["clean", "label", "quarantine"]
 
+_MIN_HIDDEN_LETTERS = 4
+"""Hidden characters that decode to this many letters are a message."""
+
+_load_patterns = lru_cache(maxsize=4)(load_patterns)
+
+
+class Scannable(NamedTuple):
+    """A document's text, and the markup that it was read from, if any (as text or UTF-8)."""
+
+    text: str
+    source: str | bytes | None = None
+
 
 class ScanResult(NamedTuple):
-    """The findings of one document, by place; ``score`` is what they weigh together.
+    """The findings of one document in the order of their offsets, and their total score.
 
-    ``text`` is what to index and show: the text itself where nothing had to be changed.
-    Offsets of findings of ``find_hidden_markup`` are in the source, all others in the text.
+    ``text`` is the text to index and show. It is the original text if nothing had to be changed.
+    Offsets in ``markup`` are in the source; all other offsets are in the original text.
     """
 
     findings: tuple[Finding, ...]
@@ -31,107 +51,78 @@ class ScanResult(NamedTuple):
     markup: tuple[Finding, ...] = ()
 
 
-class Scannable(NamedTuple):
-    """A document's text, and the markup that it was read from, where there is one.
+class _Findings(NamedTuple):
+    """What each search found in one document.
 
-    Bytes of markup are taken for UTF-8.
+    ``normal`` is the document's text without hidden text, and what was removed. Offsets of
+    ``instructions`` and ``secrets`` are in that text.
     """
-
-    text: str
-    source: str | bytes | None = None
-
-
-def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
-    """Scans documents, in order.
-
-    Search by search and not text by text: the tables of one search fill the processor's cache, and
-    the next search would drive them out of it again for every text.
-
-    Raises:
-        ConfigurationError: the settings name a file of patterns that is wrong.
-    """
-    from rolebundle.scan.hidden_markup import find_hidden_markup
-    from rolebundle.scan.hidden_text import find_hidden
-
-    patterns = _patterns(settings.patterns)
-    hidden = [find_hidden(text) for text, _ in documents]
-    # Look-alikes and joiners inside words would hide the rest from the patterns.
-    shown = [_shown(text, found) for (text, _), found in zip(documents, hidden, strict=True)]
-    seen = [patterns.find(text) for text, _ in shown]
-    secrets = _secrets([text for text, _ in shown], settings)
-    markup = [
-        () if source is None else find_hidden_markup(source, patterns) for _, source in documents
-    ]
-    found = map(_Found, hidden, shown, seen, secrets, markup)
-    return [
-        _result(text, one, patterns, settings)
-        for (text, _), one in zip(documents, found, strict=True)
-    ]
-
-
-class _Found(NamedTuple):
-    """What the searches found in one document; ``shown`` is its text without what is hidden."""
 
     hidden: tuple[Finding, ...]
-    shown: tuple[str, tuple[Removal, ...]]
-    seen: tuple[Finding, ...]
+    normal: tuple[str, tuple[Removal, ...]]
+    instructions: tuple[Finding, ...]
     secrets: tuple[Finding, ...]
     markup: tuple[Finding, ...]
 
 
-def _shown(text: str, hidden: tuple[Finding, ...]) -> tuple[str, tuple[Removal, ...]]:
-    if not hidden:
-        return text, ()
-    from rolebundle.scan.normalize import normalized_with_offsets
+def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[ScanResult]:
+    """Scan documents, in order.
 
-    return normalized_with_offsets(text, hidden)
+    Each search runs over all documents before the next one starts: its tables fill the processor's
+    cache, and switching between searches for every text would evict them.
+
+    Raises:
+        ConfigurationError: the settings name a file of patterns that has an error.
+    """
+    patterns = _load_patterns(settings.patterns)
+    hidden = [find_hidden(document.text) for document in documents]
+    # Without hidden text, which would hide the rest from the patterns.
+    normal = [
+        normalized_with_offsets(document.text, findings) if findings else (document.text, ())
+        for document, findings in zip(documents, hidden, strict=True)
+    ]
+    instructions = [patterns.find(text) for text, _ in normal]
+    has_secret_search = settings.secrets != "off"
+    secrets = [find_secrets(text) if has_secret_search else () for text, _ in normal]
+    markup = [
+        () if document.source is None else find_hidden_markup(document.source, patterns)
+        for document in documents
+    ]
+    per_document = map(_Findings, hidden, normal, instructions, secrets, markup)
+    return [
+        _result(document.text, findings, patterns, settings)
+        for document, findings in zip(documents, per_document, strict=True)
+    ]
 
 
-def _secrets(texts: Sequence[str], settings: ScanSettings) -> list[tuple[Finding, ...]]:
-    if settings.secrets == "off":
-        return [()] * len(texts)
-    from rolebundle.scan.secrets import find_secrets
-
-    return [find_secrets(text) for text in texts]
-
-
-def _result(text: str, found: _Found, patterns: Patterns, settings: ScanSettings) -> ScanResult:
-    hidden, (normal, removals), seen, secrets, markup = found
-    if not (hidden or seen or secrets or markup):
+def _result(
+    text: str, findings: _Findings, patterns: Patterns, settings: ScanSettings
+) -> ScanResult:
+    hidden, (normal, removals), instructions, secrets, markup = findings
+    if not (hidden or instructions or secrets or markup):
         return ScanResult((), 0.0, "clean", text)
     if secrets and settings.secrets == "mask":
-        from rolebundle.scan.secrets import masked
-
         normal = masked(normal, secrets)
     if removals:
-        seen = tuple(_in_original(finding, removals) for finding in seen)
+        instructions = tuple(_in_original(finding, removals) for finding in instructions)
         secrets = tuple(_in_original(finding, removals) for finding in secrets)
-    spelled = _spelled(text, hidden)
-    score = _score(hidden, seen, markup, _is_wordy(spelled, patterns), settings.weights)
-    findings = tuple(sorted((*hidden, *seen, *secrets), key=lambda finding: finding[1:3]))
-    verdict = _verdict(score, bool(secrets), settings)
-    return ScanResult(findings, score, verdict, normal, markup)
-
-
-@lru_cache(maxsize=4)
-def _patterns(extra: Path | None) -> Patterns:
-    from rolebundle.scan.instructions import load_patterns
-
-    return load_patterns(extra)
+    decoded = _decoded(text, hidden)
+    has_words = _letters(decoded) >= _MIN_HIDDEN_LETTERS or bool(patterns.find(decoded))
+    score = _score(hidden, instructions, markup, has_words, settings.weights)
+    ordered = sorted((*hidden, *instructions, *secrets), key=lambda f: (f.start, f.end))
+    return ScanResult(
+        tuple(ordered), score, _verdict(score, bool(secrets), settings), normal, markup
+    )
 
 
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
-    # From the last character and not from the end: what was hidden after it is not part of it.
-    from rolebundle.scan.normalize import original_offset
-
+    # The end is that of the last character: what was hidden after it is not part of the finding.
     start = original_offset(removals, finding.start)
     return finding._replace(start=start, end=original_offset(removals, finding.end - 1) + 1)
 
 
-def _spelled(text: str, hidden: tuple[Finding, ...]) -> str:
-    """What the hidden characters of a text spell together, over all their runs."""
-    from rolebundle.scan.hidden_text import decoded_text
-
+def _decoded(text: str, hidden: tuple[Finding, ...]) -> str:
+    """The text that the hidden characters of all runs encode together."""
     kinds = ("tag_characters", "variation_selectors")
     runs = {
         kind: "".join(text[f.start : f.end] for f in hidden if f.kind == kind) for kind in kinds
@@ -139,23 +130,23 @@ def _spelled(text: str, hidden: tuple[Finding, ...]) -> str:
     return "\n".join(decoded_text(kind, run) for kind, run in runs.items())
 
 
-def _is_wordy(spelled: str, patterns: Patterns) -> bool:
-    letters = sum(character.isalpha() for character in spelled)
-    return letters >= 4 or bool(patterns.find(spelled))
+def _letters(text: str) -> int:
+    return sum(character.isalpha() for character in text)
 
 
 def _score(
     hidden: tuple[Finding, ...],
-    seen: tuple[Finding, ...],
+    instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
-    wordy: bool,
+    has_words: bool,
     weights: dict[str, float],
 ) -> float:
-    kinds = {finding.kind for finding in (*hidden, *seen)}
+    """The sum of the weights of the kinds that were found. Each kind counts once."""
+    kinds = {finding.kind for finding in (*hidden, *instructions)}
     kinds |= {finding.kind for finding in markup if finding.severity == "high"}
-    if wordy:
+    if has_words:
         kinds.add("hidden_words")
-    if hidden and seen:
+    if hidden and instructions:
         kinds.add("hidden_instructions")
     return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
 

@@ -1,4 +1,4 @@
-"""What the scan's findings weigh, and from where on a document is labelled or kept out."""
+"""The scan's settings: the weights of findings, and the thresholds of the verdicts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 SecretsPolicy = Literal["quarantine", "mask", "off"]
 
 _WEIGHTS = {
-    # Hidden text. Something that spells words was put there to be read by a machine alone.
+    # Hidden text. If it encodes words, it was meant for machines only.
     "hidden_words": 1.0,
     "tag_characters": 0.6,
     "variation_selectors": 0.4,
@@ -24,13 +24,13 @@ _WEIGHTS = {
     "zero_width": 0.2,
     "soft_hyphen": 0.2,
     "directional_mark": 0.2,
-    # Hidden markup, where its text reads like an instruction. Any other is not counted.
+    # Hidden markup whose text reads like an instruction. Other hidden markup does not count.
     "markup_comment": 0.6,
     "invisible_element": 0.8,
     "off_screen_element": 0.8,
     "white_text": 0.8,
     "aria_hidden": 0.6,
-    # Instructions in plain sight: a page about injection has them as well.
+    # Visible instructions: a page about prompt injection has them too.
     "instruction_override": 0.4,
     "instruction_exfiltration": 0.4,
     "instruction_role_change": 0.3,
@@ -43,12 +43,18 @@ _WEIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class ScanSettings:
-    """How strict the door is.
+    """How strict the scan is.
 
-    Each kind of finding counts once, with its weight; the score is the sum. ``hidden_words`` is for
-    hidden text that decodes to words, ``hidden_instructions`` for hidden text and instructions
-    together. From ``label_at`` on a document is labelled, from ``quarantine_at`` on kept out.
-    A secret keeps a document out by itself, or is masked, or is not looked for.
+    Each kind of finding counts once, with its weight, and the score is the sum. ``hidden_words`` is
+    for hidden text that decodes to words, ``hidden_instructions`` for hidden text and instructions
+    in the same document.
+
+    Args:
+        weights: the weight of each kind; 0 for a kind that is not in it.
+        label_at: the lowest score at which a document is labelled.
+        quarantine_at: the lowest score at which a document is quarantined.
+        secrets: whether a secret quarantines its document, is masked, or is not searched for.
+        patterns: a file of further patterns for instructions.
     """
 
     weights: dict[str, float] = field(default_factory=lambda: dict(_WEIGHTS), hash=False)

@@ -19,8 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rolebundle.ingest.sync import IngestOptions, ingest
-from rolebundle.scan.characters import HIDDEN
-from rolebundle.scan.lookalikes import TO_LATIN
+from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.connection import open_reader, open_writer
 from rolebundle.text.text_decoding import decode, split_lines
 from support.corpora import ask, overlay

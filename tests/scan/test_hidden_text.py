@@ -15,8 +15,12 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.finding import Finding
 from rolebundle.resources import data_folder
-from rolebundle.scan.hidden_text import find_hidden
-from rolebundle.scan.normalize import normalized, normalized_with_offsets, original_offset
+from rolebundle.scan.hidden_text import (
+    find_hidden,
+    normalized,
+    normalized_with_offsets,
+    original_offset,
+)
 
 
 def _beside(name: str) -> ModuleType:
