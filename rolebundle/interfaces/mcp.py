@@ -1,13 +1,14 @@
-"""The MCP server over standard input and output: the same methods, for models to call.
+"""The MCP server over standard input and output: the same methods as tools for models.
 
-Protocol and transport are the official SDK's; this file alone imports it. Arguments are checked by
-:mod:`parse`, not by the SDK, so that a wrong one is answered with the same coded error as through
-every other door.
+Protocol and transport come from the official SDK, which only this file imports. Arguments are
+checked by :mod:`parse`, not by the SDK, so that a wrong argument gives the same coded error as in
+every other interface.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import Sequence
@@ -43,12 +44,17 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
 from rolebundle.interfaces.model_text import answer_text, document_text, error_text
-from rolebundle.interfaces.operations import Answer, Operations
+from rolebundle.interfaces.operations import (
+    Answer,
+    Operations,
+    error_fields,
+    internal_error,
+)
 from rolebundle.interfaces.stdio import (
     Channel,
-    Gone,
     LineReader,
     LineWriter,
+    OutputClosed,
     Waker,
     take_over,
 )
@@ -57,11 +63,11 @@ from rolebundle.interfaces.worker import Worker
 
 DOCUMENT_URI = "rolebundle://document/"
 OVERLAY_URI = "rolebundle://overlay/"
-PAGE = 100
-"""Documents that one page of the listing names."""
-LISTED = 1_000
-"""Documents that the listing names at all; the template reads every one."""
-LONGEST_DOCUMENT = 400_000
+PAGE_SIZE = 100
+"""Documents in one page of the resource listing."""
+MAX_LISTED = 1_000
+"""Documents in the whole resource listing. The template reads any document."""
+MAX_DOCUMENT_CHARS = 400_000
 """Characters of one document that are read as a resource."""
 _ERROR_META = "rolebundle/error"
 _SECONDS_TO_END = 1.0
@@ -72,54 +78,53 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
 
     Args:
         operations: the methods, over an engine that is this server's alone.
-        preload: open the corpus and load the model before the first call asks for them.
+        preload: open the corpus and load the model before the first call needs them.
     """
     channel, waker, worker = take_over(), Waker(), Worker(operations)
     signals: list[int] = []
 
-    def asked_to_end(number: int, _frame: object) -> None:
+    def end(number: int, _frame: object) -> None:
         signals.append(number)
         waker.wake()
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, asked_to_end)
-    incoming = _Incoming(channel, waker, signals)
-    asyncio.run(_serve(worker, incoming, _Outgoing(channel, waker), preload))
+        signal.signal(number, end)
+    worker.start(preload=preload)
+    asyncio.run(
+        _serve(worker, _Incoming(channel, waker, signals), _Outgoing(channel, waker)),
+    )
     if not worker.stop(_SECONDS_TO_END):
-        _leave(signals)
+        _exit_now(signals)
     if signal.SIGINT in signals:
         raise KeyboardInterrupt
 
 
-def _leave(signals: Sequence[int]) -> None:
-    # Interpreter exit waits for threads, and one may wait for a model's server or for a client
-    # that does not read. Nothing is lost: this server writes nothing but answers.
+def _exit_now(signals: Sequence[int]) -> None:
+    # The interpreter's own exit waits for threads, and one of them may wait for a model's server
+    # or for a client that does not read. Nothing is lost: this server writes only answers.
     os._exit(130 if signal.SIGINT in signals else 0)
 
 
-async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing, preload: bool) -> None:
-    warming = asyncio.ensure_future(worker.run(worker.warm_up)) if preload else None
+async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> None:
     server = server_for(worker)
-    # The SDK asks of its streams no more than these two do.
-    stdin, stdout = (anyio.wrap_file(cast("TextIO", one)) for one in (incoming, outgoing))
+    # The SDK uses no other methods of its streams than these two classes have.
+    stdin, stdout = (anyio.wrap_file(cast("TextIO", file)) for file in (incoming, outgoing))
     async with stdio_server(stdin, stdout) as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
-    if warming:
-        warming.cancel()
 
 
 class _Incoming:
-    """The client's lines, as the SDK reads them: with their line end, and nothing at the end."""
+    """The client's lines as the SDK reads them: with their line end, and "" at the end."""
 
     def __init__(self, channel: Channel, waker: Waker, signals: Sequence[int]) -> None:
         self._lines = iter(LineReader(channel, MAX_LINE_BYTES, waker))
         self._signals = signals
 
     def readline(self) -> str:
-        """The next line; an empty text at the end, from when on there is little time left."""
+        """The next line, or "" at the end. After the end the process has a set time to finish."""
         line = next(self._lines, None)
         if line is None:
-            last = Timer(_SECONDS_TO_END + 0.5, _leave, (self._signals,))
+            last = Timer(_SECONDS_TO_END + 0.5, _exit_now, (self._signals,))
             last.daemon = True
             last.start()
             return ""
@@ -127,49 +132,51 @@ class _Incoming:
 
 
 class _Outgoing:
-    """Lines to the client, written whole. With nobody there to read them, the server ends."""
+    """Lines to the client, written whole. The server ends if nobody reads them."""
 
     def __init__(self, channel: Channel, waker: Waker) -> None:
         self._writer, self._waker = LineWriter(channel), waker
 
     def write(self, line: str) -> None:
-        """Write one line that ends as lines do."""
+        """Write one line, given with its line end."""
         try:
             self._writer.write(line.removesuffix("\n").encode())
-        except Gone:
+        except OutputClosed:
             self._waker.wake()
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: lines are not buffered."""
 
 
 def server_for(worker: Worker) -> Server[dict[str, Any]]:
     """The protocol's server, with our tools and resources."""
-    door = _Door(worker)
+    handlers = Handlers(worker)
     return Server(
         "rolebundle",
         title="rolebundle",
         version=version("rolebundle"),
         instructions=INSTRUCTIONS,
-        on_list_tools=door.list_tools,
-        on_call_tool=door.call_tool,
-        on_list_resources=door.list_resources,
-        on_list_resource_templates=door.list_templates,
-        on_read_resource=door.read_resource,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
     )
 
 
-class _Door:
-    """What the server answers. The first argument of each is the SDK's context, not used here."""
+class Handlers:
+    """The server's answers. Each method's first argument is the SDK's context, not used here."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._tools = {tool.name: tool for tool in TOOLS}
 
     async def list_tools(self, _: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        """The tools."""
         return ListToolsResult(tools=[_offered(tool) for tool in TOOLS])
 
     async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
+        """One tool's answer, as structured content and as text."""
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(
@@ -179,7 +186,7 @@ class _Door:
         try:
             answer = await self._call(tool.method, params.arguments or {})
         except Exception as error:
-            return _refused(_coded(error))
+            return _error_result(_coded(error))
         return CallToolResult(
             content=[TextContent(text=answer_text(tool.method, answer))], structured_content=answer
         )
@@ -187,28 +194,30 @@ class _Door:
     async def list_resources(
         self, _: Any, params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
+        """One page of the overlays and documents."""
         cursor = params.cursor if params else None
-        seen = _read_cursor(cursor)
+        listed = _read_cursor(cursor)
         try:
             overlays = [] if cursor else (await self._call("roles.list", {}))["roles"]
-            documents = await self._worker.run(
-                lambda: self._worker.operations.documents(seen, PAGE)
+            documents = await self._worker.call(
+                lambda: self._worker.operations.documents(listed, PAGE_SIZE)
             )
         except Exception as error:
             raise _protocol_error(error) from None
-        seen += len(documents)
-        more = len(documents) == PAGE and seen < LISTED
+        listed += len(documents)
+        more = len(documents) == PAGE_SIZE and listed < MAX_LISTED
         return ListResourcesResult(
             resources=[
-                *(_overlay_resource(one) for one in overlays if not one.get("problem")),
-                *(_document_resource(one) for one in documents),
+                *(_overlay_resource(role) for role in overlays if not role.get("problem")),
+                *(_document_resource(document) for document in documents),
             ],
-            next_cursor=str(seen) if more else None,
+            next_cursor=str(listed) if more else None,
         )
 
     async def list_templates(
         self, _: Any, _params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
+        """How to read any document or overlay."""
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(
@@ -229,6 +238,7 @@ class _Door:
         )
 
     async def read_resource(self, _: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """One document or overlay."""
         try:
             kind, text = await self._read(params.uri)
         except Exception as error:
@@ -238,17 +248,15 @@ class _Door:
         )
 
     async def _read(self, uri: str) -> tuple[str, str]:
-        import json
-
         if uri.startswith(OVERLAY_URI):
             role = unquote(uri.removeprefix(OVERLAY_URI))
-            shown = await self._call("roles.show", {"role": role})
-            return "application/json", json.dumps(shown, ensure_ascii=False, indent=2)
+            answer = await self._call("roles.show", {"role": role})
+            return "application/json", json.dumps(answer, ensure_ascii=False, indent=2)
         if uri.startswith(DOCUMENT_URI):
             document = unquote(uri.removeprefix(DOCUMENT_URI))
-            found = await self._call("get", {"id": document, "max_chars": LONGEST_DOCUMENT})
-            if found["kind"] == "document":
-                return "text/plain", document_text(found)
+            lookup = await self._call("get", {"id": document, "max_chars": MAX_DOCUMENT_CHARS})
+            if lookup["kind"] == "document":
+                return "text/plain", document_text(lookup)
         raise UsageError(
             "not_found",
             f"{uri[:200]}: there is no such resource",
@@ -256,7 +264,7 @@ class _Door:
         )
 
     async def _call(self, method: str, fields: dict[str, Any]) -> Answer:
-        return await self._worker.run(lambda: self._worker.operations.call(method, fields))
+        return await self._worker.call(lambda: self._worker.operations.call(method, fields))
 
 
 def _offered(tool: Tool) -> OfferedTool:
@@ -297,39 +305,27 @@ def _overlay_resource(role: Answer) -> Resource:
 
 
 def _read_cursor(cursor: str | None) -> int:
-    """How many documents were listed."""
+    """How many documents the earlier pages listed."""
     listed = cursor or "0"
-    if not (listed.isdecimal() and listed.isascii() and len(listed) <= len(str(LISTED))):
-        raise MCPError(INVALID_PARAMS, "the cursor is none of ours; list from the beginning")
+    if not (listed.isdecimal() and listed.isascii() and len(listed) <= len(str(MAX_LISTED))):
+        raise MCPError(INVALID_PARAMS, "unknown cursor; list again without a cursor")
     return int(listed)
 
 
 def _coded(error: Exception) -> RolebundleError:
-    if isinstance(error, RolebundleError):
-        return error
-    return RolebundleError("internal", f"internal error: {type(error).__name__}")
+    return error if isinstance(error, RolebundleError) else internal_error(error)
 
 
-def _fields(error: RolebundleError) -> dict[str, Any]:
-    return {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
-
-
-def _refused(error: RolebundleError) -> CallToolResult:
-    # Not as structured content: there are clients that hold it against the schema of a good answer
-    # even where it is an error, and then show neither (modelcontextprotocol/typescript-sdk#1943).
+def _error_result(error: RolebundleError) -> CallToolResult:
+    # Not as structured content: some clients check it against the schema of a successful answer
+    # even if it is an error, and then show neither (modelcontextprotocol/typescript-sdk#1943).
+    fields = error_fields(error)
     return CallToolResult(
-        content=[TextContent(text=error_text(_fields(error)))],
-        is_error=True,
-        _meta={_ERROR_META: _fields(error)},
+        content=[TextContent(text=error_text(fields))], is_error=True, _meta={_ERROR_META: fields}
     )
 
 
 def _protocol_error(error: Exception) -> MCPError:
     coded = _coded(error)
     number = coded.rpc_code if isinstance(error, RolebundleError) else INTERNAL_ERROR
-    return MCPError(number, coded.message, _fields(coded))
+    return MCPError(number, coded.message, error_fields(coded))

@@ -1,14 +1,16 @@
-"""What every door offers: methods by name, plain values in, plain values out.
+"""The methods of the servers: plain values in, plain values out.
 
-The one-shot command, `serve` and `mcp` all call these, so that an answer is the same through each.
+`serve` and `mcp` both call these, so that a method gives the same answer through each.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import (
@@ -21,13 +23,14 @@ from rolebundle.contracts.request import (
     WhyRequest,
 )
 from rolebundle.contracts.terms import Detail
+from rolebundle.embedding.registry import names_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
+from rolebundle.policy.overlays import list_overlays, load_role
 
 Answer = dict[str, Any]
-R = TypeVar("R", bound=RetrievalRequest)
 Progress = Callable[[str, int, int], None]
 
 METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "ingest")
@@ -38,7 +41,7 @@ class Operations:
 
     Args:
         engine: the corpus, the overlays and the model.
-        detail: how much of a bundle comes back where a request does not say.
+        detail: how much of a bundle comes back if the request has no ``detail``.
         allow_write: whether `ingest` may be called.
     """
 
@@ -57,23 +60,23 @@ class Operations:
         Args:
             method: one of ``METHODS``.
             fields: the request's fields, by any of the names that :mod:`parse` takes.
-            progress: told what an `ingest` is doing.
+            progress: called with what an `ingest` is doing.
 
         Raises:
             RolebundleError: with a code; see :mod:`rolebundle.errors`.
             LookupError: there is no such method.
         """
         try:
-            return self._called(method, fields, progress)
+            return self._call(method, fields, progress)
         except RolebundleError as error:
-            # Whoever calls through a door need not know where files lie on this machine.
+            # A client of a server must not learn where files lie on this machine.
             conceal = self.engine.concealed
             error.message, error.hint = conceal(error.message), conceal(error.hint)
             error.args = (error.message,)
             raise
 
     def documents(self, listed: int, count: int) -> list[DocumentMetadata]:
-        """The next documents of the listing, after so many that were listed before.
+        """The next ``count`` documents of the listing, after the first ``listed``.
 
         Raises:
             RolebundleError: as for :meth:`call`.
@@ -83,83 +86,90 @@ class Operations:
 
     @property
     def may_write(self) -> bool:
-        """Whether `ingest` is offered: never to an agent."""
+        """Whether `ingest` is offered. It never is to an agent."""
         return self.allow_write and self.engine.agent is None
-
-    def _called(
-        self, method: str, fields: Mapping[str, object], progress: Progress | None
-    ) -> Answer:
-        self.engine.refresh()
-        if method == "retrieve":
-            return self._retrieve(self._allowed(parsed(RetrievalRequest, fields)))
-        if method == "get":
-            wanted = parsed(GetRequest, fields)
-            return shaped_lookup(self.engine.get(wanted.id, wanted.agent), wanted.max_chars)
-        if method == "why":
-            return self._why(self._allowed(parsed(WhyRequest, fields)))
-        if method == "roles.list":
-            self.engine.admit(parsed(StatusRequest, fields).agent)
-            return self._roles()
-        if method == "roles.show":
-            shown = parsed(RoleRequest, fields)
-            self.engine.admit(shown.agent)
-            return self._role(shown.role)
-        if method == "status":
-            asking = parsed(StatusRequest, fields).agent
-            return self.engine.status_for(asking).model_dump(exclude_none=True)
-        if method == "ingest":
-            return self._ingest(parsed(IngestRequest, fields), progress)
-        raise LookupError(method)
 
     def interrupt(self) -> None:
         """End the call that runs now."""
         self.engine.interrupt()
 
-    def _allowed(self, request: R) -> R:
-        """The request, whose sender may choose a model, but no folder to load one from.
+    def warm_up(self) -> None:
+        """Open the corpus and load the model. If that fails now, it may work for the first call."""
+        try:
+            self.engine.provider(self.engine.corpus).embed_queries(["warm up"])
+        except RolebundleError as error:
+            with suppress(OSError):
+                sys.stderr.write(f"not loaded ahead: {error}\n")
+
+    def _call(self, method: str, fields: Mapping[str, object], progress: Progress | None) -> Answer:
+        self.engine.refresh()
+        match method:
+            case "retrieve":
+                return self._retrieve(parsed(RetrievalRequest, fields))
+            case "get":
+                return self._get(parsed(GetRequest, fields))
+            case "why":
+                return self._why(parsed(WhyRequest, fields))
+            case "roles.list":
+                return self._roles(parsed(StatusRequest, fields))
+            case "roles.show":
+                return self._role(parsed(RoleRequest, fields))
+            case "status":
+                return self._status(parsed(StatusRequest, fields))
+            case "ingest":
+                return self._ingest(parsed(IngestRequest, fields), progress)
+        raise LookupError(method)
+
+    def _retrieve(self, request: RetrievalRequest) -> Answer:
+        self._check_rerank(request)
+        bundle = self.engine.retrieve(request)
+        return shaped_bundle(bundle, request.detail or self.detail, request.max_chars)
+
+    def _get(self, request: GetRequest) -> Answer:
+        return shaped_lookup(self.engine.get(request.id, request.agent), request.max_chars)
+
+    def _why(self, request: WhyRequest) -> Answer:
+        self._check_rerank(request)
+        return self.engine.why(request, request.id).model_dump(exclude_none=True)
+
+    def _check_rerank(self, request: RetrievalRequest) -> None:
+        """Refuse a request that names a folder to load a rerank model from.
 
         Raises:
-            AccessDenied: it names a folder that whoever started this server did not.
-            ConfigurationError: it names no known provider.
+            AccessDenied: it names a folder other than the server's own default.
+            ConfigurationError: it names an unknown provider.
         """
-        named = request.rerank
-        if named is None or named in (NO_RERANK, self.engine.rerankers.default):
-            return request
-        from rolebundle.embedding.registry import names_folder
-
-        if names_folder(named):
+        model = request.rerank
+        if model is None or model in (NO_RERANK, self.engine.rerankers.default):
+            return
+        if names_folder(model):
             raise AccessDenied(
                 "rerank_folder",
                 "rerank: a request may not name a folder to load a model from",
                 "leave it out, or start the server with ROLEBUNDLE_RERANK set to that model",
             )
-        return request
 
-    def _retrieve(self, request: RetrievalRequest) -> Answer:
-        bundle = self.engine.retrieve(request)
-        return shaped_bundle(bundle, request.detail or self.detail, request.max_chars)
+    def _roles(self, request: StatusRequest) -> Answer:
+        self.engine.admit(request.agent)
+        roles = []
+        for entry in list_overlays(self.engine.overlay_folders):
+            role = asdict(entry)
+            # Agents must not learn where a file lies on this machine.
+            del role["path"]
+            role["problem"] = self.engine.concealed(entry.problem)
+            roles.append(role)
+        return {"roles": roles}
 
-    def _why(self, request: WhyRequest) -> Answer:
-        return self.engine.why(request, request.id).model_dump(exclude_none=True)
-
-    def _roles(self) -> Answer:
-        from rolebundle.policy.overlays import list_overlays
-
-        entries = [asdict(entry) for entry in list_overlays(self.engine.overlay_folders)]
-        # Where a file lies on this machine is no agent's business.
-        plain = [{k: v for k, v in one.items() if k != "path"} for one in entries]
-        for one in plain:
-            one["problem"] = self.engine.concealed(one["problem"])
-        return {"roles": plain}
-
-    def _role(self, role: str) -> Answer:
-        from rolebundle.policy.overlays import load_role
-
-        resolved = load_role(role, self.engine.overlay_folders)
+    def _role(self, request: RoleRequest) -> Answer:
+        self.engine.admit(request.agent)
+        resolved = load_role(request.role, self.engine.overlay_folders)
         return {"digest": resolved.digest, "overlay": resolved.overlay.model_dump()}
 
+    def _status(self, request: StatusRequest) -> Answer:
+        return self.engine.status_for(request.agent).model_dump(exclude_none=True)
+
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
-        # Under a policy callers are agents, and a report would count what they may not see.
+        # Under a policy the callers are agents, and a report would count what they may not see.
         if not self.may_write or self.engine.is_under_policy():
             raise AccessDenied(
                 "read_only_server",
@@ -171,7 +181,7 @@ class Operations:
             raise UsageError(
                 "bad_request",
                 f"paths: {missing[0] if missing else 'none given'} is not an absolute path",
-                "the server's own folder is not the caller's: send absolute paths",
+                "send absolute paths, because the server has a working folder of its own",
             )
         report = self.engine.ingest(
             [Path(path) for path in request.paths],
@@ -179,3 +189,22 @@ class Operations:
             progress=progress,
         )
         return asdict(report)
+
+
+def error_fields(error: RolebundleError) -> dict[str, Any]:
+    """What a client gets of an error."""
+    return {
+        "code": error.code,
+        "message": error.message,
+        "hint": error.hint,
+        "retryable": error.retryable,
+    }
+
+
+def internal_error(error: BaseException) -> RolebundleError:
+    """The coded error for an exception that no code foresaw. It has no detail that could leak."""
+    return RolebundleError(
+        "internal",
+        f"internal error: {type(error).__name__}",
+        "please report it; ROLEBUNDLE_DEBUG=1 shows on standard error where it happened",
+    )

@@ -1,8 +1,8 @@
-"""The sidecar: newline-delimited JSON-RPC 2.0 over standard input and output.
+"""The stdio server: JSON-RPC 2.0, one message a line, over standard input and output.
 
-One thread reads, so that a request can be cancelled while another one runs; one thread works, in
-the order of the requests, because a connection to the corpus takes one call at a time. It alone
-writes, too: a client that does not read its answers stops nothing but itself.
+The main thread reads, so that a request can be cancelled while another one runs. The worker's
+thread answers the requests in order, and it alone writes: a client that does not read its answers
+blocks only itself.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
-from contextlib import suppress
-from threading import Event, Thread
-from time import monotonic, sleep
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import partial
+from importlib.metadata import version
+from time import monotonic
+from traceback import print_exc
 from typing import Any
 
 from rolebundle.contracts.request import (
@@ -22,34 +24,63 @@ from rolebundle.contracts.request import (
     MAX_TASK_CHARACTERS,
 )
 from rolebundle.errors import Interrupted, RolebundleError, UsageError
-from rolebundle.interfaces.backlog import MOST_WAITING, Backlog, Call
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_value
-from rolebundle.interfaces.operations import METHODS, Answer, Operations, Progress
-from rolebundle.interfaces.stdio import CAN_POLL, Channel, Gone, LineReader, LineWriter, Waker
+from rolebundle.interfaces.operations import (
+    METHODS,
+    Answer,
+    Operations,
+    Progress,
+    error_fields,
+    internal_error,
+)
+from rolebundle.interfaces.stdio import (
+    CAN_POLL,
+    Channel,
+    LineReader,
+    LineWriter,
+    OutputClosed,
+    Waker,
+)
+from rolebundle.interfaces.worker import MAX_WAITING, Job, Worker
 
 PROTOCOL = "1.0"
 OWN_METHODS = ("initialize", "shutdown")
 CANCEL = "$/cancelRequest"
 PROGRESS = "$/progress"
 DETAILS = ("ids", "compact", "full")
-MOST_PASSAGES = 1_000
+MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 PATIENCE_SECONDS = 1.2
-"""After the end of the input, so long may one answer take; then what waits is refused."""
+"""After the end of the input, one answer may take this long. Then the waiting calls are refused."""
 _LAST_SECONDS = 0.3
-_PAUSE = 0.02
 
 
 class BadEnvelope(UsageError):
-    """JSON that is no request of JSON-RPC 2.0."""
+    """JSON that is not a request of JSON-RPC 2.0."""
 
     rpc_code = -32600
 
 
 class UnknownMethod(UsageError):
-    """A method that there is not."""
+    """There is no such method."""
 
     rpc_code = -32601
+
+
+@dataclass
+class Request:
+    """One message of the client.
+
+    Attributes:
+        id: the id that the answer carries.
+        refusal: what is wrong with the message. If set, the method is not run.
+    """
+
+    id: Any = None
+    method: str = ""
+    fields: dict[str, Any] = field(default_factory=dict)
+    is_notification: bool = False
+    refusal: RolebundleError | None = None
 
 
 class Server:
@@ -58,7 +89,7 @@ class Server:
     Args:
         operations: the methods, over an engine that is this server's alone.
         channel: where requests come from and answers go.
-        preload: load the model before the first request asks for it.
+        preload: load the model before the first request needs it.
     """
 
     def __init__(self, operations: Operations, channel: Channel, *, preload: bool = False) -> None:
@@ -67,125 +98,96 @@ class Server:
         self._waker = Waker()
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._waker)
         self._writer = LineWriter(channel)
-        self._backlog = Backlog(operations.interrupt)
-        self._answers = 0
-        self._ended = Event()
-        self._abandoned = False
+        self._worker = Worker(operations, self._waker.wake)
+        self._is_abandoned = False
 
     def run(self) -> bool:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
 
         Returns:
-            Whether the work has ended, too. Where it has not, something in it does not listen.
+            Whether the worker has ended, too. If not, its last call does not react to interrupts.
         """
-        Thread(target=self._work, name="rolebundle-work", daemon=True).start()
+        self._worker.start(preload=self._preload)
         for line in self._reader:
-            if self._abandoned or not self._take(line):
+            if self._is_abandoned or not self._take(line):
                 break
-        self._backlog.close()
-        self._let_finish()
-        return self._ended.is_set()
+        self._worker.close()
+        return self._worker.drain(PATIENCE_SECONDS, self._stopped) or self._worker.stop(
+            _LAST_SECONDS, drop=self._is_abandoned
+        )
 
     def stop(self) -> None:
-        """Have :meth:`run` return soon, whatever waits; from any thread or a signal handler."""
-        self._abandoned = True
+        """Make :meth:`run` return soon, without the answers that are due. For any thread."""
+        self._is_abandoned = True
         self._waker.wake()
+
+    def _stopped(self) -> bool:
+        return self._is_abandoned
 
     # -- the reading thread ------------------------------------------------------------------
 
     def _take(self, line: bytes) -> bool:
-        """Queue a line's request; false where it is the last one."""
+        """Queue a line's request. Return false if it is the last one."""
         if not line.strip():
             return True
-        call = Call(size=len(line))
+        request = Request()
         try:
             message = json_value(line)
-            call.id = _id_of(message)
-            _fill(call, message)
+            request.id = _id_of(message)
+            _fill(request, message)
         except RolebundleError as error:
-            call.refusal = error
-        if call.refusal is None and call.is_notification:
-            if call.method == CANCEL and "id" in call.fields:
-                self._cancel(call.fields["id"])
+            request.refusal = error
+        if request.refusal is None and request.is_notification:
+            if request.method == CANCEL and "id" in request.fields:
+                self._cancel(request.fields["id"])
             return True
-        self._backlog.put(call, lambda: self._abandoned)
-        return call.method != "shutdown" or call.refusal is not None
+        # A refused request has no id that could be cancelled.
+        key = (type(request.id), request.id) if request.refusal is None else None
+        self._worker.wait_for_space(self._stopped)
+        self._worker.submit(Job(partial(self._answer, request), self._write, key, len(line)))
+        return request.method != "shutdown" or request.refusal is not None
 
-    def _cancel(self, call_id: object) -> None:
-        running = self._backlog.cancel(call_id)
-        if running is not None:
-            Thread(target=self._insist, args=(running,), daemon=True).start()
-
-    def _insist(self, call: Call) -> None:
-        # An interrupt before the search has begun ends nothing: it is repeated until the call ends.
-        while self._backlog.interrupt(call):
-            sleep(_PAUSE)
-
-    def _let_finish(self) -> None:
-        answers, since = self._answers, monotonic()
-        while not self._ended.wait(_PAUSE):
-            waited = monotonic() - since
-            if self._abandoned or waited > PATIENCE_SECONDS:
-                break
-            if self._answers != answers:
-                answers, since = self._answers, monotonic()
-        if not self._ended.is_set():
-            self._backlog.give_up(answer=not self._abandoned)
-            end = monotonic() + _LAST_SECONDS
-            while not self._ended.wait(_PAUSE) and monotonic() < end:
-                self._backlog.interrupt()
+    def _cancel(self, request_id: object) -> None:
+        key = (type(request_id), request_id)
+        self._worker.cancel(lambda job: job.key == key)
 
     # -- the working thread ------------------------------------------------------------------
 
-    def _work(self) -> None:
+    def _write(self, line: bytes) -> None:
         try:
-            if self._preload:
-                _warm_up(self._operations)
-            while (call := self._backlog.take()) is not None:
-                line = self._answer(call)
-                if self._backlog.done(call):
-                    self._writer.write(line)
-                self._answers += 1
-        except Gone:
-            self._abandoned = True
-        finally:
-            with suppress(RolebundleError):
-                self._operations.engine.close()
-            self._ended.set()
-            self._waker.wake()
-            if not CAN_POLL and self._abandoned:
+            self._writer.write(line)
+        except OutputClosed:
+            if not CAN_POLL:
                 os._exit(0)  # nothing else ends a read that has begun
+            self.stop()
 
-    def _answer(self, call: Call) -> bytes:
+    def _answer(self, request: Request, job: Job) -> bytes:
         try:
-            if call.refusal is not None:
-                raise call.refusal
-            return _line(call.id, "result", self._result(call))
+            if request.refusal is not None:
+                raise request.refusal
+            return _line(request.id, "result", self._result(request, job))
         except RolebundleError as error:
-            return _line(call.id, "error", _told(error))
-        except Gone:
-            raise
+            return _line(request.id, "error", _rpc_error(error))
+        except OutputClosed:
+            # A progress message was not written, and the answer will not be either.
+            return b""
         except (Exception, SystemExit) as error:
             if os.environ.get("ROLEBUNDLE_DEBUG"):
-                from traceback import print_exc
-
                 print_exc()
-            return _line(call.id, "error", _told(_internal(error)))
+            return _line(request.id, "error", _rpc_error(internal_error(error)))
 
-    def _result(self, call: Call) -> Answer | None:
-        if self._backlog.giving_up:
-            raise _too_late()
-        if call.method == "shutdown":
+    def _result(self, request: Request, job: Job) -> Answer | None:
+        if self._worker.is_ending:
+            raise _server_is_ending()
+        if request.method == "shutdown":
             return None
-        if call.method == "initialize":
+        if request.method == "initialize":
             return self._introduction()
-        progress = self._progress_of(call) if call.method == "ingest" else None
-        return self._operations.call(call.method, call.fields, progress)
+        progress = self._progress_of(request, job) if request.method == "ingest" else None
+        return self._operations.call(request.method, request.fields, progress)
 
     def _introduction(self) -> Answer:
-        from importlib.metadata import version
-
-        allowed = [one for one in METHODS if one != "ingest" or self._operations.may_write]
+        allowed = [method for method in METHODS if method != "ingest" or self._operations.may_write]
         return {
             "protocol": PROTOCOL,
             "name": "rolebundle",
@@ -198,39 +200,40 @@ class Server:
                 "default_detail": self._operations.detail,
                 "limits": {
                     "line_bytes": MAX_LINE_BYTES,
-                    "waiting": MOST_WAITING,
+                    "waiting": MAX_WAITING,
                     "task_characters": MAX_TASK_CHARACTERS,
                     "reference_characters": MAX_REFERENCE_CHARACTERS,
-                    "passages": MOST_PASSAGES,
+                    "passages": MAX_PASSAGES,
                     "least_max_chars": LEAST_CHARACTERS,
                 },
             },
         }
 
-    def _progress_of(self, call: Call) -> Progress:
+    def _progress_of(self, request: Request, job: Job) -> Progress:
         last = 0.0
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int) -> None:
             nonlocal last
-            if call.cancelled or self._backlog.giving_up:
-                raise _too_late()
+            if job.is_cancelled or self._worker.is_ending:
+                raise _server_is_ending()
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
-                params = {"id": call.id, "what": what, "done": done, "total": total}
-                message = {"jsonrpc": "2.0", "method": PROGRESS, "params": params}
-                self._writer.write(_encoded(message))
+                params = {"id": request.id, "what": what, "done": done, "total": total}
+                self._writer.write(
+                    _encoded({"jsonrpc": "2.0", "method": PROGRESS, "params": params})
+                )
 
-        return tell
+        return report
 
 
 def serve(operations: Operations, channel: Channel, *, preload: bool = False) -> int:
-    """Serve until the client has gone or a signal asks to end; the exit code.
+    """Serve until the client is gone or a signal asks to end. Return the exit code.
 
     Args:
         operations: the methods, over an engine that is this server's alone.
         channel: where requests come from and answers go; see :func:`stdio.take_over`.
-        preload: load the model before the first request asks for it.
+        preload: load the model before the first request needs it.
     """
     server = Server(operations, channel, preload=preload)
     code = 0
@@ -245,45 +248,45 @@ def serve(operations: Operations, channel: Channel, *, preload: bool = False) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     if not server.run():
-        # A model's server may keep a call for longer than the client waits for our end.
+        # A call to a model's server may last longer than the client waits.
         os._exit(code)
     return code
 
 
 def _id_of(message: object) -> Any:
-    """The id that an answer is given under: null where the message has none that is allowed."""
-    found = message.get("id") if isinstance(message, dict) else None
-    return found if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+    """The id for the answer: null if the message has none, or none of an allowed type."""
+    value = message.get("id") if isinstance(message, dict) else None
+    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
-def _fill(call: Call, message: object) -> None:
+def _fill(request: Request, message: object) -> None:
     if isinstance(message, list):
-        raise BadEnvelope("batch_refused", "batches are not taken", "send one request a line")
+        raise BadEnvelope("batch_refused", "batches are not supported", "send one request a line")
     if not isinstance(message, dict):
-        raise _bad("the message is no object")
-    if "id" in message and message["id"] is not None and call.id is None:
+        raise _bad("the message is not an object")
+    if "id" in message and message["id"] is not None and request.id is None:
         raise _bad("id: must be a text, a number or null")
     if message.get("jsonrpc") != "2.0":
         raise _bad('jsonrpc: must be "2.0"')
     method = message.get("method")
     if not isinstance(method, str):
         raise _bad("method: must be a text")
-    call.is_notification = "id" not in message
-    call.method = method
-    if call.is_notification and method != CANCEL:
+    request.is_notification = "id" not in message
+    request.method = method
+    if request.is_notification and method != CANCEL:
         return
     params = message.get("params")
     if method not in (*METHODS, *OWN_METHODS, CANCEL) or (
-        method == CANCEL and not call.is_notification
+        method == CANCEL and not request.is_notification
     ):
         raise _unknown(method)
     if params is not None and not isinstance(params, dict):
-        if call.is_notification:
+        if request.is_notification:
             return
         raise UsageError(
             "bad_request", "params: must be an object", 'name the fields: {"task": "..."}'
         )
-    call.fields = params or {}
+    request.fields = params or {}
 
 
 def _bad(reason: str) -> BadEnvelope:
@@ -297,8 +300,6 @@ def _bad(reason: str) -> BadEnvelope:
 def _unknown(method: str) -> UnknownMethod:
     if method == CANCEL:
         return UnknownMethod("unknown_method", f"{CANCEL} is a notification", "send it without id")
-    from difflib import get_close_matches
-
     known = (*OWN_METHODS, *METHODS)
     near = get_close_matches(method[:80].lower(), known, n=1, cutoff=0.5)
     guess = f"did you mean {near[0]}? " if near else ""
@@ -309,41 +310,18 @@ def _unknown(method: str) -> UnknownMethod:
     )
 
 
-def _too_late() -> Interrupted:
-    return Interrupted("interrupted", "the server is ending", "start it again and ask again")
+def _server_is_ending() -> Interrupted:
+    return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
 
 
-def _internal(error: BaseException) -> RolebundleError:
-    return RolebundleError(
-        "internal",
-        f"internal error: {type(error).__name__}",
-        "please report it; ROLEBUNDLE_DEBUG=1 shows on standard error where it happened",
-    )
+def _rpc_error(error: RolebundleError) -> dict[str, Any]:
+    return {"code": error.rpc_code, "message": error.message, "data": error_fields(error)}
 
 
-def _told(error: RolebundleError) -> dict[str, Any]:
-    data = {
-        "code": error.code,
-        "message": error.message,
-        "hint": error.hint,
-        "retryable": error.retryable,
-    }
-    return {"code": error.rpc_code, "message": error.message, "data": data}
-
-
-def _line(call_id: Any, kind: str, content: object) -> bytes:
-    return _encoded({"jsonrpc": "2.0", "id": call_id, kind: content})
+def _line(request_id: Any, kind: str, content: object) -> bytes:
+    return _encoded({"jsonrpc": "2.0", "id": request_id, kind: content})
 
 
 def _encoded(message: object) -> bytes:
-    # ASCII: half characters, which UTF-8 cannot hold, travel as escapes.
+    # ASCII, because UTF-8 cannot hold unpaired surrogates. They travel as escapes.
     return json.dumps(message, separators=(",", ":"), allow_nan=False).encode("ascii")
-
-
-def _warm_up(operations: Operations) -> None:
-    engine = operations.engine
-    try:
-        engine.provider(engine.corpus).embed_queries(["warm up"])
-    except RolebundleError as error:
-        with suppress(OSError):
-            sys.stderr.write(f"not loaded ahead: {error}\n")

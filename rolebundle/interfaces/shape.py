@@ -1,44 +1,53 @@
-"""How much of an answer comes back: `ids`, `compact` or `full`, within a number of characters.
+"""How much of an answer comes back: detail `ids`, `compact` or `full`, within `max_chars`.
 
-Where a bundle has to be shortened, it gives way in this order: contents down to a snippet, those
-of the last passages first; the list of rejections; the snippets down to half; passages from the
-end. Where not even the first passage fits, texts (titles, messages, the echo of the request) give
-way before it does; at the least only codes and counts are left. Counts are always those of the
-whole bundle, ids are never shortened, and every cut is marked.
+The details `ids` and `compact` are projections of the full bundle. ``_PROJECTION`` lists their
+fields. If an answer must fit a number of characters, it is shortened in this order:
+
+1. contents, down to a snippet each, those of the last passages first;
+2. the list of rejections;
+3. the snippets, down to half their length;
+4. passages, from the end.
+
+If not even the first passage fits, other texts (titles, messages, the echo of the request) are
+shortened and then left out before that passage is. The smallest answer has only codes and counts.
+Counts are always those of the whole bundle, ids are never shortened, and every cut is marked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
 
-from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import FoundPassage, Lookup
 from rolebundle.contracts.terms import Detail
 
 Answer = dict[str, Any]
 
-COMPACT_CHARACTERS = 8_000
-"""What a compact answer aims at unless told otherwise: contents are shortened for it."""
-_LISTED = 5
-_LINE = 100
-_HEADINGS = 2
-_DATE = len("2026-11-15")
-_BREAK = 40
-"""A content is cut before a word, where one begins within so many characters; and what is cut has
-to be longer than the marks of the cut are."""
+COMPACT_CHARS = 8_000
+"""Contents of a compact answer are shortened to this size if the request has no `max_chars`."""
+_MAX_LISTED_REJECTIONS = 5
+_MAX_LINE = 100
+_MAX_HEADINGS = 2
+_DATE_LENGTH = len("2026-11-15")
+_WORD_SEARCH = 40
+"""A content is cut at a space if there is one in so many characters before the cut. A content that
+is longer than its share by less than this is not cut, because the marks of the cut need as much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What an answer has room for.
+class CharacterBudget:
+    """What an answer may hold.
 
-    ``snippet``, ``content`` and ``text`` are characters: of each passage's content at least, of
-    contents beyond that, all together, the best passages first, and of each other text that may be
-    shortened. With no room for texts only codes, counts and ids are left.
+    Attributes:
+        text: characters of each text other than a content. With 0, optional fields are left out.
+        snippet: characters of each passage's content.
+        content: characters of all contents beyond the snippets; the best passages take them first.
+        passages: number of passages.
+        rejections: number of listed rejections.
     """
 
     text: int
@@ -48,276 +57,371 @@ class Room:
     rejections: int = 0
 
 
-_ROOMS = (Room(text=200, snippet=45), Room(text=60, snippet=30), Room(text=0))
+_MIN_BUDGETS = (
+    CharacterBudget(text=200, snippet=45),
+    CharacterBudget(text=60, snippet=30),
+    CharacterBudget(text=0),
+)
 _LOOKUP_TEXTS = (200, 40, 12)
 
 
+# -- the fields of the smaller details ---------------------------------------------------------
+
+
+def _text(text: str, budget: CharacterBudget) -> str | None:
+    return _line(text, budget.text)
+
+
+def _texts(texts: Sequence[str], budget: CharacterBudget) -> list[str | None]:
+    return [_line(text, budget.text) for text in texts]
+
+
+def _short_text(text: str, budget: CharacterBudget) -> str | None:
+    return _line(text, min(_MAX_LINE, budget.text))
+
+
+def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
+    """As many texts as fit on one line, but at least one."""
+    width, shown = min(_MAX_LINE, budget.text), list[str]()
+    for text in texts:
+        if shown and sum(map(len, shown)) + len(text) > width:
+            break
+        shown.append(_line(text, width) or "")
+    return shown
+
+
+def _date(moment: str, _: CharacterBudget) -> str:
+    return moment[:_DATE_LENGTH]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One field of the full bundle, and how the smaller details show it.
+
+    Attributes:
+        path: names in the bundle, joined by dots. A list's name stands for each of its items.
+        details: the details that have it.
+        is_optional: left out if the budget has no characters for texts.
+        shorten: makes the value fit the budget.
+    """
+
+    path: str
+    details: tuple[Detail, ...] = ("ids", "compact")
+    is_optional: bool = False
+    shorten: Callable[[Any, CharacterBudget], Any] | None = None
+
+
+def _optional(
+    path: str,
+    shorten: Callable[[Any, CharacterBudget], Any] | None = None,
+    *,
+    details: tuple[Detail, ...] = ("ids", "compact"),
+) -> _Field:
+    return _Field(path, details, True, shorten)
+
+
+_COMPACT: tuple[Detail, ...] = ("compact",)
+_PROJECTION = (
+    _Field("version"),
+    _Field("detail"),
+    _Field("role_id"),
+    _Field("query.task_text", shorten=_text),
+    _Field("query.generated_at"),
+    _Field("summary.total_candidates"),
+    _Field("summary.selected_count"),
+    _Field("selected.rank"),
+    _Field("selected.chunk_id"),
+    _Field("selected.document_id"),
+    _optional("selected.source_id"),
+    _optional("selected.title", _text),
+    _optional("selected.headings", _texts, details=_COMPACT),
+    _Field("selected.content", _COMPACT),
+    _Field("selected.truncated", _COMPACT),
+    _Field("selected.content_chars", _COMPACT),
+    _Field("selected.scores.final"),
+    _optional("selected.reasons_selected", _first_texts, details=_COMPACT),
+    _optional("selected.metadata.trust_tier", details=_COMPACT),
+    _optional("selected.metadata.freshness.status", details=_COMPACT),
+    _optional("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
+    _Field("selected.citation.locator"),
+    # Never left out: the reader of the passage must know what it may be used for.
+    _Field("selected.allowed_actions"),
+    _Field("rejected.chunk_id", _COMPACT),
+    _Field("rejected.reason", _COMPACT),
+    _Field("rejected.notes", _COMPACT, shorten=_short_text),
+    _Field("rejected_summary"),
+    _Field("provenance.trust_posture"),
+    _Field("provenance.freshness_posture"),
+    _Field("warnings.code"),
+    _Field("warnings.message", shorten=_text),
+    _Field("fallback.state"),
+    _Field("fallback.action"),
+    _Field("fallback.message", shorten=_text),
+    _Field("fallback.verdict"),
+    _optional("approvals.approved_by", _text),
+    _optional("approvals.action"),
+    _optional("approvals.chunk_ids"),
+    _optional("request"),
+    _optional("overlay"),
+    _optional("corpus.file", _text),
+    _optional("corpus.corpus_id"),
+    _optional("corpus.generation"),
+    _optional("corpus.documents"),
+    _optional("corpus.chunks"),
+    _optional("diagnostics.candidate_pool_size"),
+)
+_Tree = Mapping[str, Any]
+
+
+def _tree(detail: Detail, has_texts: bool) -> _Tree:
+    """The fields of one detail as nested mappings, with a ``_Field`` at each leaf."""
+    tree: dict[str, Any] = {}
+    for field in _PROJECTION:
+        if detail in field.details and (has_texts or not field.is_optional):
+            *names, last = field.path.split(".")
+            branch = tree
+            for name in names:
+                branch = branch.setdefault(name, {})
+            branch[last] = field
+    return tree
+
+
+_TREES = {
+    (detail, has_texts): _tree(detail, has_texts)
+    for detail in ("ids", "compact")
+    for has_texts in (False, True)
+}
+
+
+def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
+    """What the tree names of the values. A name that is missing or has no text is left out."""
+    if isinstance(values, list):
+        return [_projected(item, tree, budget) for item in values]
+    shown: Answer = {}
+    for name, branch in tree.items():
+        if name not in values:
+            continue
+        value = values[name]
+        if not isinstance(branch, _Field):
+            value = _projected(value, branch, budget)
+        elif branch.shorten is not None:
+            value = branch.shorten(value, budget)
+        if value is not None:
+            shown[name] = value
+    return shown
+
+
+# -- bundles -----------------------------------------------------------------------------------
+
+
 def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None = None) -> Answer:
-    """The bundle as plain values, with as much of it as ``detail`` names.
+    """The bundle as plain values, in the given detail.
 
     Args:
         bundle: what was retrieved.
-        detail: `full` is the bundle itself; the others fit the contract `CompactBundle`.
-        max_chars: bound on the answer as compact JSON, 1,000 or more. A full bundle that does not
-            fit comes as a compact one, whose ``detail`` says so, with all rejections that fit.
+        detail: `full` is the bundle itself. The others fit the contract `CompactBundle`.
+        max_chars: upper bound on the answer as compact JSON, 1,000 or more. A full bundle that does
+            not fit comes as a compact one, whose ``detail`` says so, with all rejections that fit.
             Without a bound no passage is left out.
     """
+    values = bundle.model_dump(exclude_none=True)
     if detail == "full":
-        whole = bundle.model_dump(exclude_none=True)
-        if max_chars is None or characters(whole) <= max_chars:
-            return whole
-        return _bounded(bundle, "compact", max_chars, len(bundle.rejected))
-    listed = min(_LISTED, len(bundle.rejected)) if detail == "compact" else 0
+        if max_chars is None or characters(values) <= max_chars:
+            return values
+        return _BundleShaper(values, "compact").within(max_chars, len(bundle.rejected))
+    listed = min(_MAX_LISTED_REJECTIONS, len(bundle.rejected)) if detail == "compact" else 0
+    shaper = _BundleShaper(values, detail)
     if max_chars is not None:
-        return _bounded(bundle, detail, max_chars, listed)
-    room = replace(_ROOMS[0], passages=len(bundle.selected))
-    return _compact(bundle, detail, _filled(room, bundle, detail, COMPACT_CHARACTERS, listed))
+        return shaper.within(max_chars, listed)
+    budget = replace(_MIN_BUDGETS[0], passages=len(bundle.selected))
+    return shaper.answer(shaper.grown(budget, COMPACT_CHARS, listed))
 
 
-def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
-    """What a lookup found, as plain values, and how to fetch what there was no room for.
+class _BundleShaper:
+    """Shapes one bundle.
 
     Args:
-        lookup: what was found.
-        max_chars: bound on the answer as compact JSON, 1,000 or more. Passages are left out from
-            the end; a first passage that does not fit is shortened. Where that is not enough,
-            texts and ids are shortened, too, and end in an ellipsis.
+        values: the full bundle as plain values, without nulls. They are changed.
+        detail: `ids` or `compact`.
     """
-    whole = lookup.model_dump(exclude_none=True)
-    if max_chars is None or characters(whole) <= max_chars:
-        return whole
-    wanted = sum(len(passage.content) for passage in lookup.passages)
-    for text in (None, *_LOOKUP_TEXTS):
-        head = whole if text is None else _shortened_head(lookup, text)
 
-        def fits(room: Room, head: Answer = head) -> bool:
-            return characters(_lookup_part(lookup, head, room)) <= max_chars
+    def __init__(self, values: Answer, detail: Detail) -> None:
+        self._values = values
+        self._detail = detail
+        self._has_contents = detail == "compact"
+        for rank, passage in enumerate(values["selected"], 1):
+            _prepare(passage, rank)
+        for rejection in values["rejected"]:
+            rejection.setdefault("notes", "")
 
-        room = _grown(Room(text=text or 0, content=wanted), "passages", len(lookup.passages), fits)
-        if not room.passages:
-            room = _grown(
-                replace(room, passages=1, content=0), "content", min(wanted, max_chars), fits
-            )
-        if fits(room):
-            break
-    return _lookup_part(lookup, head, room)
+    def within(self, max_chars: int, listed: int) -> Answer:
+        """The largest answer of at most ``max_chars``, with up to ``listed`` rejections."""
+        for smallest in _MIN_BUDGETS:
+            budget = self.grown(smallest, max_chars, listed)
+            answer = self.answer(budget)
+            if (budget.passages or not self._values["selected"]) and (
+                characters(answer) <= max_chars
+            ):
+                break
+        return answer
 
+    def grown(self, smallest: CharacterBudget, max_chars: int, listed: int) -> CharacterBudget:
+        """The budget, grown as far as the answer fits: first what is cut last."""
 
-def characters(answer: Answer) -> int:
-    """The length of an answer as compact JSON, as the servers write it."""
-    return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+        def fits(budget: CharacterBudget) -> bool:
+            return characters(self.answer(budget)) <= max_chars
 
+        passages = self._values["selected"]
+        budget = _largest(smallest, "passages", len(passages), fits)
+        if not fits(budget):
+            return budget
+        if budget.passages < len(passages):
+            listed = 0
+        budget = _largest(budget, "snippet", 2 * budget.snippet, fits)
+        budget = _largest(budget, "rejections", listed, fits)
+        content = sum(len(passage["content"]) for passage in passages) if self._has_contents else 0
+        return _largest(budget, "content", min(content, max_chars), fits)
 
-def _bounded(bundle: RetrievalBundle, detail: Detail, most: int, listed: int) -> Answer:
-    for least in _ROOMS:
-        room = _filled(least, bundle, detail, most, listed)
-        if room.passages or not bundle.selected:
-            answer = _compact(bundle, detail, room)
-            if characters(answer) <= most:
-                return answer
-    return _compact(bundle, detail, room)
+    def answer(self, budget: CharacterBudget) -> Answer:
+        """The answer that a budget gives."""
+        whole = self._values
+        passages = whole["selected"][: budget.passages]
+        contents = _contents([passage["content"] for passage in passages], budget)
+        shown_ids = {passage["chunk_id"] for passage in passages}
+        rejected = _nearest(whole["rejected"], budget.rejections)
+        approvals = [
+            {**approval, "chunk_ids": [name for name in approval["chunk_ids"] if name in shown_ids]}
+            for approval in whole.get("approvals", ())
+        ]
+        values = {
+            **whole,
+            "detail": self._detail,
+            "selected": [
+                _with_content(passage, content)
+                for passage, content in zip(passages, contents, strict=True)
+            ],
+            "rejected": rejected,
+            **({"approvals": approvals} if approvals else {}),
+        }
+        shown = sum(map(len, contents)) if self._has_contents else 0
+        answer: Answer = _projected(values, _TREES[self._detail, budget.text > 0], budget)
+        answer["more"] = self._more(budget, len(passages), len(rejected), shown)
+        return answer
 
-
-def _filled(least: Room, bundle: RetrievalBundle, detail: Detail, most: int, listed: int) -> Room:
-    """The room grown as far as it fits: first what gives way last."""
-
-    def fits(room: Room) -> bool:
-        return characters(_compact(bundle, detail, room)) <= most
-
-    room = _grown(least, "passages", len(bundle.selected), fits)
-    if not fits(room):
-        return room
-    if room.passages < len(bundle.selected):
-        listed = 0
-    room = _grown(room, "snippet", 2 * room.snippet, fits)
-    room = _grown(room, "rejections", listed, fits)
-    wanted = sum(len(chunk.content) for chunk in bundle.selected) if detail == "compact" else 0
-    return _grown(room, "content", min(wanted, most), fits)
-
-
-def _grown(room: Room, name: str, most: int, fits: Callable[[Room], bool]) -> Room:
-    low, high = getattr(room, name), most
-    largest = replace(room, **{name: max(low, high)})
-    if fits(largest):
-        return largest
-    while low < high - 1:
-        middle = (low + high) // 2
-        if fits(replace(room, **{name: middle})):
-            low = middle
-        else:
-            high = middle
-    return replace(room, **{name: low})
-
-
-def _compact(bundle: RetrievalBundle, detail: Detail, room: Room) -> Answer:
-    contents = _contents([chunk.content for chunk in bundle.selected[: room.passages]], room)
-    passages = [
-        _passage(rank, chunk, content if detail == "compact" else None, room)
-        for rank, (chunk, content) in enumerate(zip(bundle.selected, contents, strict=False), 1)
-    ]
-    rejected = _nearest(bundle.rejected, room.rejections)
-    provenance, fallback, corpus = bundle.provenance, bundle.fallback, bundle.corpus
-    shown = sum(map(len, contents)) if detail == "compact" else 0
-    answer: Answer = {
-        "version": bundle.version,
-        "detail": detail,
-        "role_id": bundle.role_id,
-        "query": {
-            "task_text": _line(bundle.query.task_text, room.text),
-            "generated_at": bundle.query.generated_at,
-        },
-        "summary": {
-            "total_candidates": bundle.summary.total_candidates,
-            "selected_count": bundle.summary.selected_count,
-        },
-        "selected": passages,
-        "rejected": [_rejection(one, room) for one in rejected] if detail == "compact" else None,
-        "rejected_summary": dict(bundle.rejected_summary),
-        "provenance": {
-            "trust_posture": provenance.trust_posture,
-            "freshness_posture": provenance.freshness_posture,
-        },
-        "warnings": [
-            _present({"code": one.code, "message": _line(one.message, room.text)})
-            for one in bundle.warnings
-        ],
-        "fallback": fallback
-        and _present(
-            {
-                "state": fallback.state,
-                "action": fallback.action,
-                "message": _line(fallback.message, room.text),
-                "verdict": fallback.verdict,
+    def _more(self, budget: CharacterBudget, passages: int, rejections: int, shown: int) -> Answer:
+        """How to fetch the whole bundle. A long task is not repeated but named in ``repeat``."""
+        whole = self._values
+        task = whole["query"]["task_text"]
+        is_short = len(task) <= 5 * budget.text
+        contents = sum(len(passage["content"]) for passage in whole["selected"])
+        omitted = {
+            "passages": len(whole["selected"]) - passages,
+            "rejections": len(whole["rejected"]) - rejections,
+            "content_chars": contents - shown,
+        }
+        more: Answer = {"method": "retrieve"}
+        if budget.text:
+            more["params"] = {
+                **({"task": task} if is_short else {}),
+                **({"role": whole["role_id"]} if whole["role_id"] else {}),
+                **whole.get("request", {}),
+                "now": whole["query"]["generated_at"],
+                "detail": "full",
             }
-        ),
-    }
-    if room.text:
-        answer |= {
-            "approvals": _approvals(bundle, passages, room.text),
-            "request": bundle.request and bundle.request.model_dump(exclude_none=True),
-            "overlay": bundle.overlay and bundle.overlay.model_dump(),
-            "corpus": corpus
-            and {
-                "file": _line(corpus.file, room.text),
-                "corpus_id": corpus.corpus_id,
-                "generation": corpus.generation,
-                "documents": corpus.documents,
-                "chunks": corpus.chunks,
-            },
-            "diagnostics": {"candidate_pool_size": bundle.diagnostics.candidate_pool_size},
-        }
-    answer["query"] = _present(answer["query"])
-    answer["more"] = _more(bundle, room, len(passages), len(rejected), shown)
-    return _present(answer)
+            if not is_short:
+                more["repeat"] = ["task"]
+        more["omitted"] = omitted
+        notes = []
+        if omitted["passages"]:
+            notes.append(f"{omitted['passages']} passages did not fit in max_chars")
+        if shown and omitted["content_chars"]:
+            notes.append("get with a chunk_id gives a passage whole")
+        if notes and budget.text:
+            more["notes"] = notes
+        return more
 
 
-def _passage(rank: int, chunk: SelectedChunk, content: str | None, room: Room) -> Answer:
-    passage: Answer = {
-        "rank": chunk.rank or rank,
-        "chunk_id": chunk.chunk_id,
-        "document_id": chunk.document_id,
-    }
-    if room.text:
-        passage |= {"source_id": chunk.source_id, "title": _line(chunk.title or "", room.text)}
-    if content is not None:
-        if room.text:
-            own = [heading for heading in chunk.headings if heading != chunk.title]
-            passage["headings"] = [_line(one, room.text) for one in own[-_HEADINGS:]] or None
-        passage["content"] = content
-        if len(content) < len(chunk.content):
-            passage |= {"truncated": True, "content_chars": len(chunk.content)}
-    passage["scores"] = {"final": chunk.scores.final}
-    if content is not None and room.text:
-        tier, freshness = chunk.metadata.trust_tier, chunk.metadata.freshness
-        dated = freshness.updated_at and freshness.updated_at[:_DATE]
-        # The metadata below says as much.
-        said = f"{tier} trust, {freshness.status}"
-        reasons = [reason for reason in chunk.reasons_selected if reason != said]
-        passage["reasons_selected"] = _one_line_of(reasons, min(_LINE, room.text))
-        passage["metadata"] = {
-            "trust_tier": tier,
-            "freshness": _present({"status": freshness.status, "updated_at": dated}),
-        }
-    passage["citation"] = _present({"locator": chunk.citation.locator})
-    # Never left out: what reads the passage has to know how far it may go.
-    return _present({**passage, "allowed_actions": chunk.allowed_actions})
+def _prepare(passage: Answer, rank: int) -> None:
+    """Drop what a smaller detail would repeat, whatever the budget is."""
+    title, metadata = passage.setdefault("title", ""), passage["metadata"]
+    passage["rank"] = passage.get("rank") or rank
+    headings = [heading for heading in passage.pop("headings") if heading != title]
+    if headings:
+        passage["headings"] = headings[-_MAX_HEADINGS:]
+    # The metadata of the answer says as much.
+    trust = f"{metadata['trust_tier']} trust, {metadata['freshness']['status']}"
+    passage["reasons_selected"] = [
+        reason for reason in passage["reasons_selected"] if reason != trust
+    ]
 
 
-def _approvals(bundle: RetrievalBundle, passages: list[Answer], text: int) -> list[Answer] | None:
-    shown = {passage["chunk_id"] for passage in passages}
-    made = [one.model_dump() for one in bundle.approvals or ()]
-    for one in made:
-        one["approved_by"] = _line(one["approved_by"], text)
-        one["chunk_ids"] = [name for name in one["chunk_ids"] if name in shown]
-    return made or None
+def _with_content(passage: Answer, content: str) -> Answer:
+    length = len(passage["content"])
+    if len(content) == length:
+        return passage
+    return {**passage, "content": content, "truncated": True, "content_chars": length}
 
 
-def _more(
-    bundle: RetrievalBundle, room: Room, passages: int, rejections: int, shown: int
-) -> Answer:
-    """How to fetch the whole bundle. A task too long to be said twice has to be sent again."""
-    task, echo = bundle.query.task_text, bundle.request
-    short = len(task) <= 5 * room.text
-    params = _present(
-        {
-            "task": task if short else None,
-            "role": bundle.role_id or None,
-            **(echo.model_dump(exclude_none=True) if echo else {}),
-            "now": bundle.query.generated_at,
-            "detail": "full",
-        }
-    )
-    omitted = {
-        "passages": len(bundle.selected) - passages,
-        "rejections": len(bundle.rejected) - rejections,
-        "content_chars": sum(len(chunk.content) for chunk in bundle.selected) - shown,
-    }
-    notes = []
-    if omitted["passages"]:
-        notes.append(f"{omitted['passages']} passages did not fit in max_chars")
-    if shown and omitted["content_chars"]:
-        notes.append("get with a chunk_id gives a passage whole")
-    return _present(
-        {
-            "method": "retrieve",
-            "params": params if room.text else None,
-            "repeat": None if short or not room.text else ["task"],
-            "omitted": omitted,
-            "notes": notes if notes and room.text else None,
-        }
-    )
-
-
-def _nearest(rejected: Sequence[Rejection], count: int) -> list[Rejection]:
+def _nearest(rejected: Sequence[Answer], count: int) -> list[Answer]:
     """The nearest misses of each code in turn, in the order of the bundle."""
     by_code: dict[str, list[int]] = {}
-    for place, one in enumerate(rejected if count else ()):
-        by_code.setdefault(one.reason, []).append(place)
+    for place, rejection in enumerate(rejected if count else ()):
+        by_code.setdefault(rejection["reason"], []).append(place)
     turns = [place for turn in zip_longest(*by_code.values()) for place in turn]
     places = [place for place in turns if place is not None]
     return [rejected[place] for place in sorted(places[:count])]
 
 
-def _rejection(one: Rejection, room: Room) -> Answer:
-    notes = _line(one.notes or "", min(_LINE, room.text))
-    return _present({"chunk_id": one.chunk_id, "reason": one.reason, "notes": notes})
+# -- lookups -----------------------------------------------------------------------------------
 
 
-def _lookup_part(lookup: Lookup, head: Answer, room: Room) -> Answer:
-    shown, rest = lookup.passages[: room.passages], lookup.passages[room.passages :]
-    contents = _contents([passage.content for passage in shown], room)
-    passages = [_found(*one, room.text) for one in zip(shown, contents, strict=True)]
-    left = sum(len(one.content) for one in lookup.passages) - sum(map(len, contents))
+def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
+    """A lookup as plain values, and how to fetch what did not fit.
+
+    Args:
+        lookup: what was looked up.
+        max_chars: upper bound on the answer as compact JSON, 1,000 or more. Passages are left out
+            from the end. A first passage that does not fit is shortened. If that is not enough,
+            texts and ids are shortened, too, and end in an ellipsis.
+    """
+    whole = lookup.model_dump(exclude_none=True)
+    if max_chars is None or characters(whole) <= max_chars:
+        return whole
+    content = sum(len(passage.content) for passage in lookup.passages)
+    for text in (None, *_LOOKUP_TEXTS):
+        head = whole if text is None else _short_head(lookup, text)
+
+        def fits(budget: CharacterBudget, head: Answer = head) -> bool:
+            return characters(_lookup_answer(lookup, head, budget)) <= max_chars
+
+        budget = CharacterBudget(text=text or 0, content=content)
+        budget = _largest(budget, "passages", len(lookup.passages), fits)
+        if not budget.passages:
+            budget = replace(budget, passages=1, content=0)
+            budget = _largest(budget, "content", min(content, max_chars), fits)
+        if fits(budget):
+            break
+    return _lookup_answer(lookup, head, budget)
+
+
+def _lookup_answer(lookup: Lookup, head: Answer, budget: CharacterBudget) -> Answer:
+    shown, rest = lookup.passages[: budget.passages], lookup.passages[budget.passages :]
+    contents = _contents([passage.content for passage in shown], budget)
+    passages = [
+        _lookup_passage(passage, content, budget.text)
+        for passage, content in zip(shown, contents, strict=True)
+    ]
+    left = sum(len(passage.content) for passage in lookup.passages) - sum(map(len, contents))
     omitted = {"passages": len(rest), "content_chars": left}
-    more: Answer = {"method": "get", "params": {"id": _rest(lookup, rest)}, "omitted": omitted}
-    if room.text and len(more["params"]["id"]) > 5 * room.text:
-        # An id of such a length is known to who asked, and a part of it would name nothing.
+    more: Answer = {"method": "get", "params": {"id": _reference(lookup, rest)}, "omitted": omitted}
+    if budget.text and len(more["params"]["id"]) > 5 * budget.text:
+        # The caller knows a long id already, and a part of it would be no id.
         del more["params"]
     return {**head, "passages": passages, "more": more}
 
 
-def _rest(lookup: Lookup, rest: Sequence[FoundPassage]) -> str:
-    """The reference of what was left out; with nothing left out, of the whole again."""
+def _reference(lookup: Lookup, rest: Sequence[FoundPassage]) -> str:
+    """The reference of the passages that were left out. If there are none, of the whole."""
     first = rest[0].place if rest else None
     last = rest[-1].place if rest else None
     if first is None or last is None:
@@ -325,23 +429,20 @@ def _rest(lookup: Lookup, rest: Sequence[FoundPassage]) -> str:
     return f"#{lookup.document.document_id}:{first}:{last - first + 1}"
 
 
-def _found(passage: FoundPassage, content: str, text: int) -> Answer:
-    found = passage.model_dump(exclude_none=True)
+def _lookup_passage(passage: FoundPassage, content: str, text: int) -> Answer:
+    values = passage.model_dump(exclude_none=True)
     if text:
-        found |= {
+        values |= {
             "chunk_id": _line(passage.chunk_id, text),
             "locator": _line(passage.locator, text),
-            "headings": [_line(one, text) for one in passage.headings[-1:]],
+            "headings": [_line(heading, text) for heading in passage.headings[-1:]],
         }
-    found["content"] = content
-    if len(content) < len(passage.content):
-        found |= {"truncated": True, "content_chars": len(passage.content)}
-    return found
+    return _with_content(values, content)
 
 
-def _shortened_head(lookup: Lookup, text: int) -> Answer:
+def _short_head(lookup: Lookup, text: int) -> Answer:
     document = lookup.document.model_dump(exclude_none=True)
-    newer = [_line(one, text) for one in document.pop("superseded_by")[:1]]
+    newer = [_line(document_id, text) for document_id in document.pop("superseded_by")[:1]]
     short = {
         name: value if name == "trust_tier" else _line(value, text)
         for name, value in document.items()
@@ -353,38 +454,54 @@ def _shortened_head(lookup: Lookup, text: int) -> Answer:
     }
 
 
-def _contents(contents: Sequence[str], room: Room) -> list[str]:
-    shown, left = [], room.content
+# -- both --------------------------------------------------------------------------------------
+
+
+def characters(answer: Answer) -> int:
+    """The length of an answer as compact JSON, as the servers write it."""
+    return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+
+
+def _largest(
+    budget: CharacterBudget, name: str, maximum: int, fits: Callable[[CharacterBudget], bool]
+) -> CharacterBudget:
+    """The budget with the largest value of one attribute that fits, up to a maximum."""
+    low, high = getattr(budget, name), maximum
+    largest = replace(budget, **{name: max(low, high)})
+    if fits(largest):
+        return largest
+    while low < high - 1:
+        middle = (low + high) // 2
+        if fits(replace(budget, **{name: middle})):
+            low = middle
+        else:
+            high = middle
+    return replace(budget, **{name: low})
+
+
+def _contents(contents: Sequence[str], budget: CharacterBudget) -> list[str]:
+    shown, left = [], budget.content
     for content in contents:
-        shown.append(_cut(content, room.snippet + left))
-        left = max(0, left - max(0, len(shown[-1]) - room.snippet))
+        shown.append(_cut(content, budget.snippet + left))
+        left = max(0, left - max(0, len(shown[-1]) - budget.snippet))
     return shown
 
 
 def _cut(content: str, length: int) -> str:
-    """The beginning of a content, up to the end of a word; all of it where little would go."""
-    if len(content) <= length + _BREAK:
+    """The beginning of a content up to the end of a word, or all of it if little would be cut."""
+    if len(content) <= length + _WORD_SEARCH:
         return content
-    for end in range(length, max(0, length - _BREAK), -1):
+    for end in range(length, max(0, length - _WORD_SEARCH), -1):
         if content[end].isspace():
             return content[:end]
     return content[:length]
 
 
-def _one_line_of(reasons: Sequence[str], width: int) -> list[str]:
-    kept: list[str] = []
-    for reason in reasons:
-        if kept and sum(map(len, kept)) + len(reason) > width:
-            break
-        kept.append(_line(reason, width) or "")
-    return kept
-
-
 def _line(text: str, length: int) -> str | None:
-    """A text on one line, cut with an ellipsis; ``None`` where there is no room for texts."""
+    """A text on one line, cut with an ellipsis. ``None`` if ``length`` is 0."""
     if not length:
         return None
-    # Characters that JSON would write as six, a terminal might obey, or nobody can see.
+    # Unprintable characters take six in JSON, may control a terminal, or are invisible.
     start = text[: 2 * length]
     if not start.isprintable():
         start = "".join(character if character.isprintable() else " " for character in start)
@@ -392,7 +509,3 @@ def _line(text: str, length: int) -> str | None:
     if len(line) <= length and len(start) == len(text):
         return line
     return f"{line[: length - 1]}…"
-
-
-def _present(values: Answer) -> Answer:
-    return {name: value for name, value in values.items() if value is not None}

@@ -1,7 +1,7 @@
-"""Lines over two descriptors: read within a bound, written whole, and shared with nobody.
+"""Lines over two descriptors, read within a bound and written whole.
 
-Python, a C library or a child process may print to descriptor 1 whenever it likes. A protocol
-that lives there has to move away first.
+Python, a C library or a child process may print to descriptor 1 at any time. So a protocol on
+standard output must first move to a descriptor of its own.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ CAN_POLL = hasattr(select, "poll")
 """Whether this system can wait for several descriptors at once; on Windows pipes it cannot."""
 
 
-class Gone(Exception):
-    """The output takes nothing any more: whoever read it has gone, or the disk is full."""
+class OutputClosed(Exception):
+    """Nothing can be written any more: the reader is gone, or the disk is full."""
 
 
 class Channel(NamedTuple):
-    """Two descriptors that nobody else in this process, nor a child of it, knows."""
+    """Two descriptors that no other code in this process and no child process uses."""
 
     incoming: int
     outgoing: int
 
 
 def take_over() -> Channel:
-    """Move descriptors 0 and 1 away; what reads the first finds nothing, 1 becomes 2.
+    """Move descriptors 0 and 1 away. Afterwards 0 is empty, and 1 writes to standard error.
 
-    Call it before anything else runs. A descriptor that was closed from the start is nothing to
-    read, or nowhere to write.
+    Call it before anything else runs. A descriptor that was closed from the start is replaced by
+    the null device.
     """
     nothing = os.open(os.devnull, os.O_RDWR)
     channel = Channel(_copy(0, nothing), _copy(1, nothing))
@@ -44,16 +44,16 @@ def take_over() -> Channel:
     except OSError:
         os.dup2(nothing, 1)
     if sys.stderr is not None:
-        # Not buffered in blocks, so that a stray print stands where it happened.
+        # Standard error is not buffered in blocks, so stray prints appear in order.
         sys.stdout = sys.stderr
     return channel
 
 
-def _copy(descriptor: int, otherwise: int) -> int:
+def _copy(descriptor: int, fallback: int) -> int:
     try:
         return os.dup(descriptor)  # not inherited by children
     except OSError:
-        return os.dup(otherwise)
+        return os.dup(fallback)
 
 
 class Waker:
@@ -63,12 +63,12 @@ class Waker:
         self.descriptor, self._end = os.pipe()
 
     def wake(self) -> None:
-        """End it now. Once is enough, more does no harm."""
+        """End the reading now. Repeated calls do no harm."""
         with suppress(OSError):
             os.write(self._end, b"!")
 
     def close(self) -> None:
-        """Give both descriptors back."""
+        """Close both descriptors."""
         for descriptor in (self.descriptor, self._end):
             with suppress(OSError):
                 os.close(descriptor)
@@ -78,10 +78,10 @@ class LineReader:
     """Lines without their line ends, until the input ends or the reader is woken.
 
     Args:
-        channel: where they come from. When its output has no reader any more, that is an end, too.
-        limit: the longest line in bytes. One that is longer comes at once as its first
-            ``limit + 1`` bytes; what follows up to its end is dropped as it is read, so that a
-            line without an end takes no more memory than a short one.
+        channel: where the lines come from. Reading also ends if nobody reads its output any more.
+        limit: the longest line in bytes. Of a longer line the first ``limit + 1`` bytes come at
+            once, and the rest is dropped while it is read, so that a line without an end takes no
+            more memory than a short one.
         waker: ends the reading.
     """
 
@@ -91,22 +91,22 @@ class LineReader:
         self._waker = waker
 
     def __iter__(self) -> Iterator[bytes]:
-        """Each line, the last one also where its line end is missing."""
-        kept = bytearray()
+        """Each line, including a last one without a line end."""
+        line = bytearray()
         dropping = False
         while part := self._part():
             for piece in _pieces(part):
                 ended = piece.endswith(b"\n")
                 if not dropping:
-                    kept += piece[:-1] if ended else piece
-                    if len(kept) > self._limit or ended:
-                        yield bytes(kept[: self._limit + 1])
-                        kept.clear()
+                    line += piece[:-1] if ended else piece
+                    if len(line) > self._limit or ended:
+                        yield bytes(line[: self._limit + 1])
+                        line.clear()
                         dropping = not ended
                 elif ended:
                     dropping = False
-        if kept:
-            yield bytes(kept)
+        if line:
+            yield bytes(line)
 
     def _part(self) -> bytes:
         while self._readable():
@@ -124,7 +124,7 @@ class LineReader:
         incoming, outgoing = self._channel
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
-        poll.register(outgoing, 0)  # told of errors alone
+        poll.register(outgoing, 0)  # reports errors only
         poll.register(self._waker.descriptor, select.POLLIN)
         ready = dict(poll.poll())
         broken = ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP)
@@ -132,7 +132,7 @@ class LineReader:
 
 
 def _pieces(part: bytes) -> list[bytes]:
-    # Not splitlines(), which takes a lone carriage return for a line end.
+    # Not splitlines(), which also splits at a lone carriage return.
     *lines, rest = part.split(b"\n")
     return [line + b"\n" for line in lines] + ([rest] if rest else [])
 
@@ -149,12 +149,12 @@ class LineWriter:
         """Write one line.
 
         Raises:
-            Gone: it could not be written whole, and nothing can be from now on.
+            OutputClosed: the line could not be written whole. Every later call raises it, too.
         """
         with self._lock:
             if self._failed:
-                raise Gone
-            # A line that was written in part must not be followed by another one.
+                raise OutputClosed
+            # No line may follow one that was written in part.
             self._failed = True
             left = memoryview(line + b"\n")
             while left:
@@ -163,5 +163,5 @@ class LineWriter:
                 except BlockingIOError:
                     select.select([], [self._descriptor], [])
                 except OSError as error:
-                    raise Gone from error
+                    raise OutputClosed from error
             self._failed = False

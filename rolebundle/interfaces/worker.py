@@ -1,72 +1,222 @@
-"""Blocking calls for a server that does not block: one thread, one call at a time."""
+"""The worker of a server: one thread that runs calls one at a time, in the order they came.
+
+A connection to the corpus takes one call at a time, so `serve` and `mcp` both hand their calls to
+one worker. It bounds what waits, cancels a call without touching the next one, loads the model
+ahead, and ends within a set time.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event, Lock
-from typing import TypeVar
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import Condition, Event, Thread
+from time import monotonic, sleep
+from typing import Any, TypeVar
 
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
 
 T = TypeVar("T")
 
+MAX_WAITING = 1_024
+MAX_WAITING_BYTES = 1 << 24
+_POLL_SECONDS = 0.02
+_POLL_SPACE_SECONDS = 0.2
+
+
+@dataclass(eq=False)
+class Job:
+    """One call.
+
+    Attributes:
+        run: gets the job itself, does the work on the worker's thread, and must not raise.
+        deliver: gets what ``run`` returned, on the same thread, unless the job was cancelled.
+        key: what :meth:`Worker.cancel` knows the job by.
+        size: bytes of the request.
+        is_cancelled: whether nobody waits for the result any more.
+    """
+
+    run: Callable[[Job], Any]
+    deliver: Callable[[Any], None]
+    key: object = None
+    size: int = 0
+    is_cancelled: bool = False
+
 
 class Worker:
-    """The one thread that makes every call: no two may use one connection at the same time."""
+    """Runs jobs on one thread, and closes the engine when the thread ends.
 
-    def __init__(self, operations: Operations) -> None:
+    Args:
+        operations: the methods, over an engine that is this worker's alone.
+        on_end: called when the thread has ended.
+    """
+
+    def __init__(self, operations: Operations, on_end: Callable[[], None] = lambda: None) -> None:
         self.operations = operations
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="rolebundle")
-        self._lock = Lock()
-        self._current: object = None
-        self._idle = Event()
-        self._idle.set()
+        self._on_end = on_end
+        self._changed = Condition()
+        self._waiting: deque[Job] = deque()
+        self._bytes = 0
+        self._running: Job | None = None
+        self._finished = 0
+        self._is_closed = False
+        self._ended = Event()
+        self.is_ending = False
+        """Whether jobs should refuse to do their work, because the server is ending."""
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do it on the thread, after what waits there; cancelled, it is interrupted or dropped."""
-        ticket = object()
-        future = self._thread.submit(self._do, ticket, work)
+    def start(self, *, preload: bool = False) -> None:
+        """Start the thread.
+
+        Args:
+            preload: load the model before the first job.
+        """
+        Thread(target=self._work, args=(preload,), name="rolebundle-work", daemon=True).start()
+
+    def wait_for_space(self, is_abandoned: Callable[[], bool]) -> None:
+        """Wait until the queue takes another job, or until ``is_abandoned()`` is true."""
+        with self._changed:
+            while self._is_full() and not is_abandoned():
+                self._changed.wait(_POLL_SPACE_SECONDS)
+
+    def submit(self, job: Job) -> None:
+        """Queue a job."""
+        with self._changed:
+            self._waiting.append(job)
+            self._bytes += job.size
+            self._changed.notify_all()
+
+    async def call(self, work: Callable[[], T]) -> T:
+        """Run ``work`` as a job and await its result. Cancelling the task cancels the job."""
+        future: Future[T] = Future()
+        job = Job(lambda _: _outcome(future, work), lambda settle: settle())
+        self.submit(job)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            future.cancel()
-            self._interrupt(ticket)
+            self.cancel(lambda queued: queued is job)
             raise
 
-    def warm_up(self) -> None:
-        """What the first call would wait for. What is not at hand now may be, by then."""
-        engine = self.operations.engine
-        try:
-            engine.provider(engine.corpus).embed_queries(["warm up"])
-        except RolebundleError as error:
-            print(f"not loaded ahead: {error}", file=sys.stderr)
+    def cancel(self, is_meant: Callable[[Job], bool]) -> None:
+        """Remove the jobs that ``is_meant`` names from the queue, and interrupt the running one."""
+        with self._changed:
+            # They leave the queue at once because they may be large.
+            self._replace_waiting([job for job in self._waiting if not is_meant(job)])
+            running = self._running
+            if running is None or running.is_cancelled or not is_meant(running):
+                return
+            running.is_cancelled = True
+        Thread(target=self._interrupt_until_done, args=(running,), daemon=True).start()
 
-    def stop(self, seconds: float) -> bool:
-        """End what runs, drop what waits, close the corpus; false where a call does not end."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-        self.operations.interrupt()
-        ended = self._idle.wait(seconds)
-        if ended:
-            self.operations.engine.close()
-        return ended
+    def close(self) -> None:
+        """End the thread when the queue is empty."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
 
-    def _do(self, ticket: object, work: Callable[[], T]) -> T:
-        with self._lock:
-            self._current = ticket
-            self._idle.clear()
+    def drain(self, seconds: float, is_abandoned: Callable[[], bool]) -> bool:
+        """Wait for the thread to end, as long as one job after another is done.
+
+        Args:
+            seconds: how long one job may take.
+            is_abandoned: ends the wait.
+
+        Returns:
+            Whether the thread has ended.
+        """
+        finished, since = self._finished, monotonic()
+        while not self._ended.wait(_POLL_SECONDS):
+            if is_abandoned() or monotonic() - since > seconds:
+                return False
+            if self._finished != finished:
+                finished, since = self._finished, monotonic()
+        return True
+
+    def stop(self, seconds: float, *, drop: bool = True) -> bool:
+        """Interrupt the running job until the thread ends.
+
+        Args:
+            seconds: how long to try.
+            drop: remove the jobs that wait and cancel the one that runs. Otherwise the jobs that
+                wait run with ``is_ending`` set, so that each is answered.
+
+        Returns:
+            Whether the thread has ended.
+        """
+        with self._changed:
+            self.is_ending = self._is_closed = True
+            if drop:
+                self._replace_waiting([])
+                if self._running is not None:
+                    self._running.is_cancelled = True
+            self._changed.notify_all()
+        end = monotonic() + seconds
+        while not self._ended.wait(_POLL_SECONDS) and monotonic() < end:
+            self._interrupt(self._running)
+        return self._ended.is_set()
+
+    def _work(self, preload: bool) -> None:
         try:
-            return work()
+            if preload:
+                self.operations.warm_up()
+            while (job := self._take()) is not None:
+                result = job.run(job)
+                if self._is_wanted(job):
+                    job.deliver(result)
+                self._finished += 1
         finally:
-            with self._lock:
-                self._current = None
-                self._idle.set()
+            with suppress(RolebundleError):
+                self.operations.engine.close()
+            self._ended.set()
+            self._on_end()
 
-    def _interrupt(self, ticket: object) -> None:
-        # Under the lock, so that it is not the next call that is interrupted.
-        with self._lock:
-            if self._current is ticket:
+    def _take(self) -> Job | None:
+        with self._changed:
+            while not self._waiting:
+                if self._is_closed:
+                    return None
+                self._changed.wait()
+            self._running = self._waiting.popleft()
+            self._bytes -= self._running.size
+            self._changed.notify_all()
+            return self._running
+
+    def _is_wanted(self, job: Job) -> bool:
+        with self._changed:
+            self._running = None
+            return not job.is_cancelled
+
+    def _interrupt_until_done(self, job: Job) -> None:
+        # An interrupt that comes before the search has begun has no effect, so it is repeated.
+        while self._interrupt(job):
+            sleep(_POLL_SECONDS)
+
+    def _interrupt(self, job: Job | None) -> bool:
+        # Under the lock, so that it never hits the next job.
+        with self._changed:
+            is_running = job is not None and job is self._running
+            if is_running:
                 self.operations.interrupt()
+            return is_running
+
+    def _replace_waiting(self, jobs: list[Job]) -> None:
+        self._waiting = deque(jobs)
+        self._bytes = sum(job.size for job in jobs)
+        self._changed.notify_all()
+
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= MAX_WAITING or self._bytes > MAX_WAITING_BYTES
+
+
+def _outcome(future: Future[T], work: Callable[[], T]) -> Callable[[], None]:
+    """Do the work, and return what sets its outcome in the future."""
+    if not future.set_running_or_notify_cancel():
+        return lambda: None
+    try:
+        return partial(future.set_result, work())
+    except (Exception, SystemExit) as error:
+        return partial(future.set_exception, error)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("get", {"id": "salary.md:1-1"}),
     ("get", {"id": "#salary:7:7"}),
     ("why", {"id": "plan", "task": "token", "lexical_only": True, "now": "2026-11-01"}),
-    ("why", {"id": "salary", "task": "token", "lexical_only": True}),
+    ("why", {"id": "salary", "task": "token", "lexical_only": True, "now": "2026-11-01"}),
     ("roles.list", {}),
     ("roles.show", {"role": "docs-writer"}),
     ("roles.show", {"role": "no-such-role"}),
@@ -98,18 +99,26 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
     return untimed(answer["result"]) if "result" in answer else answer["error"]["data"]
 
 
+@contextmanager
+def handlers(engine: Engine) -> Iterator[Any]:
+    """The handlers of an MCP server over an engine."""
+    from rolebundle.interfaces.mcp import Handlers
+    from rolebundle.interfaces.worker import Worker
+
+    worker = Worker(Operations(engine))
+    worker.start()
+    yield Handlers(worker)
+    assert worker.stop(5)
+
+
 def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     from mcp_types import CallToolRequestParams
 
-    from rolebundle.interfaces.mcp import _Door
-    from rolebundle.interfaces.worker import Worker
-
     name = "list_roles" if method == "roles.list" else method
-    with Engine(db, FOLDERS) as engine:
-        door = _Door(Worker(Operations(engine)))
+    with handlers(Engine(db, FOLDERS)) as mcp:
         params = CallToolRequestParams(name=name, arguments=fields)
-        found = asyncio.run(door.call_tool(None, params))
+        found = asyncio.run(mcp.call_tool(None, params))
         if found.is_error:
             return (found.meta or {})["rolebundle/error"]
         return untimed(found.structured_content)
@@ -221,17 +230,16 @@ def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], 
     from mcp_types import PaginatedRequestParams
 
     from rolebundle.interfaces import mcp
-    from rolebundle.interfaces.worker import Worker
 
     names: list[str] = []
     cursors: list[str] = []
     cursor: str | None = None
-    with pytest.MonkeyPatch.context() as patch, Engine(db, FOLDERS, agent=agent) as engine:
-        patch.setattr(mcp, "PAGE", page)
-        door = mcp._Door(Worker(Operations(engine)))
+    engine = Engine(db, FOLDERS, agent=agent)
+    with pytest.MonkeyPatch.context() as patch, handlers(engine) as server:
+        patch.setattr(mcp, "PAGE_SIZE", page)
         while True:
             params = PaginatedRequestParams(cursor=cursor)
-            listed = asyncio.run(door.list_resources(None, params))
+            listed = asyncio.run(server.list_resources(None, params))
             found = [one for one in listed.resources if one.uri.startswith(mcp.DOCUMENT_URI)]
             names += [one.name for one in found]
             cursor = listed.next_cursor
@@ -266,16 +274,14 @@ def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
     from mcp.shared.exceptions import MCPError
     from mcp_types import ReadResourceRequestParams
 
-    from rolebundle.interfaces.mcp import DOCUMENT_URI, _Door
-    from rolebundle.interfaces.worker import Worker
+    from rolebundle.interfaces.mcp import DOCUMENT_URI
 
     said = []
-    with Engine(db, agent="ada") as engine:
-        door = _Door(Worker(Operations(engine)))
+    with handlers(Engine(db, agent="ada")) as server:
         for name in ("salary", "never-was"):
             with pytest.raises(MCPError) as caught:
                 params = ReadResourceRequestParams(uri=DOCUMENT_URI + name)
-                asyncio.run(door.read_resource(None, params))
+                asyncio.run(server.read_resource(None, params))
             said.append(json.dumps(caught.value.error.model_dump()).replace(name, "X"))
     assert said[0] == said[1]
     assert str(db.parent) not in said[0]

@@ -21,7 +21,7 @@ from rolebundle.contracts.request import LEAST_CHARACTERS
 from rolebundle.contracts.terms import REJECTION_CODES, Detail, Verdict, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.shape import COMPACT_CHARACTERS, shaped_bundle, shaped_lookup
+from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle, shaped_lookup
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
 from rolebundle.retrieval.lookup import look_up
@@ -135,7 +135,7 @@ class TestDetails:
         bundle = asked(sample, task, role=role)
         answer = shaped_bundle(bundle, "compact")
         is_sound(bundle, answer)
-        assert size(answer) <= COMPACT_CHARACTERS
+        assert size(answer) <= COMPACT_CHARS
         assert len(answer["selected"]) == len(bundle.selected) > 0
         for passage, chunk in zip(answer["selected"], bundle.selected, strict=True):
             assert (passage["title"], passage["source_id"]) == (chunk.title, chunk.source_id)
@@ -164,7 +164,7 @@ class TestDetails:
         answer = shaped_bundle(bundle, "compact")
         is_sound(bundle, answer)
         assert len(answer["selected"]) == len(bundle.selected) > 20
-        assert size(answer) > COMPACT_CHARACTERS
+        assert size(answer) > COMPACT_CHARS
 
     def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
         bundle = asked(sample, role="security-reviewer")
@@ -349,3 +349,22 @@ def test_the_example_of_the_documentation() -> None:
     answer = shaped_bundle(bundle, "compact", LEAST_CHARACTERS)
     assert len(answer["selected"]) == 1
     assert size(answer) <= LEAST_CHARACTERS
+
+
+def test_every_field_of_the_projection_is_in_the_contract() -> None:
+    from rolebundle.contracts.compact import CompactBundle
+    from rolebundle.interfaces.shape import _PROJECTION
+
+    schema = CompactBundle.model_json_schema()
+
+    def resolved(part: dict[str, Any]) -> dict[str, Any]:
+        choices = part.get("anyOf", [part])
+        for choice in [choice.get("items", choice) for choice in choices]:
+            if "$ref" in choice:
+                return dict(schema["$defs"][choice["$ref"].removeprefix("#/$defs/")])
+        return part
+
+    for field in _PROJECTION:
+        part = schema
+        for name in field.path.split("."):
+            part = resolved(part["properties"][name])

@@ -11,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.errors import RolebundleError
-from rolebundle.interfaces.backlog import MOST_WAITING, Backlog, Call
-from rolebundle.interfaces.stdio import Channel, Gone, LineReader, LineWriter, Waker
+from rolebundle.interfaces.stdio import Channel, LineReader, LineWriter, OutputClosed, Waker
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
@@ -96,7 +94,7 @@ def test_an_output_without_reader_ends_it_and_takes_nothing(pipes: Pipes) -> Non
     assert list(pipes.lines()) == []
     writer = LineWriter(pipes.channel)
     for _ in range(2):
-        with pytest.raises(Gone):
+        with pytest.raises(OutputClosed):
             writer.write(b"x")
 
 
@@ -114,66 +112,3 @@ def test_lines_that_do_not_fit_the_pipe_are_written_whole(pipes: Pipes) -> None:
     for thread in threads:
         thread.join()
     assert sorted(data.split()) == [letter * 300_000 for letter in (b"a", b"b", b"c")]
-
-
-# -- the calls that wait -----------------------------------------------------------------------
-
-
-def test_an_interrupt_reaches_only_the_call_that_runs() -> None:
-    struck: list[int] = []
-    backlog = Backlog(lambda: struck.append(1))
-    first, second = Call(id=1), Call(id=2)
-    for call in (first, second):
-        backlog.put(call, lambda: False)
-    assert backlog.take() is first
-    assert not backlog.interrupt(second)
-    assert backlog.interrupt(first)
-    assert backlog.cancel(1) is first
-    assert backlog.done(first) is False
-    assert not backlog.interrupt(first)
-    assert not backlog.interrupt()
-    assert backlog.take() is second
-    assert not backlog.interrupt(first), "the id's next owner is left alone"
-    assert len(struck) == 1
-
-
-def test_what_waits_is_taken_back_by_its_own_id_alone() -> None:
-    backlog = Backlog(lambda: None)
-    refused = Call(id=1, refusal=RolebundleError("x", "y"))
-    calls = [Call(id=1), Call(id="1"), Call(id=1.0), refused, Call(id=1)]
-    for call in calls:
-        backlog.put(call, lambda: False)
-    assert backlog.cancel(1) is None
-    backlog.close()
-    assert [backlog.take() for _ in range(4)] == [*calls[1:4], None]
-
-
-def test_a_full_queue_waits_for_room_or_the_end() -> None:
-    backlog = Backlog(lambda: None)
-    for number in range(MOST_WAITING):
-        backlog.put(Call(id=number), lambda: False)
-    over = False
-    more = Thread(target=backlog.put, args=(Call(id="more"), lambda: over))
-    more.start()
-    more.join(0.1)
-    assert more.is_alive()
-    backlog.take()
-    more.join(2)
-    assert not more.is_alive()
-    late = Thread(target=backlog.put, args=(Call(id="late"), lambda: over))
-    late.start()
-    over = True
-    late.join(2)
-    assert not late.is_alive()
-
-
-def test_after_giving_up_nobody_waits_for_an_answer() -> None:
-    backlog = Backlog(lambda: None)
-    running = Call(id=1)
-    for call in (running, Call(id=2)):
-        backlog.put(call, lambda: False)
-    backlog.take()
-    backlog.close()
-    backlog.give_up(answer=False)
-    assert backlog.done(running) is False
-    assert backlog.take() is None
