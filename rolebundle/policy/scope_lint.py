@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rolebundle.errors import RolebundleError
-from rolebundle.policy.lint import Finding
+from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.policy.policy import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.scopes import denies, doubt
 from rolebundle.policy.trust import loosened_values
@@ -13,7 +13,7 @@ from rolebundle.storage import policy_rows
 from rolebundle.storage.connection import Corpus
 
 
-def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[Finding]:
+def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFinding]:
     """What to look at twice in a policy; with a corpus also what in it matches nothing there.
 
     Args:
@@ -28,12 +28,12 @@ def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[Finding]:
     return found
 
 
-def lint_stored(corpus: Corpus) -> list[Finding]:
+def lint_stored(corpus: Corpus) -> list[LintFinding]:
     """What to look at twice in the policy that the corpus is under."""
     stored = policy_rows.stored(corpus)
     if stored is None:
         return [
-            Finding(
+            LintFinding(
                 "warning",
                 "",
                 "no_policy",
@@ -41,29 +41,31 @@ def lint_stored(corpus: Corpus) -> list[Finding]:
             )
         ]
     reason = doubt(stored)
-    doubts = [Finding("error", "", "policy_doubtful", f"everybody is denied: {reason}")]
+    doubts = [LintFinding("error", "", "policy_doubtful", f"everybody is denied: {reason}")]
     try:
         policy = parse_policy(stored.content, stored.format, stored.location or "the policy")
     except RolebundleError as error:
-        return [Finding("error", "", error.code, f"everybody is denied: {error.message}")]
+        return [LintFinding("error", "", error.code, f"everybody is denied: {error.message}")]
     return (doubts if reason else []) + lint_policy(policy, corpus)
 
 
-def _of_the_policy(policy: Policy) -> Iterator[Finding]:
+def _of_the_policy(policy: Policy) -> Iterator[LintFinding]:
     if not policy.agents:
-        yield Finding("warning", "", "no_agents", "names no agent: everybody is denied")
+        yield LintFinding("warning", "", "no_agents", "names no agent: everybody is denied")
     for agent, rule in policy.agents.items():
         if rule.access_level == "denied":
-            yield Finding("warning", agent, "denied_agent", "has the level denied: sees nothing")
+            yield LintFinding(
+                "warning", agent, "denied_agent", "has the level denied: sees nothing"
+            )
         elif not rule.scopes:
-            yield Finding(
+            yield LintFinding(
                 "warning",
                 f"{agent}.scopes",
                 "all_scopes",
                 "is empty, which means EVERY scope, those that come later as well",
             )
     for message in loosened_values(policy.trust):
-        yield Finding("warning", "trust", "trust_loosened", message)
+        yield LintFinding("warning", "trust", "trust_loosened", message)
 
 
 def _documents(corpus: Corpus) -> list[tuple[str, str, str, str]]:
@@ -75,12 +77,12 @@ def _documents(corpus: Corpus) -> list[tuple[str, str, str, str]]:
 
 def _against(
     agent: str, rule: AgentRule, documents: Sequence[tuple[str, str, str, str]]
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     scopes = {scope for scope, *_ in documents}
     for scope in rule.scopes:
         if scope not in scopes:
             known = ", ".join(sorted(scopes)) or "none"
-            yield Finding(
+            yield LintFinding(
                 "warning",
                 f"{agent}.scopes",
                 "unknown_scope",
@@ -89,7 +91,7 @@ def _against(
     in_scope = [one for one in documents if not rule.scopes or one[0] in rule.scopes]
     reached = [one for one in in_scope if level_rank(rule.access_level) >= level_rank(one[1])]
     if in_scope and not reached and rule.access_level != "denied":
-        yield Finding(
+        yield LintFinding(
             "warning",
             f"{agent}.access_level",
             "level_too_low",
@@ -97,7 +99,7 @@ def _against(
         )
     for pattern in rule.deny_patterns:
         if not any(denies(pattern, path, location) for _, _, path, location in documents):
-            yield Finding(
+            yield LintFinding(
                 "warning",
                 f"{agent}.deny_patterns",
                 "pattern_matches_nothing",

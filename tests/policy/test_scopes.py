@@ -14,7 +14,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
-from rolebundle.policy.lint import Finding
+from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.policy.policy import AccessLevel, AgentRule, parse_policy
 from rolebundle.policy.scope_lint import lint_policy, lint_stored
 from rolebundle.policy.scope_report import report
@@ -279,7 +279,7 @@ def test_a_policy_file_that_is_no_file_is_refused_at_once(tmp_path: Path) -> Non
 # -- lint and report ---------------------------------------------------------------------------
 
 
-def linted(values: Any, db: Path | None = None) -> dict[str, Finding]:
+def linted(values: Any, db: Path | None = None) -> dict[str, LintFinding]:
     policy = parse_policy(json.dumps(values), "json", "p")
     if db is None:
         return {one.code: one for one in lint_policy(policy)}

@@ -13,7 +13,7 @@ import click
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.words import counted
-from rolebundle.policy.lint import Finding, lint
+from rolebundle.policy.overlay_lint import LintFinding, lint_overlay
 from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
@@ -111,7 +111,7 @@ def lint_command(
     # A file that was named and is not there is the caller's slip: opening it says so.
     against_corpus = db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:
-        findings = {path: lint(path, folders, corpus) for path in paths}
+        findings = {path: lint_overlay(path, folders, corpus) for path in paths}
     if as_json:
         _print_json(_report(findings, location if against_corpus else None))
     else:
@@ -174,7 +174,7 @@ def _shown(found: ResolvedOverlay) -> dict[str, object]:
     }
 
 
-def _report(findings: dict[Path, list[Finding]], corpus: Path | None) -> dict[str, object]:
+def _report(findings: dict[Path, list[LintFinding]], corpus: Path | None) -> dict[str, object]:
     return {
         "corpus": None if corpus is None else str(corpus),
         "overlays": [
@@ -184,7 +184,7 @@ def _report(findings: dict[Path, list[Finding]], corpus: Path | None) -> dict[st
     }
 
 
-def _summarize(findings: dict[Path, list[Finding]], corpus: Path, against_corpus: bool) -> None:
+def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_corpus: bool) -> None:
     levels = [finding.level for found in findings.values() for finding in found]
     errors, warnings = levels.count("error"), levels.count("warning")
     click.echo(
@@ -207,7 +207,7 @@ def _summarize(findings: dict[Path, list[Finding]], corpus: Path, against_corpus
         )
 
 
-def _has_error(findings: Sequence[Finding]) -> bool:
+def _has_error(findings: Sequence[LintFinding]) -> bool:
     return any(finding.level == "error" for finding in findings)
 
 

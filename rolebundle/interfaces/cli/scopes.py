@@ -13,7 +13,7 @@ import click
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
 from rolebundle.interfaces.cli.words import counted
-from rolebundle.policy.lint import Finding
+from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import corpus_path
 
@@ -144,7 +144,7 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
     _summarize(name, found)
 
 
-def _summarize(name: str, found: Sequence[Finding]) -> None:
+def _summarize(name: str, found: Sequence[LintFinding]) -> None:
     errors = sum(one.level == "error" for one in found)
     warnings = len(found) - errors
     click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
@@ -171,6 +171,6 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     return read_policy_file(path), suffix, str(path.absolute())
 
 
-def _line(name: str, finding: Finding) -> str:
+def _line(name: str, finding: LintFinding) -> str:
     place = f"{finding.place}: " if finding.place else ""
     return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import TrustTier
-from rolebundle.policy.lint import Finding, against, facts_of, lint
+from rolebundle.policy.overlay_lint import (
+    LintFinding,
+    corpus_facts,
+    lint_against_corpus,
+    lint_overlay,
+)
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.policy.trust import READ_PURPOSE
 from rolebundle.resources import data_folder
@@ -42,14 +47,14 @@ def overlay(**keys: object) -> Overlay:
     return Overlay.model_validate({"version": "1.0", "role_id": "a", "mission": "Read.", **keys})
 
 
-def findings_for(folder: Path, **keys: object) -> list[Finding]:
+def findings_for(folder: Path, **keys: object) -> list[LintFinding]:
     path = folder / "a.json"
     values = {"version": "1.0", "role_id": "a", "mission": "Read.", **keys}
     path.write_text(json.dumps(values), encoding="utf-8")
-    return lint(path, [folder], None)
+    return lint_overlay(path, [folder], None)
 
 
-def brief(findings: list[Finding]) -> list[tuple[str, str, str]]:
+def brief(findings: list[LintFinding]) -> list[tuple[str, str, str]]:
     return [(finding.level, finding.code, finding.place) for finding in findings]
 
 
@@ -57,12 +62,12 @@ def brief(findings: list[Finding]) -> list[tuple[str, str, str]]:
     "path", sorted(data_folder("overlays").glob("*.json")), ids=lambda p: p.stem
 )
 def test_the_shipped_overlays_are_clean(path: Path) -> None:
-    assert lint(path, overlay_folders(), None) == []
+    assert lint_overlay(path, overlay_folders(), None) == []
 
 
 def test_the_references_overlays_are_clean(shared: Path) -> None:
     folder = shared / "compat" / "knowledge-core" / "roles"
-    found = {path.stem: brief(lint(path, [folder], None)) for path in folder.glob("*.json")}
+    found = {path.stem: brief(lint_overlay(path, [folder], None)) for path in folder.glob("*.json")}
     assert len(found) == 5
     assert not any(found.values())
 
@@ -183,8 +188,8 @@ def test_a_name_that_no_role_finds(tmp_path: Path) -> None:
     path = tmp_path / "draft.json"
     path.write_text('{"version": "1.0", "role_id": "a", "mission": "Read."}', encoding="utf-8")
     among = [("error", "overlay_name_mismatch", "role_id")]
-    assert brief(lint(path, [tmp_path], None)) == among
-    assert brief(lint(path, [], None)) == [("warning", *among[0][1:])]
+    assert brief(lint_overlay(path, [tmp_path], None)) == among
+    assert brief(lint_overlay(path, [], None)) == [("warning", *among[0][1:])]
 
 
 def test_what_is_inherited_is_linted_too(tmp_path: Path) -> None:
@@ -203,7 +208,7 @@ def test_what_is_inherited_is_linted_too(tmp_path: Path) -> None:
 
 # Against a corpus
 
-FACTS = facts_of(
+FACTS = corpus_facts(
     [
         document("Team-Wiki", "page", "engineering"),
         document("team-wiki", "note", "marketing", "preferred"),
@@ -269,13 +274,13 @@ FACTS = facts_of(
     ],
 )
 def test_against_facts(policy: dict[str, object], expected: list[tuple[str, str, str]]) -> None:
-    assert brief(against(overlay(source_policy=policy), FACTS)) == expected
+    assert brief(lint_against_corpus(overlay(source_policy=policy), FACTS)) == expected
 
 
 def test_a_message_names_the_nearest_and_what_both_match() -> None:
-    near = against(overlay(source_policy={"document_type_boosts": {"Page": 2}}), FACTS)
+    near = lint_against_corpus(overlay(source_policy={"document_type_boosts": {"Page": 2}}), FACTS)
     assert "did you mean page?" in near[0].message
-    both = against(
+    both = lint_against_corpus(
         overlay(
             source_policy={
                 "preferred_sources": [{"pattern": "note"}],
@@ -306,7 +311,7 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
     refused = [d for d in matched if rejection(d, (), role, NOW, READ_PURPOSE)]
-    codes = {finding.code for finding in against(role, facts_of(documents))}
+    codes = {finding.code for finding in lint_against_corpus(role, corpus_facts(documents))}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)
     else:
@@ -324,6 +329,6 @@ def test_against_a_corpus_file(tmp_path: Path) -> None:
     policy = {"domain_boosts": {"law": 2, "lwa": 2}}
     path.write_text(overlay(source_policy=policy).model_dump_json(), encoding="utf-8")
     with open_reader(location) as corpus:
-        found = [f for f in lint(path, [tmp_path], corpus) if f.code == "never_matches"]
+        found = [f for f in lint_overlay(path, [tmp_path], corpus) if f.code == "never_matches"]
     assert [finding.place for finding in found] == ["source_policy.domain_boosts.lwa"]
     assert "did you mean law?" in found[0].message

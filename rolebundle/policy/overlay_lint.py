@@ -1,6 +1,7 @@
-"""What is wrong with an overlay, beyond that it loads: rules that contradict, or never match.
+"""Lint an overlay that loads: rules that contradict each other or never match.
 
-An error is a rule that cannot do what it says. A warning is one that may not.
+An error is a rule that has no effect, or the opposite effect. A warning is a rule that may be
+unintended.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ Level = Literal["error", "warning"]
 _PREFERRED = "source_policy.preferred_sources"
 _ALLOWED = "source_policy.allowed_sources"
 _FORBIDDEN = "source_policy.forbidden_sources"
-_SHOWN = 3
+_MAX_SHOWN_DOCUMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing to mend, and where in the overlay it stands."""
+class LintFinding:
+    """A problem in an overlay or a policy file.
+
+    ``place`` is the dotted path of the key, or empty if the problem concerns the whole file.
+    """
 
     level: Level
     place: str
@@ -36,29 +40,31 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What policy can match in a corpus: each (source_id, document_type, domain), and the tiers."""
+class CorpusFacts:
+    """What rules can match in a corpus.
+
+    ``names`` has each combination of source_id, document_type and domain.
+    """
 
     names: tuple[tuple[str, str, str], ...]
     tiers: frozenset[str]
 
 
-def lint(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[Finding]:
-    """All that is wrong with the overlay in a file.
+def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[LintFinding]:
+    """The findings for the overlay in a file, in the order of the checks.
 
     Args:
         path: the file.
-        folders: where the overlays lie that it may extend.
-        corpus: what its rules are checked against; ``None`` for the overlay alone.
+        folders: the folders of the overlays that it may extend.
+        corpus: the corpus that its rules are checked against, or None for the overlay alone.
 
     Returns:
-        The findings, in the order of the checks. An overlay that does not load has errors only
-        about that.
+        The findings. If the overlay does not load, these are only the errors that prevent it.
     """
     problems = problems_of(path, folders)
     if problems:
         return [
-            Finding(
+            LintFinding(
                 "error",
                 problem.place,
                 problem.code,
@@ -74,36 +80,37 @@ def lint(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[Fin
         *_numbers(overlay),
     ]
     if corpus is not None:
-        findings += against(overlay, facts_of(document for _, document in all_documents(corpus)))
+        facts = corpus_facts(document for _, document in all_documents(corpus))
+        findings += lint_against_corpus(overlay, facts)
     return findings
 
 
-def facts_of(documents: Iterable[DocumentMetadata]) -> Facts:
-    """What policy can match among these documents."""
+def corpus_facts(documents: Iterable[DocumentMetadata]) -> CorpusFacts:
+    """What rules can match among these documents."""
     names = set()
     tiers = set()
     for document in documents:
         names.add((document.source_id, document.document_type, document.domain))
         tiers.add(document.trust_tier)
-    return Facts(tuple(sorted(names)), frozenset(tiers))
+    return CorpusFacts(tuple(sorted(names)), frozenset(tiers))
 
 
-def against(overlay: Overlay, facts: Facts) -> list[Finding]:
-    """What is wrong with an overlay's rules in one corpus."""
-    return [*_never_matching(overlay, facts), *_refused_in_corpus(overlay, facts)]
+def lint_against_corpus(overlay: Overlay, facts: CorpusFacts) -> list[LintFinding]:
+    """The findings for an overlay's rules that depend on a corpus."""
+    return [*_never_matching(overlay, facts), *_excluded_in_corpus(overlay, facts)]
 
 
-def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[Finding]:
+def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintFinding]:
     expected = f"{overlay.role_id}.json"
     if path.name == expected:
         return
-    # Among the overlay folders the file is looked up by role, and is then refused.
+    # In an overlay folder the file would be looked up by its role and then refused.
     level: Level = "error" if found_by_name(path, folders) else "warning"
-    message = f"the role is found by its file's name, which would be {expected}, not {path.name}"
-    yield Finding(level, "role_id", "overlay_name_mismatch", message)
+    message = f"the file of this role must be named {expected}, not {path.name}"
+    yield LintFinding(level, "role_id", "overlay_name_mismatch", message)
 
 
-def _vocabulary(words: Vocabulary) -> Iterator[Finding]:
+def _vocabulary(words: Vocabulary) -> Iterator[LintFinding]:
     lists = {
         "preferred_terms": words.preferred_terms,
         "boost_phrases": words.boost_phrases,
@@ -116,62 +123,62 @@ def _vocabulary(words: Vocabulary) -> Iterator[Finding]:
             before = first.setdefault(phrase.casefold(), index)
             if before != index:
                 place = f"vocabulary.{name}[{index}]"
-                message = f"{phrase!r} stands there already, as number {before} (counted from 0)"
-                yield Finding("warning", place, "duplicate_phrase", message)
+                message = f"{phrase!r} repeats number {before} (counted from 0)"
+                yield LintFinding("warning", place, "duplicate_phrase", message)
     suppressed = {phrase.casefold() for phrase in words.suppress_phrases}
-    for name, what in (("boost_phrases", "boosted"), ("preferred_terms", "preferred")):
+    for name, effect in (("boost_phrases", "boosted"), ("preferred_terms", "preferred")):
         for index, phrase in enumerate(lists[name]):
             if phrase.casefold() in suppressed:
                 place = f"vocabulary.{name}[{index}]"
-                message = f"{phrase!r} is {what} and suppressed: it can be one of them"
-                yield Finding("error", place, "contradiction", message)
+                message = f"{phrase!r} is both {effect} and suppressed; remove it from one list"
+                yield LintFinding("error", place, "contradiction", message)
 
 
-def _sources(overlay: Overlay) -> Iterator[Finding]:
+def _sources(overlay: Overlay) -> Iterator[LintFinding]:
     policy = overlay.source_policy
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
         (_ALLOWED, policy.allowed_sources),
     ):
         for index, rule in enumerate(rules):
-            # Whatever holds the longer pattern holds the shorter one, too. The other way round,
-            # a forbidden pattern inside a preferred family of sources, is a plain exception.
+            # A name that contains the rule's pattern also contains any shorter pattern inside it.
+            # A forbidden pattern that is longer than the rule's is an exception, not an error.
             hiding = _containing(policy.forbidden_sources, rule.pattern)
             if hiding is not None:
                 shown = f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].pattern!r})"
                 message = f"every source that {rule.pattern!r} matches is forbidden by {shown}"
-                yield Finding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
+                yield LintFinding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
             shadow = _containing(rules[:index], rule.pattern)
             if shadow is not None:
                 message = (
-                    f"never comes into play: number {shadow} (counted from 0), "
-                    f"{rules[shadow].pattern!r}, matches first whatever {rule.pattern!r} matches"
+                    f"has no effect: number {shadow} (counted from 0), "
+                    f"{rules[shadow].pattern!r}, matches every source that {rule.pattern!r} matches"
                 )
-                yield Finding("warning", f"{place}[{index}]", "shadowed_rule", message)
+                yield LintFinding("warning", f"{place}[{index}]", "shadowed_rule", message)
     for index, rule in enumerate(policy.preferred_sources):
         if rule.boost is not None and rule.boost < 1:
             message = f"a preferred source with the boost {rule.boost:g} ranks lower, not higher"
-            yield Finding("warning", f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
+            yield LintFinding("warning", f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
 
 
-def _numbers(overlay: Overlay) -> Iterator[Finding]:
+def _numbers(overlay: Overlay) -> Iterator[LintFinding]:
     policy = overlay.retrieval_policy
     if not overlay.mission.strip():
-        message = "is empty, so that the semantic lane knows nothing of the role"
-        yield Finding("warning", "mission", "empty_mission", message)
+        message = "is empty, so the semantic lane does not use the role"
+        yield LintFinding("warning", "mission", "empty_mission", message)
     if policy.stale_penalty >= 1 and policy.freshness_max_age_days is None:
-        message = "1 rejects what is too old, and without freshness_max_age_days nothing ever is"
-        yield Finding("warning", "retrieval_policy.stale_penalty", "no_effect", message)
+        message = "1 rejects stale documents, but without freshness_max_age_days none is stale"
+        yield LintFinding("warning", "retrieval_policy.stale_penalty", "no_effect", message)
     default = RetrievalPolicy().max_chunks_per_source
     if policy.max_chunks_per_source != default and not policy.require_source_diversity:
         message = "has no effect while require_source_diversity is false"
-        yield Finding("warning", "retrieval_policy.max_chunks_per_source", "no_effect", message)
+        yield LintFinding("warning", "retrieval_policy.max_chunks_per_source", "no_effect", message)
 
 
-def _never_matching(overlay: Overlay, facts: Facts) -> Iterator[Finding]:
+def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFinding]:
     policy = overlay.source_policy
-    # A pattern looks into all three names; the boosts look up one name, exactly as it is spelled.
-    every = {name for names in facts.names for name in names}
+    # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
+    all_names = {name for names in facts.names for name in names}
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
         (_ALLOWED, policy.allowed_sources),
@@ -179,7 +186,9 @@ def _never_matching(overlay: Overlay, facts: Facts) -> Iterator[Finding]:
     ):
         for index, rule in enumerate(rules):
             if not any(_matches(rule, names) for names in facts.names):
-                yield _unmatched(f"{place}[{index}]", "source, type or domain", rule.pattern, every)
+                yield _unmatched(
+                    f"{place}[{index}]", "source, type or domain", rule.pattern, all_names
+                )
     types = {document_type for _, document_type, _ in facts.names}
     domains = {domain for _, _, domain in facts.names}
     exact: tuple[tuple[str, str, Iterable[str], Collection[str]], ...] = (
@@ -192,19 +201,19 @@ def _never_matching(overlay: Overlay, facts: Facts) -> Iterator[Finding]:
         ("document_type_boosts", "document of the type", policy.document_type_boosts, types),
         ("domain_boosts", "document of the domain", policy.domain_boosts, domains),
     )
-    for name, what, keys, present in exact:
+    for name, description, keys, present in exact:
         for key in keys:
             if key not in present:
-                yield _unmatched(f"source_policy.{name}.{key}", what, key, present)
+                yield _unmatched(f"source_policy.{name}.{key}", description, key, present)
 
 
-def _unmatched(place: str, what: str, wanted: str, present: Collection[str]) -> Finding:
-    guess = nearest(wanted, sorted(present))
-    message = f"matches nothing in this corpus: it has no {what} {wanted!r}{guess}"
-    return Finding("warning", place, "never_matches", message)
+def _unmatched(place: str, description: str, name: str, present: Collection[str]) -> LintFinding:
+    guess = nearest(name, sorted(present))
+    message = f"matches nothing in this corpus: it has no {description} {name!r}{guess}"
+    return LintFinding("warning", place, "never_matches", message)
 
 
-def _refused_in_corpus(overlay: Overlay, facts: Facts) -> Iterator[Finding]:
+def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFinding]:
     policy = overlay.source_policy
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
@@ -212,22 +221,29 @@ def _refused_in_corpus(overlay: Overlay, facts: Facts) -> Iterator[Finding]:
     ):
         for index, rule in enumerate(rules):
             if _containing(policy.forbidden_sources, rule.pattern) is not None:
-                continue  # Said already, without the corpus.
+                continue  # Reported already, without the corpus.
             matched = [names for names in facts.names if _matches(rule, names)]
-            refused = [names for names in matched if _refused(overlay, names)]
-            if not refused:
+            excluded = [names for names in matched if _is_excluded(overlay, names)]
+            if not excluded:
                 continue
-            shown = ", ".join(" / ".join(names) for names in refused[:_SHOWN])
-            more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
-            if len(refused) == len(matched):
-                message = f"all that {rule.pattern!r} matches here is refused: {shown}{more}"
-                yield Finding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
+            shown = ", ".join(" / ".join(names) for names in excluded[:_MAX_SHOWN_DOCUMENTS])
+            hidden_count = len(excluded) - _MAX_SHOWN_DOCUMENTS
+            more = f" and {hidden_count} more" if hidden_count > 0 else ""
+            if len(excluded) == len(matched):
+                message = (
+                    f"every match of {rule.pattern!r} in this corpus is excluded: {shown}{more}"
+                )
+                yield LintFinding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
-                message = f"some of what {rule.pattern!r} matches here is refused: {shown}{more}"
-                yield Finding("warning", f"{place}[{index}]", "forbidden_overlaps_rule", message)
+                message = (
+                    f"some matches of {rule.pattern!r} in this corpus are excluded: {shown}{more}"
+                )
+                yield LintFinding(
+                    "warning", f"{place}[{index}]", "forbidden_overlaps_rule", message
+                )
 
 
-def _refused(overlay: Overlay, names: Sequence[str]) -> bool:
+def _is_excluded(overlay: Overlay, names: Sequence[str]) -> bool:
     policy = overlay.source_policy
     if any(_matches(rule, names) for rule in policy.forbidden_sources):
         return True
@@ -241,5 +257,5 @@ def _matches(rule: SourceRule, names: Iterable[str]) -> bool:
 
 
 def _containing(rules: Iterable[SourceRule], pattern: str) -> int | None:
-    """The first of the rules that matches whatever ``pattern`` matches."""
-    return next((n for n, rule in enumerate(rules) if _matches(rule, (pattern,))), None)
+    """The index of the first rule that matches every name that ``pattern`` matches."""
+    return next((index for index, rule in enumerate(rules) if _matches(rule, (pattern,))), None)
