@@ -14,7 +14,7 @@ from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces import render
+from rolebundle.interfaces import model_text, render
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
@@ -203,7 +203,7 @@ class TestWhatOthersMakeOfIt:
         bundle = about(three)
         for text in (
             render.text(bundle),
-            render.prompt(bundle),
+            model_text.prompt(bundle),
             answer_text("retrieve", shaped_bundle(bundle, "compact")),
         ):
             assert text.count("use only to: ") == 2
@@ -216,7 +216,7 @@ class TestWhatOthersMakeOfIt:
             "1 candidates may be used for the action only with an approval"
         )
         assert said in render.text(bundle)
-        assert f"Caution: {said}." in render.prompt(bundle)
+        assert f"Caution: {said}." in model_text.prompt(bundle)
         assert f"Caution: {said}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
         approved = about(three, action="execute", approval="Ana\x1b[2J")
         assert "approved by Ana [2J for execute: 1 passages" in render.text(approved)

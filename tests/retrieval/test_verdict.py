@@ -17,7 +17,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Verdict
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces import render
+from rolebundle.interfaces import model_text, render
 from rolebundle.retrieval.posture import empty_verdict
 from rolebundle.storage.store import StoredDocument
 from support.corpora import ask, built, document, overlay, scratch_folder
@@ -70,7 +70,7 @@ def empty(*given: Any, **fields: Any) -> tuple[Verdict | None, str]:
         for code, count in bundle.rejected_summary.items():
             assert f"{count} {code}" in made.message
     assert made.verdict in render.text(bundle).splitlines()[2]  # type: ignore[operator]
-    assert f"({made.verdict}). Do not claim anything" in render.prompt(bundle)
+    assert f"({made.verdict}). Do not claim anything" in model_text.prompt(bundle)
     return made.verdict, made.message
 
 

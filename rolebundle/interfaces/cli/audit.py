@@ -20,7 +20,7 @@ from rolebundle.contracts.audit import (
 from rolebundle.contracts.base import Contract
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import db_option, json_option
-from rolebundle.interfaces.render import snippet
+from rolebundle.interfaces.render import one_line
 from rolebundle.policy.audit import AuditLog, iso_moment
 from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import corpus_path
@@ -122,7 +122,7 @@ def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> 
     for name, value in row.model_dump().items():
         plain = json.dumps(value) if isinstance(value, dict) else str(value)
         # Never cut: a person may compare it.
-        click.echo(f"{name:<13}  {snippet(plain, 10_000)}".rstrip())
+        click.echo(f"{name:<13}  {one_line(plain, 10_000)}".rstrip())
 
 
 @audit.command("verify")
@@ -149,7 +149,7 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     if found.problem is not None:
         raise CorpusCorrupt(
             "audit_tampered",
-            f"{log.path}: {snippet(found.problem.message, 1000)} ({found.problem.code})",
+            f"{log.path}: {one_line(found.problem.message, 1000)} ({found.problem.code})",
             "keep the file as evidence and compare it with a backup or an export; to begin a new "
             "audit, move it away and run `rolebundle audit set`",
         )
@@ -214,13 +214,13 @@ def _log(db: str | None) -> AuditLog:
 
 
 def _line(row: AuditRow) -> str:
-    who = " · ".join(snippet(one) for one in (row.agent, row.role, row.action) if one)
-    blocked = ", ".join(f"{snippet(code)} {count}" for code, count in sorted(row.blocked.items()))
+    who = " · ".join(one_line(one) for one in (row.agent, row.role, row.action) if one)
+    blocked = ", ".join(f"{one_line(code)} {count}" for code, count in sorted(row.blocked.items()))
     parts = [f"{row.seq:>6}  {row.time}  {row.kind:<9}", who or "–"]
     if row.bundle_digest or row.allowed or blocked:
         parts.append(f"{row.allowed} allowed" + (f"; blocked: {blocked}" if blocked else ""))
-    parts += [snippet(row.query, _QUERY)] if row.query else []
-    parts += [snippet(json.dumps(row.details), _QUERY)] if row.details else []
+    parts += [one_line(row.query, _QUERY)] if row.query else []
+    parts += [one_line(json.dumps(row.details), _QUERY)] if row.details else []
     return "  ".join(parts)
 
 

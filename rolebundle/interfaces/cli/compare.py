@@ -19,7 +19,7 @@ from rolebundle.interfaces.cli.options import (
     rerank_option,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import snippet
+from rolebundle.interfaces.render import one_line
 
 _NOTE = 120
 
@@ -118,7 +118,7 @@ def _seers(passage: ComparedPassage) -> int:
 
 def _where(passage: ComparedPassage) -> str:
     # Never cut: a person copies it from here.
-    return f"{passage.source_id}  {snippet(passage.locator or passage.chunk_id, 1000)}"
+    return f"{passage.source_id}  {one_line(passage.locator or passage.chunk_id, 1000)}"
 
 
 def _elsewhere(passage: ComparedPassage) -> Iterator[str]:
@@ -130,4 +130,4 @@ def _elsewhere(passage: ComparedPassage) -> Iterator[str]:
 def _why(one: Standing) -> str:
     if one.state == "not_found":
         return "not found"
-    return f"{one.reason}: {snippet(one.notes, _NOTE)}" if one.notes else str(one.reason)
+    return f"{one.reason}: {one_line(one.notes, _NOTE)}" if one.notes else str(one.reason)

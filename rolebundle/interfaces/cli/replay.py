@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
 )
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
-from rolebundle.interfaces.render import snippet
+from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
 
 MAX_BUNDLE_BYTES = 64 << 20
@@ -103,7 +103,7 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     if not isinstance(values, dict):
         raise _malformed("not a JSON object")
     if "detail" in values:
-        raise _incomplete(f"the bundle is in detail {snippet(str(values['detail']))}")
+        raise _incomplete(f"the bundle is in detail {one_line(str(values['detail']))}")
     try:
         return RetrievalBundle.model_validate(values)
     except ValidationError as error:
@@ -116,7 +116,7 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    return ".".join(snippet(str(step), 80) for step in steps)
+    return ".".join(one_line(str(step), 80) for step in steps)
 
 
 def _malformed(what: str) -> UsageError:
@@ -136,16 +136,16 @@ def _incomplete(what: str) -> UsageError:
 
 
 def _lines(told: Replay) -> Iterator[str]:
-    role = snippet(told.role_id) or "(no role)"
-    asked = f"{role} · {snippet(told.task_text)} · as of {told.generated_at}"
+    role = one_line(told.role_id) or "(no role)"
+    asked = f"{role} · {one_line(told.task_text)} · as of {told.generated_at}"
     if told.same:
         yield f"the same bundle comes out today: {asked}"
         return
     yield f"another bundle comes out today: {asked}"
     for cause in told.causes:
-        before, after = snippet(cause.before), snippet(cause.after)
+        before, after = one_line(cause.before), one_line(cause.after)
         yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
-        yield f"    {snippet(cause.message, 300)}"
+        yield f"    {one_line(cause.message, 300)}"
     if told.same_selection:
         yield f"the same {told.selected_after} passages are selected, in the same order"
     else:
@@ -167,7 +167,7 @@ def _of_selection(change: PassageChange) -> bool:
 
 
 def _change(change: PassageChange) -> Iterator[str]:
-    yield f"  {snippet(change.chunk_id, 1000)}"
+    yield f"  {one_line(change.chunk_id, 1000)}"
     yield f"    {', '.join(change.kinds)}: {_fate(change.before)} → {_fate(change.after)}"
     if change.whereabouts:
         yield f"    {_WHERE[change.whereabouts]}"
@@ -178,5 +178,5 @@ def _fate(outcome: Outcome | None) -> str:
         return "no candidate"
     if outcome.reason is None:
         return f"rank {outcome.rank}, {outcome.score:.3f}"
-    notes = f" ({snippet(outcome.notes, _NOTE)})" if outcome.notes else ""
+    notes = f" ({one_line(outcome.notes, _NOTE)})" if outcome.notes else ""
     return f"{outcome.reason}{notes}"

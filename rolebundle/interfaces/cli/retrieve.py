@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from rolebundle.interfaces import render
+from rolebundle.interfaces import model_text, render
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -137,7 +137,7 @@ def retrieve(
         answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
         click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
     elif form == "prompt":
-        click.echo(render.prompt(bundle))
+        click.echo(model_text.prompt(bundle))
     else:
         width = max(_NARROWEST, shutil.get_terminal_size((render.DEFAULT_WIDTH, 24)).columns)
         click.echo(render.text(bundle, width))

@@ -19,7 +19,7 @@ from rolebundle.interfaces.cli.options import (
     rerank_option,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import snippet
+from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
 
 _WIDTH = 100
@@ -109,10 +109,10 @@ def why(
 
 def text(found: Why) -> str:
     """The answer for a person: the verdict, then each stage, then what it would have taken."""
-    lines = [snippet(f"{found.role_id or '(no role)'} · {found.task}", _WIDTH)]
+    lines = [one_line(f"{found.role_id or '(no role)'} · {found.task}", _WIDTH)]
     of = f"  (best placed of {found.passages})" if found.passages > 1 else ""
     # Never cut: a person copies the locator and the id from here.
-    lines.append(f"{snippet(found.locator, 1000)}  {snippet(found.chunk_id, 1000)}{of}")
+    lines.append(f"{one_line(found.locator, 1000)}  {one_line(found.chunk_id, 1000)}{of}")
     lines += ["", _verdict(found), ""]
     lines += _words(found)
     lines += _labelled("lanes", (_lane(lane) for lane in found.lanes))
@@ -125,8 +125,8 @@ def text(found: Why) -> str:
     lines += _labelled(
         "lost to",
         (
-            f"{one.rank or '–':>3}  {one.final:.3f}  {snippet(one.locator, 1000)}  "
-            f"{snippet(one.chunk_id, 1000)}"
+            f"{one.rank or '–':>3}  {one.final:.3f}  {one_line(one.locator, 1000)}  "
+            f"{one_line(one.chunk_id, 1000)}"
             for one in found.lost_to
         ),
     )
@@ -139,7 +139,7 @@ def _verdict(found: Why) -> str:
         return f"SELECTED at rank {found.rank} of {found.selected_count}"
     if found.outcome == "not_proposed":
         return "NOT PROPOSED: no lane found it"
-    return snippet(f"REJECTED by the {found.step}: {found.code}: {found.notes}", 2 * _WIDTH)
+    return one_line(f"REJECTED by the {found.step}: {found.code}: {found.notes}", 2 * _WIDTH)
 
 
 def _words(found: Why) -> list[str]:
@@ -158,13 +158,13 @@ def _words(found: Why) -> list[str]:
 
 def _some(words: Sequence[str]) -> str:
     more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
-    return snippet(", ".join(words[:_LISTED]), _NAME) + more
+    return one_line(", ".join(words[:_LISTED]), _NAME) + more
 
 
 def _lane(lane: LaneTrace) -> str:
     name = f"{_FOUND_BY[lane.by]:<13}"
     if not lane.ran:
-        return f"{name} not searched: {snippet(lane.note, _NAME)}"
+        return f"{name} not searched: {one_line(lane.note, _NAME)}"
     measure = "cosine" if lane.by == "meaning" else "BM25"
     score = f"{measure} {lane.score:.3f}" if lane.score is not None else "no vector"
     if lane.rank is not None:
@@ -178,9 +178,9 @@ def _filter(found: Why) -> Iterable[str]:
     if made.allowed:
         yield f"allowed, {made.freshness}"
     else:
-        yield snippet(f"rejected, {made.code}: {made.notes}", _NAME)
+        yield one_line(f"rejected, {made.code}: {made.notes}", _NAME)
     raw = found.score.raw.metadata
-    factors = ", ".join(snippet(factor, _NAME) for factor in made.factors) or "no factor"
+    factors = ", ".join(one_line(factor, _NAME) for factor in made.factors) or "no factor"
     yield f"metadata {raw:.3f}: {factors}"
 
 
@@ -191,7 +191,7 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     for name in ("lexical", "semantic", "metadata", "rerank"):
         value, weight = getattr(values, name), getattr(weights, name)
         hits = ", ".join(score.vocabulary) if name == "rerank" else ""
-        shown = f"   {snippet(hits, _NAME)}" if hits else ""
+        shown = f"   {one_line(hits, _NAME)}" if hits else ""
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
@@ -199,7 +199,7 @@ def _score(score: ScoreTrace) -> Iterable[str]:
     if score.raw.contextual is not None:
         yield f"in context    cosine {score.raw.contextual:.3f}, in the semantic term"
     if score.rerank_note:
-        yield snippet(score.rerank_note, 2 * _WIDTH)
+        yield one_line(score.rerank_note, 2 * _WIDTH)
 
 
 def _place(found: Why) -> str:
@@ -216,7 +216,7 @@ def _place(found: Why) -> str:
 def _bullet(need: str) -> list[str]:
     # A broken id could not be copied.
     return textwrap.wrap(
-        snippet(need, 10 * _WIDTH),
+        one_line(need, 10 * _WIDTH),
         _WIDTH - _LABEL,
         initial_indent="- ",
         subsequent_indent="  ",
