@@ -1,4 +1,4 @@
-"""Fixtures that every room's tests may use."""
+"""Settings and fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# ROLEBUNDLE_EXAMPLES=10000 is what the laws are measured with before a release.
+from support.amounts import EXAMPLES
+
 settings.register_profile(
     "default",
-    max_examples=int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")),
+    max_examples=EXAMPLES,
     deadline=None,
     derandomize=os.environ.get("CI") == "true",
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
@@ -23,7 +24,7 @@ CHECKOUT = Path(__file__).parent.parent
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Outside data beside the checkout; a checkout without it skips what needs it."""
+    """The folder of outside data; tests that need it are skipped if it does not exist."""
     folder = Path(os.environ.get("ROLEBUNDLE_SHARED", CHECKOUT.parent / "shared"))
     if not folder.is_dir():
         pytest.skip(f"no outside data at {folder.name}/ beside the checkout")
@@ -32,7 +33,7 @@ def shared() -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or writes the corpus, cache or settings of whoever runs it."""
+    """Keep every test away from the user's corpus, cache and settings."""
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -15,12 +14,12 @@ from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
 from rolebundle.storage import check
 from rolebundle.storage.connection import open_reader, open_writer
+from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
 PAGE = 4096
 READING = (
     ("retrieve", "token rotation", "--lexical-only"),
@@ -64,7 +63,7 @@ def left_alone(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
     return outcome
 
 
-def hopeless(image: bytes) -> dict[str, bytes]:
+def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
     """Files that nothing can be read from."""
     chance = random.Random(11)
     made = {
@@ -78,16 +77,17 @@ def hopeless(image: bytes) -> dict[str, bytes]:
         "first page zeroed behind the header": image[:100] + bytes(PAGE - 100) + image[PAGE:],
         "schema garbled": image[:100] + chance.randbytes(PAGE - 100) + image[PAGE:],
     }
-    for _ in range(max(6, EXAMPLES // 10)):
+    for _ in range(cuts):
         length = chance.randrange(1, len(image) - PAGE)
         made[f"cut at {length}"] = image[:length]
     return made
 
 
+@rounds(3, 100)
 def test_hopeless_files_are_refused_and_left_alone(
-    image: bytes, tree: Path, tmp_path: Path
+    image: bytes, tree: Path, tmp_path: Path, rounds: int
 ) -> None:
-    for name, data in hopeless(image).items():
+    for name, data in hopeless(image, cuts=rounds).items():
         for command in commands(tree):
             outcome = left_alone(tmp_path / "c.db", data, command)
             assert outcome.code in (7, 8), (name, command, outcome)
@@ -121,13 +121,14 @@ def damage(image: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+@rounds(20, 1000)
 def test_damage_inside_is_an_answer_or_a_coded_error(
-    image: bytes, tree: Path, tmp_path: Path
+    image: bytes, tree: Path, tmp_path: Path, rounds: int
 ) -> None:
     """Readers may not meet the damage; they never change the file, and never end in a traceback."""
     db = tmp_path / "c.db"
     found = 0
-    for seed in range(EXAMPLES):
+    for seed in range(rounds):
         data = damage(image, random.Random(seed))
         for command in READING:
             assert left_alone(db, data, command).code in (0, 2, 7), seed
@@ -141,7 +142,7 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
         is_coded(ingested)
         # 10: a lookup by a damaged key misses, and the ids seem taken.
         assert ingested.code in (0, 7, 10), (seed, ingested)
-    assert found >= EXAMPLES * 0.8
+    assert found >= rounds * 0.8
 
 
 # -- damage that SQLite does not see ----------------------------------------------------------

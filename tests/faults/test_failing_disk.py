@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from itertools import count
@@ -15,13 +14,12 @@ from rolebundle.errors import StorageError
 from rolebundle.ingest import embedding, sync
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from support.amounts import rounds
 from support.commands import CHECKOUT, invoke, run
 from support.corpora import ask, document, file_of, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.shim import Disk, replay, shimmed_disk
 from support.sound import assert_sound, contents
-
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
 
 
 def put(corpus: Corpus, number: int) -> None:
@@ -38,7 +36,8 @@ def replace_and_remove(corpus: Corpus, number: int) -> None:
 # -- power loss ------------------------------------------------------------------------------
 
 
-def test_what_was_acknowledged_survives_a_power_loss() -> None:
+@rounds(10, 500)
+def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
     """With synchronous FULL: at any moment, with any part of what was not synced, all is there."""
     chance = random.Random(5)
     acknowledged: list[tuple[int, int, int]] = []  # operations so far, generation, documents
@@ -55,7 +54,7 @@ def test_what_was_acknowledged_survives_a_power_loss() -> None:
         log = disk.log
         assert {one.kind for one in log} == {"write", "sync", "truncate", "delete"}
         syncs = [n + 1 for n, one in enumerate(log) if one.kind == "sync" and n >= opened]
-        moments = syncs + [chance.randrange(opened, len(log) + 1) for _ in range(EXAMPLES)]
+        moments = syncs + [chance.randrange(opened, len(log) + 1) for _ in range(rounds)]
         for number, moment in enumerate(moments):
             for torn in (lambda: False, lambda: chance.random() < 0.5, lambda: True):
                 place = folder / f"{number}"
@@ -77,9 +76,13 @@ def test_what_was_acknowledged_survives_a_power_loss() -> None:
 # -- a write or a sync that fails --------------------------------------------------------------
 
 
-def fail_every_place(kind: str, error: type[apsw.Error], code: str) -> int:
-    """Fail the first, second, … operation of a kind until one run needs no more of them."""
-    step = max(1, 60 // max(1, EXAMPLES)) if kind == "sync" else max(1, 600 // max(1, EXAMPLES))
+def every(sample: int, full: int) -> pytest.MarkDecorator:
+    """Give a test the parameter ``step``: ``sample`` by default, ``full`` if slow tests run."""
+    return pytest.mark.parametrize("step", [sample, pytest.param(full, marks=pytest.mark.slow)])
+
+
+def fail_at_every_place(kind: str, error: type[apsw.Error], code: str, step: int) -> int:
+    """Fail every ``step``-th operation of a kind, one in each run, until a run has fewer."""
     failures = 0
     for nth in count(1, step):
         with scratch_folder() as folder:
@@ -117,16 +120,19 @@ def fail_every_place(kind: str, error: type[apsw.Error], code: str) -> int:
     return failures
 
 
-def test_the_nth_write_finds_the_disk_full() -> None:
-    assert fail_every_place("write", apsw.FullError, "storage_full") >= 6
+@every(20, 1)
+def test_the_nth_write_finds_the_disk_full(step: int) -> None:
+    assert fail_at_every_place("write", apsw.FullError, "storage_full", step) >= 3
 
 
-def test_the_nth_write_fails() -> None:
-    assert fail_every_place("write", apsw.IOError, "io_error") >= 6
+@every(20, 1)
+def test_the_nth_write_fails(step: int) -> None:
+    assert fail_at_every_place("write", apsw.IOError, "io_error", step) >= 3
 
 
-def test_the_nth_sync_fails() -> None:
-    assert fail_every_place("sync", apsw.IOError, "io_error") >= 1
+@every(2, 1)
+def test_the_nth_sync_fails(step: int) -> None:
+    assert fail_at_every_place("sync", apsw.IOError, "io_error", step) >= 1
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,12 @@ import pytest
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import StorageError
 from rolebundle.policy.audit import AuditLog
+from support.amounts import rounds
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
 from support.killing import Say, run_child
 from support.shim import replay, shimmed_disk
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
-KILLS = max(15, EXAMPLES // 4)
 REQUIRED = AuditSettings(mode="required", query="text")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
@@ -58,7 +57,8 @@ def assert_kept(corpus: Path, said: list[str]) -> int:
         return found.rows
 
 
-def test_kill_at_any_moment_of_the_writing() -> None:
+@rounds(9, 200)
+def test_kill_at_any_moment_of_the_writing(rounds: int) -> None:
     """A log that goes on after every kill, beside logs that are killed while they are made."""
     chance = random.Random(9)
     rows = 150
@@ -67,7 +67,7 @@ def test_kill_at_any_moment_of_the_writing() -> None:
         going_on = folder / "going-on.db"
         said: list[str] = []
         killed = before = 0
-        for number in range(KILLS):
+        for number in range(rounds):
             fresh = number % 3 == 0
             corpus = folder / f"fresh-{number}.db" if fresh else going_on
             # The making takes a moment, and a third of the kills is meant for it.
@@ -84,20 +84,21 @@ def test_kill_at_any_moment_of_the_writing() -> None:
                 after = assert_kept(going_on, said)
                 assert after >= before, "rows of an earlier run are gone"
                 before = after
-        assert killed >= KILLS // 2
+        assert killed >= rounds // 2
         # What was killed while it was made leaves nothing that has the name of an audit.
         left = [path for path in folder.iterdir() if path.suffix == ".audit"]
         assert all(path.stat().st_size for path in left)
 
 
-def test_kill_of_one_of_several_writers() -> None:
+@rounds(3, 50)
+def test_kill_of_one_of_several_writers(rounds: int) -> None:
     """A writer that dies with the lock held leaves it; the others go on in the same chain."""
     chance = random.Random(10)
     with scratch_folder() as folder:
         corpus = folder / "c.db"
         write(corpus, lambda line: None, "first", 1)
         said: list[str] = []
-        for number in range(max(4, KILLS // 4)):
+        for number in range(rounds):
             moment = chance.uniform(0.005, 0.1)
 
             def work(say: Say, moment: float = moment) -> None:
@@ -118,10 +119,11 @@ def test_kill_of_one_of_several_writers() -> None:
             assert_kept(corpus, said)
         with AuditLog(corpus) as log:
             others = [row for row in log.rows() if row.agent.startswith("other-")]
-            assert len(others) == 40 * max(4, KILLS // 4), "a living writer lost a row"
+            assert len(others) == 40 * rounds, "a living writer lost a row"
 
 
-def test_what_was_acknowledged_survives_a_power_loss() -> None:
+@rounds(20, 1000)
+def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
     chance = random.Random(4)
     with scratch_folder() as folder:
         acknowledged: list[tuple[int, str]] = []
@@ -138,7 +140,7 @@ def test_what_was_acknowledged_survives_a_power_loss() -> None:
                     assert log._writer is not None
                     log._writer.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
         operations = disk.log
-        for number in range(EXAMPLES):
+        for number in range(rounds):
             moment = chance.randrange(len(operations) + 1)
             torn = (lambda: False, lambda: chance.random() < 0.5, lambda: True)[number % 3]
             place = folder / f"{number}"

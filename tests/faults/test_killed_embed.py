@@ -1,11 +1,7 @@
-"""kill -9 while `rolebundle embed` builds a new index: never mixed, nothing lost, a re-run ends it.
-
-ROLEBUNDLE_KILLS=100 is the full run.
-"""
+"""kill -9 while `rolebundle embed` builds a new index: never mixed, nothing lost, a re-run ends it."""
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -18,6 +14,7 @@ import pytest
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import open_reader
+from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.embedding_server import MODEL, EmbeddingServer, embedding_server
@@ -25,7 +22,6 @@ from support.vectors import TextByText, assert_never_mixed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 
-KILLS = int(os.environ.get("ROLEBUNDLE_KILLS", "6"))
 OLD = ModelIdentity("fake", "old", "1111", 12)
 CHUNKS = 240
 BATCH = 8
@@ -82,7 +78,8 @@ def active_model(db: Path) -> str:
     return index.identity.model.provider
 
 
-def test_kill_during_embed_and_around_the_change_over() -> None:
+@rounds(4, 100)
+def test_kill_during_embed_and_around_the_change_over(rounds: int) -> None:
     chance = random.Random(4)
     killed = partial = late = over = 0
     with scratch_folder() as folder, embedding_server() as server:
@@ -97,7 +94,7 @@ def test_kill_during_embed_and_around_the_change_over() -> None:
         assert process.wait(PATIENCE) == 0
         seconds = time.monotonic() - first
         assert look(timed) == {"old": CHUNKS, f"{MODEL}:latest": CHUNKS}
-        for number in range(KILLS):
+        for number in range(rounds):
             db = folder / f"killed-{number}.db"
             db.write_bytes(base)
             server.seen.clear()
@@ -132,8 +129,8 @@ def test_kill_during_embed_and_around_the_change_over() -> None:
             assert active_model(db) == "ollama"
             db.unlink()
     print(
-        f"{KILLS} runs: {killed} killed, {partial} with a part done, {late} with all done, "
+        f"{rounds} runs: {killed} killed, {partial} with a part done, {late} with all done, "
         f"{over} changed over"
     )
-    assert killed >= KILLS // 2
-    assert partial >= KILLS // 6
+    assert killed >= rounds // 2
+    assert partial >= rounds // 6

@@ -14,6 +14,7 @@ import pytest
 
 from rolebundle.ingest import embedding, sync
 from rolebundle.storage.connection import open_reader, open_writer
+from support.amounts import rounds
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
@@ -22,7 +23,6 @@ from support.sound import assert_sound, contents, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
-KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
 FILES = 40
 
 
@@ -63,7 +63,8 @@ def done_of(said: list[str], what: str) -> int:
     return max((int(line.split()[1]) for line in said if line.startswith(what)), default=0)
 
 
-def test_kill_during_a_first_ingest() -> None:
+@rounds(6, 100)
+def test_kill_during_a_first_ingest(rounds: int) -> None:
     with scratch_folder() as folder:
         tree = write_tree(folder / "tree")
         names = sorted(path.name for path in tree.iterdir())
@@ -74,7 +75,7 @@ def test_kill_during_a_first_ingest() -> None:
         assert len(expected["vectors"]) == len(expected["chunks"]) > FILES
         chance = random.Random(1)
         interrupted = 0
-        for number in range(KILLS):
+        for number in range(rounds):
             db = folder / f"killed-{number}.db"
             moment = chance.uniform(0, seconds)
             ended = run_child(lambda say, db=db: ingest(db, tree, say), moment)
@@ -89,10 +90,11 @@ def test_kill_during_a_first_ingest() -> None:
             ingest(db, tree)
             assert contents(db) == expected
             assert_sound(db)
-        assert interrupted >= KILLS // 3
+        assert interrupted >= rounds // 3
 
 
-def test_kill_during_an_update() -> None:
+@rounds(6, 100)
+def test_kill_during_an_update(rounds: int) -> None:
     with scratch_folder() as folder:
         tree = write_tree(folder / "tree")
         base = folder / "base.db"
@@ -102,7 +104,7 @@ def test_kill_during_an_update() -> None:
         seconds = run_child(lambda say: ingest(base, tree, say)).seconds
         expected = contents(base)
         chance = random.Random(2)
-        for number in range(KILLS):
+        for number in range(rounds):
             db = folder / f"killed-{number}.db"
             db.write_bytes(before)
             moment = chance.uniform(0, seconds)

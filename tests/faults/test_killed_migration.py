@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import sqlite_vec
 from rolebundle.errors import WrongFile
 from rolebundle.storage import migrate
 from rolebundle.storage.connection import open_reader, open_writer
+from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -22,7 +22,6 @@ from support.killing import run_child
 from support.old_schema import of_schema_1
 from support.sound import assert_sound, contents
 
-KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
 SECOND = """
 ALTER TABLE document ADD COLUMN reviewed TEXT;
 CREATE TABLE review (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;
@@ -51,10 +50,15 @@ def newer(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     added = tmp_path / "migrations" / f"{len(known) + 1:04}_second.sql"
     added.write_text(SECOND, encoding="utf-8")
     monkeypatch.setattr(migrate, "data_folder", lambda name: tmp_path / name)
-    migrate.migrations.cache_clear()
+    forget_migrations()
     yield len(known) + 1
     monkeypatch.undo()
+    forget_migrations()
+
+
+def forget_migrations() -> None:
     migrate.migrations.cache_clear()
+    migrate.corpus_format.cache_clear()
 
 
 def backups(db: Path) -> list[Path]:
@@ -87,7 +91,7 @@ def test_an_older_corpus_is_backed_up_then_migrated(
     after = contents(old)
     # The version that made it still reads the backup.
     monkeypatch.undo()
-    migrate.migrations.cache_clear()
+    forget_migrations()
     assert contents(backup) == after
     assert_sound(backup)
 
@@ -108,20 +112,21 @@ def test_a_migration_that_fails_leaves_the_old_schema(
     with pytest.raises(Exception, match="nowhere"):
         open_writer(old)
     monkeypatch.undo()
-    migrate.migrations.cache_clear()
+    forget_migrations()
     assert_sound(old)
     with open_reader(old) as corpus:
         assert corpus.value("SELECT count(*) FROM sqlite_schema WHERE name = 'review'") == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int) -> None:
+@rounds(6, 100)
+def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int, rounds: int) -> None:
     image = old.read_bytes()
     seconds = run_child(lambda _: open_writer(old).close()).seconds
     expected = contents(old)
     chance = random.Random(3)
     seen = set()
-    for number in range(KILLS):
+    for number in range(rounds):
         db = old.with_name(f"killed-{number}.db")
         db.write_bytes(image)
         run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))
@@ -158,12 +163,13 @@ def state_of(db: Path, newer: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_kill_while_a_corpus_is_made(tmp_path: Path) -> None:
+@rounds(6, 100)
+def test_kill_while_a_corpus_is_made(rounds: int) -> None:
     """The first moments of a file: whatever a kill leaves, the next run fills."""
     chance = random.Random(4)
     with scratch_folder() as folder:
         seconds = run_child(lambda _: open_writer(folder / "whole.db").close()).seconds
-        for number in range(KILLS):
+        for number in range(rounds):
             db = folder / f"{number}.db"
             run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))
             open_writer(db).close()
@@ -171,7 +177,8 @@ def test_kill_while_a_corpus_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-def test_kill_while_documents_are_put_into_compartments(tmp_path: Path) -> None:
+@rounds(6, 100)
+def test_kill_while_documents_are_put_into_compartments(rounds: int) -> None:
     """From the first schema to the second: one index, or one a compartment, and nothing between."""
     scopes = ("shared", "hr", "board")
     documents = [
@@ -185,7 +192,7 @@ def test_kill_while_documents_are_put_into_compartments(tmp_path: Path) -> None:
         seconds = run_child(lambda _: open_writer(old).close()).seconds
         assert contents(old) == expected
         seen = set()
-        for number in range(KILLS):
+        for number in range(rounds):
             db = folder / f"killed-{number}.db"
             db.write_bytes(image)
             run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import sync
 from rolebundle.policy.purge import Wanted, finish, purge
 from rolebundle.storage.connection import open_reader, open_writer
+from support.amounts import rounds
 from support.canaries import files_of, found_in, hatch, vector_traces
 from support.corpora import build, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -24,8 +24,6 @@ from support.sound import assert_sound, contents, copied
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
-# 200 with ROLEBUNDLE_EXAMPLES=800.
-KILLS = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 4)
 COMMON = tuple(f"common{number}" for number in range(200))
 # A third of them goes. The look for their traces takes the longest, and grows with the corpus.
 DOCUMENTS = 60
@@ -90,14 +88,15 @@ def by_an_ingest(db: Path, base: Base) -> None:
     by_finishing(db, base)
 
 
-def test_kill_during_a_purge(base: Base) -> None:
+@rounds(6, 200)
+def test_kill_during_a_purge(base: Base, rounds: int) -> None:
     with scratch_folder() as folder:
         timed = folder / "timed.db"
         timed.write_bytes(base.image)
         seconds = run_child(lambda _: purge_it(timed, base.wanted)).seconds
         chance = random.Random(3)
         interrupted = undone = pending = 0
-        for number in range(KILLS):
+        for number in range(rounds):
             (folder / str(number)).mkdir()
             db = folder / str(number) / "c.db"
             db.write_bytes(base.image)
@@ -126,6 +125,6 @@ def test_kill_during_a_purge(base: Base) -> None:
             assert {path.name for path in db.parent.iterdir()} <= {
                 "c.db", "c.db-wal", "c.db-shm", "copy", "nothing",
             }  # fmt: skip
-        print(f"{KILLS} runs, {interrupted} killed: {undone} undone, {pending} left bytes behind")
-        assert interrupted >= KILLS // 3
+        print(f"{rounds} runs, {interrupted} killed: {undone} undone, {pending} left bytes behind")
+        assert interrupted >= rounds // 3
         assert undone

@@ -18,6 +18,7 @@ from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
+from support.amounts import rounds
 from support.commands import PROGRAM, SAMPLE, invoke, run
 
 NOW = "2026-11-15T00:00:00Z"
@@ -88,10 +89,11 @@ def test_serve_answers_as_python_does(db: Path, from_python: list[dict[str, Any]
     assert served == from_python
 
 
-def test_one_shot_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
-    # Each is a process of its own; a part of the fifty is enough of them in each run.
-    wanted = range(0, 50, 1 if os.environ.get("ROLEBUNDLE_EXAMPLES") else 10)
-    for number in wanted:
+@rounds(5, 50)
+def test_one_shot_answers_as_python_does(
+    db: Path, from_python: list[dict[str, Any]], rounds: int
+) -> None:
+    for number in range(0, len(REQUESTS), len(REQUESTS) // rounds):
         asked = json.dumps(REQUESTS[number]).encode()
         outcome = run("retrieve", "--request", "-", "--db", db, stdin=asked)
         assert outcome.code == 0, outcome.err

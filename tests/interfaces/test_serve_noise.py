@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES
+from support.amounts import EXAMPLES
 from support.served import SLOW, Served, alive, codes, request
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
-
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60"))
 
 
 # -- envelopes and JSON ------------------------------------------------------------------------

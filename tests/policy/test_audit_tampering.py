@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import sqlite3
@@ -17,10 +16,10 @@ from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import RolebundleError, WrongFile
 from rolebundle.policy.audit import AuditLog
 from rolebundle.storage.audit_chain import row_hash
+from support.amounts import rounds
 from support.corpora import scratch_folder
 
 REQUIRED = AuditSettings(mode="required", query="text")
-TAMPERINGS = max(500, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")))
 COLUMNS = (
     "seq time kind agent role action query bundle_digest allowed blocked details previous hash"
 ).split()
@@ -195,13 +194,14 @@ def found(path: Path, expect: str = "") -> bool:
     return not verification.ok
 
 
-def test_every_random_tampering_is_found(sound: tuple[Path, Path]) -> None:
+@rounds(100, 10_000)
+def test_every_random_tampering_is_found(sound: tuple[Path, Path], rounds: int) -> None:
     folder, path = sound
     before = dump(path)
     chance = random.Random(500)
     done: dict[str, int] = {}
     copy = folder / "tampered.db.audit"
-    while sum(done.values()) < TAMPERINGS:
+    while sum(done.values()) < rounds:
         shutil.copy(path, copy)
         db = sqlite3.connect(copy)
         db.row_factory = sqlite3.Row
@@ -216,7 +216,7 @@ def test_every_random_tampering_is_found(sound: tuple[Path, Path]) -> None:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{copy}{suffix}").unlink(missing_ok=True)
     assert set(done) == {kind.__name__ for kind in KINDS}
-    assert min(done.values()) > 10, done
+    assert min(done.values()) > rounds // 50, done
 
 
 def test_every_column_of_every_row_counts(sound: tuple[Path, Path]) -> None:

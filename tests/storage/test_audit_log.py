@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import stat
 import sys
 from hashlib import sha256
@@ -26,6 +25,7 @@ from rolebundle.storage.audit_file import (
 )
 from rolebundle.storage.connection import Corpus, open_writer
 from rolebundle.storage.location import audit_path, is_there
+from support.amounts import rounds
 
 ON = AuditSettings(mode="on", query="text")
 
@@ -319,10 +319,11 @@ def _append_many(path: Path, agent: str, rows: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-def test_many_processes_make_one_chain(tmp_path: Path) -> None:
+@rounds(20, 1000)
+def test_many_processes_make_one_chain(tmp_path: Path, rounds: int) -> None:
     """Also in the first moment, when each of them finds no file."""
     path = tmp_path / "c.db.audit"
-    rows = max(40, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 10)
+    rows = rounds
 
     def work(agent: str) -> None:
         create(path, fill)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -20,6 +19,7 @@ from rolebundle.storage import purge as erasure
 from rolebundle.storage.check import problems
 from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from rolebundle.storage.partition import move_documents
+from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, hatch, vector_traces
 from support.corpora import build, document, embed, file_of, fill, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
@@ -28,8 +28,6 @@ from support.sound import assert_sound, contents
 PROVIDER = HashingProvider()
 OTHER = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
 COMMON = tuple(f"common{number}" for number in range(400))
-# 1,000 of 1,000 with ROLEBUNDLE_EXAMPLES=10000.
-CANARIES = max(12, int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")) // 5)
 
 
 @dataclass
@@ -111,9 +109,10 @@ def purged(db: Path, wanted: Wanted) -> Receipt:
         return purge(corpus, wanted)
 
 
-def test_no_byte_of_a_canary_is_left() -> None:
+@rounds(12, 1000)
+def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
     with scratch_folder() as folder:
-        here = aviary(folder, 1, CANARIES, CANARIES)
+        here = aviary(folder, 1, rounds, rounds)
         assert found_in(files_of(here.db), here.gone) == here.gone, "the look finds what is there"
         portions = [here.doomed[start::4] for start in range(4)]
         for portion in portions:

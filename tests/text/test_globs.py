@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.text.globs import matches
+from support.amounts import EXAMPLES
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ globs = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=5 * int(os.environ.get("ROLEBUNDLE_EXAMPLES", "60")))
+@settings(max_examples=5 * EXAMPLES)
 @given(globs.filter(lambda glob: "***" not in glob), names)
 def test_the_same_as_the_plain_reading(glob: str, path: str) -> None:
     assert matches(glob, path) == bool(slow(glob).fullmatch(path))
