@@ -21,8 +21,8 @@ from pathlib import Path
 from documentation import Missing, add_arguments, gather, print_table, questions
 from retrieve import Warm, build, warm
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.chunk_rows import StoredChunk
@@ -48,17 +48,17 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{making}{suffix}").unlink(missing_ok=True)
         _fill(base, making, size)
-        with Engine(making) as engine:
-            engine.embed()
+        with Admin(making) as admin:
+            admin.embed()
         making.rename(path)
     # One that an earlier version built is brought to the newest schema, which leaves the fast
     # companions behind.
     with open_writer(path) as corpus:
         index = vector_index.active_index(corpus)
     if index is None or not any(share.fast for share in index.shares):
-        with Engine(path) as engine:
+        with Admin(path) as admin:
             try:
-                engine.optimize()
+                admin.optimize()
             except ConfigurationError as small:
                 # The exact search is as fast as the companion would be.
                 print(f"{size:,}: {small.message}", file=sys.stderr)

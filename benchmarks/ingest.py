@@ -24,13 +24,14 @@ from time import perf_counter
 import apsw
 from documentation import Missing, Workplace, add_arguments, gather, print_table
 
+from rolebundle.admin import Admin
 from rolebundle.embedding.static import StaticProvider
-from rolebundle.engine import Engine
 from rolebundle.ingest.embedding import BATCH, embedding_text
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.workspace import Workspace
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
 _COLUMNS = "title, headings, content, tags, hints"
@@ -171,8 +172,8 @@ def _ingest(
     scan: bool,
 ) -> None:
     options = IngestOptions(workers=workers, scan=ScanSettings() if scan else None)
-    with Engine(path, provider=provider) as engine:
-        report = engine.ingest([files], options, lexical_only=provider is None)
+    with Admin(Workspace(path, provider)) as admin:
+        report = admin.ingest([files], options, lexical_only=provider is None)
     if report.refused() or report.embedding_problem:
         raise Missing(f"the ingest did not go well: {report}")
 

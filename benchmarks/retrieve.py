@@ -24,6 +24,7 @@ from time import perf_counter
 
 from documentation import Missing, Workplace, add_arguments, gather, print_table, questions
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.sync import IngestOptions
@@ -85,8 +86,8 @@ class Cold:
 def build(place: Workplace) -> Path:
     """The corpus with vectors, brought in step with the files."""
     path = place.corpus("retrieve")
-    with Engine(path) as engine:
-        engine.ingest([place.files], IngestOptions(workers=os.cpu_count() or 1))
+    with Admin(path) as admin:
+        admin.ingest([place.files], IngestOptions(workers=os.cpu_count() or 1))
     return path
 
 
@@ -116,7 +117,7 @@ def warm(path: Path, asked: Sequence[str], rounds: int) -> Warm:
                     times[name].append(_milliseconds(lambda: answer(task)))  # noqa: B023
         pairs = zip(times["naive_lexical"], times["naive_semantic"], strict=True)
         times["naive"] = [sum(pair) for pair in pairs]
-        counts = documents.counts(engine.corpus)
+        counts = documents.counts(engine.workspace.corpus)
     latencies = {name: _latency(name, of) for name, of in times.items()}
     return Warm(counts.documents, counts.chunks, len(asked), **latencies)
 
@@ -125,14 +126,14 @@ class _Naive:
     """What a first version of a hybrid search does, with nothing around it."""
 
     def __init__(self, engine: Engine) -> None:
-        self.corpus: Corpus = engine.corpus
+        self.corpus: Corpus = engine.workspace.corpus
         index = vector_index.active_index(self.corpus)
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
         [place] = filled(self.corpus)
         share = next(one for one in index.shares if one.compartment == place.id)
         self.words_table, self.table = lexical_table(place.id), share.table
-        self.provider = engine.provider(self.corpus)
+        self.provider = engine.workspace.query_provider(self.corpus)
         self.corpus.load_vectors()
         self.words: dict[str, str] = {}
         self.vectors: dict[str, bytes] = {}
@@ -164,8 +165,8 @@ def cold(pairs: int) -> Cold:
         raise Missing(f"{script}: install rolebundle into this environment first")
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "sample.db"
-        with Engine(db) as engine:
-            engine.ingest([data_folder("sample_corpus")], lexical_only=True)
+        with Admin(db) as admin:
+            admin.ingest([data_folder("sample_corpus")], lexical_only=True)
         one_shot = [str(script), "retrieve", "Review the token refresh flow", "--lexical-only"]
         one_shot += ["--role", "security-reviewer", "--db", str(db)]
         imports = [sys.executable, "-c", _IMPORTS]

@@ -23,6 +23,7 @@ from time import perf_counter
 from documentation import Missing, add_arguments, gather, print_table, questions
 from retrieve import build
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
@@ -67,12 +68,12 @@ def scoped(base: Path, path: Path) -> Path:
             with corpus.writing():
                 corpus.run(_SPREAD)
             set_policy(corpus, json.dumps(_POLICY), "json", "", "2026-11-01T00:00:00Z")
-        with Engine(making) as engine:
-            engine.optimize()
+        with Admin(making) as admin:
+            admin.optimize()
         making.rename(path)
-        with Engine(path) as engine:
+        with Admin(path) as admin:
             # As `rolebundle scopes set` leaves it: what agents are shown goes on record.
-            engine.recorder.begin()
+            admin.workspace.recorder.begin()
     return path
 
 
@@ -101,8 +102,8 @@ def measure(base: Path, path: Path, asked: Sequence[str], rounds: int) -> Found:
                     started = perf_counter()
                     answer(task)
                     times[name].append(1000 * (perf_counter() - started))
-        visible = engine.status_for("three").corpus.chunks
-        chunks = engine.status_for("all").corpus.chunks
+        visible = engine.status("three").corpus.chunks
+        chunks = engine.status("all").corpus.chunks
     return Found(
         chunks,
         visible,

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rolebundle.admin import Admin as Admin
     from rolebundle.contracts.bundle import RetrievalBundle as RetrievalBundle
     from rolebundle.contracts.lookup import CorpusStatus as CorpusStatus
     from rolebundle.contracts.lookup import Lookup as Lookup
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from rolebundle.policy.overlays import load_file as load_file
     from rolebundle.policy.overlays import load_role as load_role
     from rolebundle.policy.overlays import overlay_folders as overlay_folders
+    from rolebundle.workspace import Workspace as Workspace
 
 _PUBLIC = {
+    "Admin": "rolebundle.admin:Admin",
     "CorpusStatus": "rolebundle.contracts.lookup:CorpusStatus",
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
@@ -45,6 +48,7 @@ _PUBLIC = {
     "load_role": "rolebundle.policy.overlays:load_role",
     "load_file": "rolebundle.policy.overlays:load_file",
     "overlay_folders": "rolebundle.policy.overlays:overlay_folders",
+    "Workspace": "rolebundle.workspace:Workspace",
 }
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605 - the table is the list

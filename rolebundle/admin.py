@@ -1,56 +1,59 @@
-"""What whoever owns a corpus does with it: filling it, looking after its indexes, its policy."""
+"""What the owner of one corpus may do: ingest, embed, purge, quarantine, policy and status.
+
+No method here checks who asks. What agents may ask is in ``engine.py``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rolebundle.contracts.document import iso_utc
-from rolebundle.embedding.provider import Unavailable
-from rolebundle.embedding.registry import ProviderSpec, provider_for
-from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
-from rolebundle.policy.recording import Recorder
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.contracts.lookup import BetterModel, CorpusStatus
+from rolebundle.contracts.receipt import Receipt
+from rolebundle.embedding.registry import (
+    ProviderSpec,
+    available_models,
+    provider_for,
+    spec_to_json,
+)
+from rolebundle.errors import UsageError
+from rolebundle.ingest import indexes
+from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, Progress, build_index
+from rolebundle.ingest.indexes import Optimized, Plan, named_index
+from rolebundle.policy import purge, scopes
+from rolebundle.policy.purge import Plan as PurgePlan
+from rolebundle.policy.purge import Wanted
+from rolebundle.retrieval.lookup import corpus_status
+from rolebundle.scan import quarantine
+from rolebundle.storage import check as corpus_check
+from rolebundle.storage import vector_cache
+from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.quarantine import Flagged, flagged
+from rolebundle.storage.vector_index import active_index
+from rolebundle.workspace import Workspace
 
+# The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
-    from rolebundle.contracts.receipt import Receipt
-    from rolebundle.embedding.provider import EmbeddingProvider
-    from rolebundle.ingest.embedding import EmbeddingReport, Progress
-    from rolebundle.ingest.indexes import Optimized, Plan
     from rolebundle.ingest.sync import IngestOptions, IngestReport
     from rolebundle.policy.bridges import Bridges
-    from rolebundle.policy.purge import Plan as PurgePlan
-    from rolebundle.policy.purge import Wanted
-    from rolebundle.storage.quarantine import Flagged
+
+INGEST_PURGE_PATIENCE_MS = 1_000
+"""How long an ingest waits for other readers before it leaves a pending purge pending."""
 
 
-class Upkeep:
-    """The owner's side of one corpus file; nothing here asks who is asking.
+class Admin:
+    """The maintenance of one corpus file.
 
     Args:
-        path: the corpus file; made by the first :meth:`ingest`.
-        provider: the embedding model; where none is given, the one that made the corpus's index,
-            or the embedded static one for a new corpus.
-        embed_url: the model's server, instead of the one that the corpus remembers.
-        allow_host: the one host off this machine that may be that server.
+        workspace: the corpus file, or a workspace with its embedding model.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        provider: EmbeddingProvider | None = None,
-        *,
-        embed_url: str = "",
-        allow_host: str = "",
-    ) -> None:
-        self.path = path
-        self.embed_url, self.allow_host = embed_url, allow_host
-        self._given_provider = provider
-        self._providers: dict[str, EmbeddingProvider] = {}
-        self._reader: Corpus | None = None
-        self.recorder = Recorder(path)
+    def __init__(self, workspace: Path | Workspace) -> None:
+        self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
     def ingest(
         self,
@@ -60,286 +63,252 @@ class Upkeep:
         lexical_only: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
-        """Bring the corpus in step with files; see :func:`rolebundle.ingest.sync.ingest`."""
+        """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
+
+        The corpus file is created if it is missing. Pending purges are completed first.
+        """
         from rolebundle.ingest.sync import ingest
 
-        with open_writer(self.path) as corpus:
-            # What is still in the way may stay there: this is an ingest.
-            self._complete_purges(corpus, 1_000)
-            provider = None if lexical_only else self._patient_provider(corpus)
-            extra = {"progress": progress} if progress else {}
-            report = ingest(corpus, paths, provider, options, **extra)
-            counts = {
-                "added": report.added,
-                "updated": report.updated,
-                "removed": report.removed,
-                "quarantined": report.quarantined,
-            }
-            self.recorder.note(corpus, "ingest", details=counts)
+        with open_writer(self.workspace.path) as corpus:
+            self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
+            provider = None if lexical_only else self.workspace.passage_provider(corpus)
+            report = ingest(corpus, paths, provider, options, progress=progress or _no_progress)
+            self.workspace.recorder.note(
+                corpus,
+                "ingest",
+                details={
+                    "added": report.added,
+                    "updated": report.updated,
+                    "removed": report.removed,
+                    "quarantined": report.quarantined,
+                },
+            )
             return report
 
     def embed(
         self, spec: ProviderSpec | None = None, *, progress: Progress | None = None
     ) -> EmbeddingReport:
-        """Embed what waits; with a spec, build that model's index and change over to it.
+        """Embed the chunks that wait for a vector.
+
+        Args:
+            spec: build the index of this model and make it the active one. Default: go on with
+                the active index.
+            progress: called with what is done, how many items are done, and how many there are.
 
         Raises:
-            EmbedderError: the model is not at hand. What was embedded before stays.
+            EmbedderError: the model is not available. Vectors that were stored before are kept.
         """
-        from rolebundle.embedding.registry import spec_to_json
-        from rolebundle.ingest.embedding import build_index
-        from rolebundle.storage.vector_index import active_index
-
-        with self._writer() as corpus:
-            provider = provider_for(spec) if spec else self._patient_provider(corpus)
-            # Without a spec it is the model that answers now, or what took its name since.
+        with self.workspace.open_writer() as corpus:
             current = active_index(corpus)
-            reach = spec_to_json(spec) if spec else current.reach if current else "{}"
+            if spec is not None:
+                provider, reach = provider_for(spec), spec_to_json(spec)
+            else:
+                provider = self.workspace.passage_provider(corpus)
+                reach = current.reach if current else "{}"
             _, report = build_index(
                 corpus,
                 provider,
-                _chunker(),
-                progress or (lambda _what, _done, _total: None),
+                EMBEDDED_AS,
+                progress or _no_progress,
                 reach=reach,
                 started_at=iso_utc(datetime.now(UTC)),
             )
             return report
 
-    def plan(self, spec: ProviderSpec | None = None) -> Plan:
+    def plan_embedding(self, spec: ProviderSpec | None = None) -> Plan:
         """What :meth:`embed` would take.
 
         Raises:
-            EmbedderError: the model is not at hand.
+            EmbedderError: the model is not available.
         """
-        from rolebundle.ingest.indexes import plan
-
-        provider = provider_for(spec) if spec else self._patient_provider(self.corpus)
-        return plan(self.corpus, provider, _chunker())
+        corpus = self.workspace.corpus
+        provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
+        return indexes.plan(corpus, provider, EMBEDDED_AS)
 
     def use_index(self, name: str) -> None:
-        """Make a complete index the one that answers.
+        """Make a complete index the active one.
 
         Raises:
-            UsageError: there is no such index, or chunks wait in it.
+            UsageError: there is no such index, or chunks wait for their vector in it.
         """
-        from rolebundle.ingest.indexes import named_index, use_index
-
-        with self._writer() as corpus:
-            use_index(corpus, named_index(corpus, name))
+        with self.workspace.open_writer() as corpus:
+            indexes.use_index(corpus, named_index(corpus, name))
 
     def drop_index(self, name: str) -> None:
-        """Remove an index that does not answer.
+        """Remove an index that is not active.
 
         Raises:
-            UsageError: there is no such index, or it is the one that answers.
+            UsageError: there is no such index, or it is the active one.
         """
-        from rolebundle.ingest.indexes import drop_index, named_index
-
-        with self._writer() as corpus:
-            drop_index(corpus, named_index(corpus, name))
+        with self.workspace.open_writer() as corpus:
+            indexes.drop_index(corpus, named_index(corpus, name))
 
     def optimize(self) -> Optimized:
-        """Build the fast companion of the index that answers.
+        """Build the approximate index beside the active index.
 
         Raises:
-            ConfigurationError: it cannot be built here, or would gain nothing.
+            ConfigurationError: it cannot be built on this machine, or would not be faster.
         """
-        from rolebundle.ingest.indexes import optimize
-        from rolebundle.storage.vector_index import active_index
-
-        with self._writer() as corpus:
+        with self.workspace.open_writer() as corpus:
             index = active_index(corpus)
             if index is None:
                 raise UsageError(
-                    "no_index", f"{self.path}: has no embedding index", "run `rolebundle embed`"
+                    "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
                 )
-            return optimize(corpus, index)
+            return indexes.optimize(corpus, index)
 
-    def clear_cache(self) -> int:
-        """Forget the vectors that are kept for text that may come back; how many there were."""
-        from rolebundle.storage import vector_cache
-
-        with self._writer() as corpus, corpus.writing():
+    def clear_vector_cache(self) -> int:
+        """Delete the cached vectors of text that is no longer in the corpus; return how many."""
+        with self.workspace.open_writer() as corpus, corpus.writing():
             count, _ = vector_cache.size(corpus)
             vector_cache.clear(corpus)
             return count
 
-    def quarantine(self, verdict: str = "quarantine") -> list[Flagged]:
-        """The documents that the scan at the door keeps back.
+    def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:
+        """List the documents in which the scan found something.
 
         Args:
-            verdict: ``quarantine``, ``released``, ``label``, or empty for all with findings.
+            verdict: ``quarantine``, ``released`` or ``label``; empty for all of them.
         """
-        from rolebundle.storage.quarantine import flagged
+        return flagged(self.workspace.corpus, verdict)
 
-        return flagged(self.corpus, verdict)
-
-    def flagged(self, document_id: str) -> Flagged:
+    def flagged_document(self, document_id: str) -> Flagged:
         """What the scan found in a document.
 
         Raises:
             UsageError: there is no such document, or nothing was found in it.
         """
-        from rolebundle.scan.quarantine import found
+        return quarantine.found(self.workspace.corpus, document_id)
 
-        return found(self.corpus, document_id)
-
-    def release(self, document_id: str) -> None:
-        """Let a quarantined document be seen, as long as its text stays what it is.
+    def release_document(self, document_id: str) -> None:
+        """Release a document from quarantine for as long as its text does not change.
 
         Raises:
             UsageError: it is not in quarantine.
         """
-        from rolebundle.scan.quarantine import release
+        with self.workspace.open_writer() as corpus:
+            quarantine.release(corpus, document_id)
+            self.workspace.recorder.note(corpus, "release")
 
-        with self._writer() as corpus:
-            release(corpus, document_id)
-            self.recorder.note(corpus, "release")
-
-    def drop(self, document_id: str) -> None:
-        """Remove a quarantined document; it comes back only when its file changes.
+    def drop_document(self, document_id: str) -> None:
+        """Remove a quarantined document. It comes back only if its file changes.
 
         Raises:
             UsageError: it is not in quarantine.
         """
-        from rolebundle.scan.quarantine import drop
-
-        with self._writer() as corpus:
-            drop(corpus, document_id)
-            self.recorder.note(corpus, "drop")
+        with self.workspace.open_writer() as corpus:
+            quarantine.drop(corpus, document_id)
+            self.workspace.recorder.note(corpus, "drop")
 
     def plan_purge(self, wanted: Wanted) -> PurgePlan:
         """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan`."""
-        from rolebundle.policy.purge import plan
-
-        with self.corpus.reading():
-            return plan(self.corpus, wanted)
+        with self.workspace.corpus.reading():
+            return purge.plan(self.workspace.corpus, wanted)
 
     def purge(self, wanted: Wanted) -> Receipt:
         """Erase documents from the corpus's files; see :func:`rolebundle.policy.purge.purge`."""
-        from rolebundle.policy.purge import purge
-
-        with self._writer() as corpus:
-            receipt = purge(corpus, wanted)
-            self._note_purge(corpus, receipt)
+        with self.workspace.open_writer() as corpus:
+            receipt = purge.purge(corpus, wanted)
+            self._record_purge(corpus, receipt)
             return receipt
 
     def finish_purges(self) -> list[Receipt]:
-        """Complete the purges that are pending; their receipts."""
-        with self._writer() as corpus:
+        """Complete the pending purges and return their receipts."""
+        with self.workspace.open_writer() as corpus:
             return self._complete_purges(corpus)
 
     def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-        from rolebundle.policy.purge import finish
-
-        receipts = finish(corpus, patience_ms)
+        receipts = purge.finish(corpus, patience_ms)
         for receipt in receipts:
-            self._note_purge(corpus, receipt)
+            self._record_purge(corpus, receipt)
         return receipts
 
-    def _note_purge(self, corpus: Corpus, receipt: Receipt) -> None:
-        # The receipt's id is random: it ties the two together and says nothing.
-        told = {
-            "documents": receipt.documents,
-            "chunks": receipt.chunks,
-            "receipt": receipt.id,
-            "state": receipt.state,
-        }
-        self.recorder.note(corpus, "purge", details=told)
+    def _record_purge(self, corpus: Corpus, receipt: Receipt) -> None:
+        # The receipt's id is random. It links the two records and does not name what was erased.
+        self.workspace.recorder.note(
+            corpus,
+            "purge",
+            details={
+                "documents": receipt.documents,
+                "chunks": receipt.chunks,
+                "receipt": receipt.id,
+                "state": receipt.state,
+            },
+        )
 
-    def bridges(self, threshold: float, limit: int, *, progress: Progress | None = None) -> Bridges:
+    def find_bridges(
+        self, threshold: float, limit: int, *, progress: Progress | None = None
+    ) -> Bridges:
         """Close passages of different scopes; :func:`rolebundle.policy.bridges.find_bridges`."""
         from rolebundle.policy.bridges import find_bridges
 
-        found = find_bridges(self.corpus, threshold, limit, progress)
-        self.recorder.note(self.corpus, "bridges", allowed=len(found.bridges))
-        return found
+        bridges = find_bridges(self.workspace.corpus, threshold, limit, progress)
+        self.workspace.recorder.note(self.workspace.corpus, "bridges", allowed=len(bridges.bridges))
+        return bridges
 
     def set_policy(self, content: str, kind: str, location: str = "") -> int:
-        """Put a policy into force: who may see what.
+        """Put a policy into force: which agent may see what.
 
         Args:
             content: the policy's text.
             kind: ``toml`` or ``json``.
-            location: the file that must go on saying the same; empty where there is none.
+            location: the policy file. Every agent is denied if it no longer has this content.
+                Empty if there is no file.
 
         Returns:
-            How many documents moved to another compartment.
+            The number of documents that moved to another compartment.
 
         Raises:
-            ConfigurationError: it is malformed. What was in force stays in force.
+            ConfigurationError: the policy is malformed. The former policy stays in force.
         """
-        from rolebundle.policy.scopes import set_policy
-
-        with self._writer() as corpus:
-            moved = set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
-        self.recorder.begin()
-        self.recorder.note(self.corpus, "scopes", details={"moved": moved})
+        with self.workspace.open_writer() as corpus:
+            moved = scopes.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
+        self.workspace.recorder.begin()
+        self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved
 
-    def provider(self, corpus: Corpus) -> EmbeddingProvider:
-        """The embedding model for a corpus: the one given, else the one that made its index.
+    def status(self, *, check: bool = False, repair: bool = False) -> CorpusStatus:
+        """What the corpus holds, all of it.
 
-        One that cannot be set up says so when it is asked, so that the lexical lane still answers.
+        Args:
+            check: compare content, indexes and hashes. This needs write permission.
+            repair: repair what the check finds, if it can be repaired.
+
+        Raises:
+            CorpusBusy, StorageError: the file could not be opened for a check or repair.
         """
-        from rolebundle.embedding.registry import QUERY_DEADLINE_SECONDS
-
-        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
-
-    def _patient_provider(self, corpus: Corpus) -> EmbeddingProvider:
-        from rolebundle.embedding.registry import PASSAGES_DEADLINE_SECONDS
-
-        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
-
-    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
-        if self._given_provider is not None:
-            return self._given_provider
-        from rolebundle.embedding.registry import spec_from_json
-        from rolebundle.storage.vector_index import active_index
-
-        index = active_index(corpus)
-        spec = (
-            spec_from_json(
-                index.reach,
-                index.identity.model,
-                url=self.embed_url,
-                allow_host=self.allow_host,
-                deadline_seconds=deadline_seconds,
+        if check or repair:
+            with self.workspace.open_writer() as corpus:
+                if repair:
+                    corpus_check.repair(corpus)
+                return corpus_status(corpus, corpus_check.problems(corpus))
+        status = corpus_status(self.workspace.corpus)
+        index = status.corpus.index
+        if index is not None and index.provider != "static":
+            return status
+        better_models = [
+            BetterModel(
+                provider=model.provider,
+                model=model.model,
+                command=f"rolebundle embed --provider {model.provider} --model {model.model}",
+                seconds=status.corpus.chunks / model.chunks_per_second,
+                brings=model.benefit,
             )
-            if index
-            else ProviderSpec("static")
-        )
-        # Kept, because a model that is loaded answers the next request at once.
-        if repr(spec) not in self._providers:
-            try:
-                self._providers[repr(spec)] = provider_for(spec)
-            except ConfigurationError as error:
-                return Unavailable(EmbedderError(error.code, error.message, error.hint))
-            except EmbedderError as error:
-                return Unavailable(error)
-        return self._providers[repr(spec)]
-
-    def _writer(self) -> Corpus:
-        # Looking after a corpus makes none, and migrates none.
-        open_reader(self.path).close()
-        return open_writer(self.path)
-
-    @property
-    def corpus(self) -> Corpus:
-        """The corpus, opened for reading on first use."""
-        if self._reader is None:
-            self._reader = open_reader(self.path)
-        return self._reader
+            for model in available_models()
+        ]
+        return replace(status, better_models=better_models)
 
     def close(self) -> None:
-        """Close the corpus file."""
-        self.recorder.close()
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
+        """Close the corpus file. It is opened again on demand."""
+        self.workspace.close()
+
+    def __enter__(self) -> Self:
+        """The admin itself; it is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def _chunker() -> str:
-    from rolebundle.ingest.embedding import EMBEDDED_AS
-
-    return EMBEDDED_AS
+def _no_progress(_what: str, _done: int, _total: int) -> None:
+    pass

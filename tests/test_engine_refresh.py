@@ -24,9 +24,9 @@ def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
     with Engine(db) as engine:
         assert found(engine) == ["old"]
-        before = engine.corpus
+        before = engine.workspace.corpus
         assert found(engine) == ["old"]
-        assert engine.corpus is before, "one that is still there stays open"
+        assert engine.workspace.corpus is before, "one that is still there stays open"
         other = build(tmp_path, [document("new", ["a token"])])
         for suffix in ("-wal", "-shm"):
             Path(f"{db}{suffix}").unlink(missing_ok=True)

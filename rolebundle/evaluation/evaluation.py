@@ -74,7 +74,7 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
     """
     started = perf_counter()
     runner = Runner(retriever, lexical_only=plan.lexical_only)
-    references = References(retriever.corpus)
+    references = References(retriever.workspace.corpus)
     results: list[QuestionResult] = []
     checks: list[Check] = []
     degraded = ""
@@ -89,7 +89,7 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
     if plan.compared:
         counted = _Counted("roles", len(plan.compared) * len(plan.questions), progress)
         apart = distinctiveness(runner, plan.questions, plan.compared, counted)
-    state = corpus_state(retriever.corpus)
+    state = corpus_state(retriever.workspace.corpus)
     seconds = perf_counter() - started
     report = EvalReport(
         kind="golden" if plan.kind == "golden" else "collection",

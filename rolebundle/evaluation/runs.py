@@ -15,12 +15,11 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import System
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion, WarningCode
-from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.evaluation.questions import Question
 from rolebundle.retrieval.pipeline import Run, run
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import documents
-from rolebundle.storage.connection import Corpus
+from rolebundle.workspace import Workspace
 
 BEST = 10
 
@@ -29,11 +28,8 @@ class Retriever(Protocol):
     """What is measured: an engine."""
 
     @property
-    def corpus(self) -> Corpus:
-        """The corpus, open for reading."""
-
-    def provider(self, corpus: Corpus) -> EmbeddingProvider:
-        """The model that embeds queries."""
+    def workspace(self) -> Workspace:
+        """The corpus, and the model that embeds queries."""
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalBundle:
         """Answer a request."""
@@ -111,14 +107,14 @@ class Runner:
     def document_of(self, chunk_id: str) -> str:
         """The document of a chunk that some answer named."""
         if chunk_id not in self._documents:
-            passage = documents.passage_by_id(self._retriever.corpus, chunk_id)
+            passage = documents.passage_by_id(self._retriever.workspace.corpus, chunk_id)
             # Gone only where the corpus changed meanwhile; its id still says it.
             found = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
             self._documents[chunk_id] = found
         return self._documents[chunk_id]
 
     def _run(self, question: Question, fusion: Fusion) -> Run:
-        corpus = self._retriever.corpus
+        corpus = self._retriever.workspace.corpus
         request = RetrievalRequest(
             task=question.task,
             limit=question.limit,
@@ -126,7 +122,7 @@ class Runner:
             fusion=fusion,
             now=question.now,
         )
-        provider = None if self._lexical_only else self._retriever.provider(corpus)
+        provider = None if self._lexical_only else self._retriever.workspace.query_provider(corpus)
         with corpus.reading():
             done = run(corpus, resolve_request(request, question.now), provider)
         for candidate in done.pool.candidates:

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import (
     NO_RERANK,
@@ -66,14 +67,9 @@ class Operations:
             RolebundleError: with a code; see :mod:`rolebundle.errors`.
             LookupError: there is no such method.
         """
-        try:
+        # A client of a server must not learn where files lie on this machine.
+        with self.engine.errors_without_paths():
             return self._call(method, fields, progress)
-        except RolebundleError as error:
-            # A client of a server must not learn where files lie on this machine.
-            conceal = self.engine.concealed
-            error.message, error.hint = conceal(error.message), conceal(error.hint)
-            error.args = (error.message,)
-            raise
 
     def documents(self, listed: int, count: int) -> list[DocumentMetadata]:
         """The next ``count`` documents of the listing, after the first ``listed``.
@@ -96,7 +92,7 @@ class Operations:
     def warm_up(self) -> None:
         """Open the corpus and load the model. If that fails now, it may work for the first call."""
         try:
-            self.engine.provider(self.engine.corpus).embed_queries(["warm up"])
+            self.engine.warm_up()
         except RolebundleError as error:
             with suppress(OSError):
                 sys.stderr.write(f"not loaded ahead: {error}\n")
@@ -150,23 +146,23 @@ class Operations:
             )
 
     def _roles(self, request: StatusRequest) -> Answer:
-        self.engine.admit(request.agent)
+        self.engine.check_access(request.agent)
         roles = []
         for entry in list_overlays(self.engine.overlay_folders):
             role = asdict(entry)
             # Agents must not learn where a file lies on this machine.
             del role["path"]
-            role["problem"] = self.engine.concealed(entry.problem)
+            role["problem"] = self.engine.conceal_paths(entry.problem)
             roles.append(role)
         return {"roles": roles}
 
     def _role(self, request: RoleRequest) -> Answer:
-        self.engine.admit(request.agent)
+        self.engine.check_access(request.agent)
         resolved = load_role(request.role, self.engine.overlay_folders)
         return {"digest": resolved.digest, "overlay": resolved.overlay.model_dump()}
 
     def _status(self, request: StatusRequest) -> Answer:
-        return self.engine.status_for(request.agent).model_dump(exclude_none=True)
+        return self.engine.status(request.agent).model_dump(exclude_none=True)
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
@@ -183,7 +179,7 @@ class Operations:
                 f"paths: {missing[0] if missing else 'none given'} is not an absolute path",
                 "send absolute paths, because the server has a working folder of its own",
             )
-        report = self.engine.ingest(
+        report = Admin(self.engine.workspace).ingest(
             [Path(path) for path in request.paths],
             lexical_only=request.lexical_only,
             progress=progress,

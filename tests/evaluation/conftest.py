@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
+from rolebundle.workspace import Workspace
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 from support.overlay_files import write
@@ -34,5 +35,5 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         },
     )
     write(overlays, "planner", source_policy={"domain_boosts": {"product": 4.0}})
-    with Engine(build(tmp_path, documents, provider), [overlays], provider) as one:
+    with Engine(Workspace(build(tmp_path, documents, provider), provider), [overlays]) as one:
         yield one

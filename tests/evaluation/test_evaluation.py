@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSet
+from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
-from rolebundle.errors import UsageError
+from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.evaluation.compare import compare, load_report, with_change_floors
 from rolebundle.evaluation.evaluation import Plan, difference, evaluate
 from rolebundle.evaluation.floors import NAMES, check_floors, parse_floors, value_of, with_floors
@@ -20,6 +21,7 @@ from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.page import page
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import load_role
+from rolebundle.workspace import Workspace
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -35,7 +37,9 @@ def role(engine: Engine, name: str) -> Role:
 
 def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
     named = [replace(one, id=one.id or str(n)) for n, one in enumerate(questions)]
-    asked, notes = from_golden(GoldenSet(questions=named), References(engine.corpus), None, NOW)
+    asked, notes = from_golden(
+        GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
+    )
     settings = Plan("golden", "mine", None, asked, notes=tuple(notes))
     return evaluate(engine, replace(settings, **plan), silent)  # type: ignore[arg-type]
 
@@ -149,16 +153,17 @@ class TestReport:
 
     def test_a_lane_that_is_down_is_said(self, engine: Engine) -> None:
         class Broken:
-            corpus, retrieve = engine.corpus, engine.retrieve
-
-            def provider(self, corpus: object) -> object:
-                from rolebundle.embedding.provider import Unavailable
-                from rolebundle.errors import EmbedderError
-
-                return Unavailable(EmbedderError("down", "the model is down", "start it"))
+            workspace = Workspace(
+                engine.workspace.path,
+                Unavailable(EmbedderError("down", "the model is down", "start it")),
+            )
+            retrieve = engine.retrieve
 
         asked, _ = from_golden(
-            GoldenSet(questions=[replace(GOOD, role=None)]), References(engine.corpus), None, NOW
+            GoldenSet(questions=[replace(GOOD, role=None)]),
+            References(engine.workspace.corpus),
+            None,
+            NOW,
         )
         report = evaluate(Broken(), Plan("golden", "mine", None, asked), silent)  # type: ignore[arg-type]
         assert "the model is down" in report.degraded

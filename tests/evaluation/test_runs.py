@@ -64,7 +64,7 @@ def test_a_role_governs(engine: Engine) -> None:
     ],
 )
 def test_references(engine: Engine, reference: str, named: set[str]) -> None:
-    references = References(engine.corpus)
+    references = References(engine.workspace.corpus)
     assert references.units(reference) == named
     assert references.passages == {one for one in named if "#" in one}
 
@@ -81,7 +81,7 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
             )
         ]
     )
-    (one,), notes = from_golden(golden, References(engine.corpus), "guard", NOW)
+    (one,), notes = from_golden(golden, References(engine.workspace.corpus), "guard", NOW)
     assert one.grades == {
         "auth": 2,
         "plan": 2,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.evaluation.evaluation import Plan, evaluate
 from rolebundle.evaluation.floors import check_floors, with_floors
@@ -31,7 +32,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     path = tmp_path_factory.mktemp("golden") / "sample.db"
     with Engine(path, overlay_folders()) as engine:
-        engine.ingest([SAMPLE])
+        Admin(engine.workspace).ingest([SAMPLE])
         yield engine
 
 
@@ -48,7 +49,7 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     golden = load_golden(path)
     assert golden.role == role
     assert golden.fail_under["leak_rate"] == 0
-    questions, notes = from_golden(golden, References(sample.corpus), None, NOW)
+    questions, notes = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     assert notes == []
     report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
     report = with_floors(report, check_floors(golden.fail_under, str(path)))
@@ -60,7 +61,7 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
 
 def test_generic_tasks_tell_the_roles_apart(sample: Engine) -> None:
     golden = load_golden(data_folder("overlays") / FOLDER / "roles-v1.toml")
-    questions, _ = from_golden(golden, References(sample.corpus), None, NOW)
+    questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     loaded = [load_role(role, overlay_folders()) for role in ROLES]
     roles = tuple(Role(one.overlay.role_id, one.overlay, one.digest) for one in loaded)
     plan = Plan("golden", golden.name, None, questions, compared=roles)

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from rolebundle.engine import Engine
+from rolebundle.admin import Admin
 from rolebundle.errors import UsageError
 from rolebundle.ingest import sync
 from rolebundle.policy.purge import Wanted, finish, purge
 from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import files_of, found_in, hatch, vector_traces
 from support.corpora import build, scratch_folder
@@ -66,12 +67,12 @@ def purge_it(db: Path, wanted: Wanted) -> None:
 
 def by_the_same_command(db: Path, base: Base) -> None:
     """Where the names are gone already, what was left to do is done."""
-    with Engine(db) as engine:
+    with Admin(db) as admin:
         try:
-            engine.purge(base.wanted)
+            admin.purge(base.wanted)
         except UsageError as error:
             assert error.code == "nothing_to_purge"
-            engine.finish_purges()
+            admin.finish_purges()
 
 
 def by_finishing(db: Path, base: Base) -> None:
@@ -82,9 +83,9 @@ def by_finishing(db: Path, base: Base) -> None:
 
 
 def by_an_ingest(db: Path, base: Base) -> None:
-    with Engine(db, provider=HashingProvider()) as engine:
+    with Admin(Workspace(db, HashingProvider())) as admin:
         (db.parent / "nothing").mkdir(exist_ok=True)
-        engine.ingest([db.parent / "nothing"], sync.IngestOptions())
+        admin.ingest([db.parent / "nothing"], sync.IngestOptions())
     by_finishing(db, base)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
@@ -88,8 +89,8 @@ def test_what_is_indexed_and_shown_is_normalized_and_the_original_kept(door: Doo
     hidden = {original[one["start"] : one["end"]] for one in findings(flagged)}
     assert hidden == {ZERO, FEW_TAGS, f"p{CYRILLIC_A}ssword"}
     assert door.count("token") == door.count("password") == 1
-    with Engine(door.db) as engine:
-        engine.release("wiki/a.md")
+    with Admin(door.db) as admin:
+        admin.release_document("wiki/a.md")
     content = "\n".join(content for _, content in door.passages("wiki/a.md"))
     assert content == "# The token\n\nrefresh the password now"
 
@@ -146,7 +147,7 @@ def test_records_of_a_file_are_looked_at_one_by_one(door: Door) -> None:
     assert flagged.title == "Bad"
     assert {one["kind"] for one in findings(flagged)} == {"tag_characters", "zero_width"}
     with Engine(door.db) as engine:
-        engine.release("bad")
+        Admin(engine.workspace).release_document("bad")
         # Each of a record's paragraphs lost only what was hidden in it.
         content = "\n".join(one.content for one in engine.get("bad").passages)
     assert content.split() == ["the", "token", "and", "more"]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
@@ -22,6 +23,7 @@ from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, build_inde
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import ask
 from support.embedding_server import DIGEST, MODEL, EmbeddingServer, Handler, embedding_server
@@ -224,18 +226,18 @@ def test_a_text_that_fails_alone_is_said_and_the_others_are_embedded(db: Path) -
 
 def test_use_and_drop(db: Path) -> None:
     build(db, Watched(NEW))
-    engine = Engine(db)
+    admin = Admin(db)
     with pytest.raises(UsageError) as refused:
-        engine.drop_index("fake:newer")
+        admin.drop_index("fake:newer")
     assert refused.value.code == "index_in_use"
-    engine.use_index("fake:hashed-words")
+    admin.use_index("fake:hashed-words")
     assert active(db).identity.model == IDENTITY
-    engine.drop_index("2")
+    admin.drop_index("2")
     assert assert_never_mixed(db) == {"hashed-words": FILES}
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'vectors_2%'") == []
     with pytest.raises(UsageError) as unknown:
-        engine.use_index("2")
+        admin.use_index("2")
     assert unknown.value.code == "unknown_index"
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
@@ -245,7 +247,7 @@ def test_an_incomplete_index_is_not_used(db: Path) -> None:
         build(db, Watched(NEW, before=_stop))
     before = assert_never_mixed(db)["newer"]
     with pytest.raises(UsageError) as refused:
-        Engine(db).use_index("newer")
+        Admin(db).use_index("newer")
     assert refused.value.code == "index_incomplete"
     assert f"{FILES - before} chunks" in refused.value.message
     assert active(db).identity.model == IDENTITY
@@ -260,9 +262,9 @@ def test_an_ambiguous_name(db: Path) -> None:
     build(db, Watched(replace(NEW, digest="3333")))
     build(db, Watched(NEW))
     with pytest.raises(UsageError) as refused:
-        Engine(db).use_index("newer")
+        Admin(db).use_index("newer")
     assert refused.value.code == "ambiguous_index"
-    Engine(db).use_index("2")
+    Admin(db).use_index("2")
     assert active(db).identity.model.digest == "3333"
 
 
@@ -371,7 +373,7 @@ def test_another_model_is_refused_before_anything_is_written(db: Path, tree: Pat
     before = db.read_bytes()
     write(tree, "more")
     with pytest.raises(EmbedderError) as refused:
-        Engine(db, provider=HashingProvider(NEW)).ingest([tree])
+        Admin(Workspace(db, HashingProvider(NEW))).ingest([tree])
     assert refused.value.code == "model_mismatch"
     assert db.read_bytes() == before
     assert "rolebundle embed --provider fake --model newer" in refused.value.hint
@@ -523,7 +525,7 @@ def test_after_a_change_over_an_open_engine_asks_the_new_model(
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
         assert server.asked("/v1/embeddings")
         assert not server.asked("/api/embed")
-        engine.use_index("ollama:" + MODEL + ":latest")
+        Admin(engine.workspace).use_index("ollama:" + MODEL + ":latest")
         server.seen.clear()
         engine.retrieve(RetrievalRequest(task="n3"))
         assert server.asked("/api/embed")
@@ -543,7 +545,7 @@ def test_a_server_that_moved_is_remembered_at_its_new_place(db: Path) -> None:
 def test_the_url_option_wins_over_the_memory(db: Path) -> None:
     with embedding_server() as first:
         embed_with(first, db)
-    with embedding_server() as second, Engine(db, embed_url=second.url) as engine:
+    with embedding_server() as second, Engine(Workspace(db, embed_url=second.url)) as engine:
         assert "SEMANTIC_LANE_DEGRADED" not in codes(engine.retrieve(RetrievalRequest(task="n3")))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
@@ -53,8 +54,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def governed(folder: Path, *, policy: Any = POLICY) -> Path:
     db = build(folder, DOCUMENTS, name="team.db")
     if policy is not None:
-        with Engine(db) as engine:
-            engine.set_policy(json.dumps(policy), "json")
+        with Admin(db) as admin:
+            admin.set_policy(json.dumps(policy), "json")
     return db
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup
@@ -53,7 +54,7 @@ names = st.one_of(
 @pytest.fixture(scope="module")
 def sample() -> Iterator[Engine]:
     with scratch_folder() as folder, Engine(folder / "c.db", overlay_folders(())) as engine:
-        engine.ingest([data_folder("sample_corpus")], lexical_only=True)
+        Admin(engine.workspace).ingest([data_folder("sample_corpus")], lexical_only=True)
         yield engine
 
 

@@ -14,6 +14,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.parse import request_from
+from rolebundle.workspace import Workspace
 from support.corpora import ask, build, built, document, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS
@@ -40,7 +41,7 @@ tasks = st.one_of(
 def engine(folder: Path) -> Iterator[Engine]:
     documents = [document(f"d{n}", [f"{word} and more"]) for n, word in enumerate(WORDS)]
     path = build(folder, documents, HashingProvider())
-    with Engine(path, provider=HashingProvider()) as opened:
+    with Engine(Workspace(path, HashingProvider())) as opened:
         yield opened
 
 

@@ -29,6 +29,7 @@ from rolebundle.policy.scopes import deny_matcher, set_policy
 from rolebundle.storage import rerank_cache, store
 from rolebundle.storage.connection import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.workspace import Workspace
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
@@ -229,13 +230,13 @@ class Machine(RuleBasedStateMachine):
         answers = []
         rerank_cache.erase(part)
         for path in (self.path, part):
-            with Engine(path, provider=HashingProvider()) as engine:
+            with Engine(Workspace(path, HashingProvider())) as engine:
                 answers.append(
                     [
                         outcome(lambda: engine.retrieve(request, overlay)),
                         outcome(lambda: engine.get(reference, agent)),
                         outcome(lambda: engine.why(request, reference, overlay)),
-                        outcome(lambda: engine.status_for(agent)),
+                        outcome(lambda: engine.status(agent)),
                     ]
                 )
         whole, alone = answers

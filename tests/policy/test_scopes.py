@@ -11,6 +11,7 @@ from unicodedata import normalize
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
@@ -171,8 +172,8 @@ def put(db: Path, values: Any, location: Path | None = None) -> None:
     content = json.dumps(values)
     if location is not None:
         location.write_text(content, encoding="utf-8")
-    with Engine(db) as engine:
-        engine.set_policy(content, "json", str(location or ""))
+    with Admin(db) as admin:
+        admin.set_policy(content, "json", str(location or ""))
 
 
 def seen(db: Path, agent: str | None) -> list[str] | str:
@@ -203,8 +204,8 @@ def test_a_policy_that_names_nobody_denies_everybody(db: Path) -> None:
 
 def test_a_malformed_policy_is_refused_and_the_one_before_holds(db: Path) -> None:
     put(db, {"ada": ADA})
-    with pytest.raises(ConfigurationError), Engine(db) as engine:
-        engine.set_policy("{", "json")
+    with pytest.raises(ConfigurationError), Admin(db) as admin:
+        admin.set_policy("{", "json")
     assert seen(db, "ada") == ["plan"]
 
 
@@ -262,8 +263,8 @@ def test_what_is_ingested_later_is_held_to_the_policy(db: Path, tmp_path: Path) 
     for name in ("hr/pay.md", "ops/run.md"):
         (tree / name).parent.mkdir(parents=True)
         (tree / name).write_text("# A token\n\nthe token\n", encoding="utf-8")
-    with Engine(db) as engine:
-        engine.ingest([tree], lexical_only=True)
+    with Admin(db) as admin:
+        admin.ingest([tree], lexical_only=True)
     assert seen(db, "ada") == ["plan", "tree/ops/run.md"]
 
 

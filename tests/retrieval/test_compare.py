@@ -16,6 +16,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import OverlayError, UsageError
 from rolebundle.retrieval.compare import compare_roles, jaccard, overlap
 from rolebundle.storage.store import StoredDocument
+from rolebundle.workspace import Workspace
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider
 from support.overlay_files import write
@@ -118,7 +119,7 @@ class TestTheEngine:
     def engine(self, tmp_path: Path) -> Engine:
         for role in ("one", "two"):
             write(tmp_path, role)
-        return Engine(build(tmp_path, DOCUMENTS), [tmp_path], HashingProvider())
+        return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
 
     def test_every_role_is_asked_once_at_one_time(self, engine: Engine) -> None:
         request = RetrievalRequest(task="token", lexical_only=True, limit=1)
@@ -146,7 +147,7 @@ class TestTheEngine:
 
         def answer_and_write(*arguments: Any) -> RetrievalBundle:
             bundle = answer(*arguments)
-            with open_writer(engine.path) as corpus:
+            with open_writer(engine.workspace.path) as corpus:
                 fill(corpus, [document(f"new-{bundle.role_id}", ["token"])])
             return bundle
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.sync import IngestOptions
@@ -47,7 +48,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     for name, text in DOCUMENTS.items():
         (folder / "wiki" / f"{name}.txt").write_text(text, encoding="utf-8")
     with Engine(folder / "c.db") as made:
-        made.ingest([folder / "wiki"], IngestOptions(), lexical_only=True)
+        Admin(made.workspace).ingest([folder / "wiki"], IngestOptions(), lexical_only=True)
         yield made
 
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
@@ -30,6 +31,7 @@ from rolebundle.storage import rerank_cache
 from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.store import StoredDocument
+from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, remove, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -53,7 +55,7 @@ def db(tmp_path: Path) -> Path:
 
 
 def asked(db: Path, overlay: ResolvedOverlay | None = None, **fields: Any) -> RetrievalBundle:
-    with Engine(db, provider=HashingProvider()) as engine:
+    with Engine(Workspace(db, HashingProvider())) as engine:
         request = RetrievalRequest(**{"task": TASK, "rerank": FAKE, "now": NOW} | fields)
         return engine.retrieve(request, overlay)
 
@@ -213,13 +215,13 @@ class TestCache:
             assert "note: passages are embedded anew" in told.err
 
     def test_a_purge_erases_it(self, db: Path) -> None:
-        with known(), Engine(db, provider=HashingProvider()) as engine:
+        with known(), Engine(Workspace(db, HashingProvider())) as engine:
             engine.retrieve(RetrievalRequest(task=TASK, rerank=FAKE))
             path = rerank_cache_path(db)
             assert path.exists()
             for suffix in ("-wal", "-shm"):
                 Path(f"{path}{suffix}").touch()
-            receipt = engine.purge(Wanted(["plan"]))
+            receipt = Admin(engine.workspace).purge(Wanted(["plan"]))
         assert receipt.state == "done"
         assert not [*db.parent.glob("*rerank*")]
 
@@ -315,7 +317,7 @@ class TestDegraded:
 
 class TestPolicy:
     def test_nothing_forbidden_is_sent(self, db: Path) -> None:
-        with known() as model, Engine(db, provider=HashingProvider()) as engine:
+        with known() as model, Engine(Workspace(db, HashingProvider())) as engine:
             request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
             bundle = engine.retrieve(request, RESOLVED)
             assert bundle.rejected_summary["forbidden_source"] == 1
@@ -329,8 +331,8 @@ class TestPolicy:
             "ada": {"scopes": ["shared"], "access_level": "internal"},
             "hugo": {"scopes": [], "access_level": "confidential"},
         }
-        with Engine(db) as engine:
-            engine.set_policy(json.dumps(policy), "json")
+        with Admin(db) as admin:
+            admin.set_policy(json.dumps(policy), "json")
         alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
         with known() as model:
             mine = asked(alone, agent="ada")
@@ -426,22 +428,22 @@ class TestDoors:
 
     def test_a_replay_reranks_again_and_only_what_was(self, db: Path) -> None:
         with known():
-            with Engine(db, provider=HashingProvider(), rerank=FAKE) as engine:
+            with Engine(Workspace(db, HashingProvider()), rerank=FAKE) as engine:
                 reranked = engine.retrieve(RetrievalRequest(task=TASK))
                 plain = engine.retrieve(RetrievalRequest(task=TASK, rerank=NO_RERANK))
                 assert (reranked.rerank is None, plain.rerank is None) == (False, True)
                 assert engine.replay(reranked).same
                 assert engine.replay(plain).same
-            with Engine(db, provider=HashingProvider()) as engine:
+            with Engine(Workspace(db, HashingProvider())) as engine:
                 assert engine.replay(reranked).same
                 assert engine.retrieve(RetrievalRequest(task=TASK)).rerank is None
         other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
-        with known(other), Engine(db, provider=HashingProvider()) as engine:
+        with known(other), Engine(Workspace(db, HashingProvider())) as engine:
             told = engine.replay(reranked)
         assert [(one.kind, one.message) for one in told.causes] == [
             ("rerank", "another model reranks")
         ]
-        with known(Silent()), Engine(db, provider=HashingProvider()) as engine:
+        with known(Silent()), Engine(Workspace(db, HashingProvider())) as engine:
             told = engine.replay(reranked)
         assert [(one.kind, one.after) for one in told.causes] == [("rerank", "degraded")]
 
@@ -463,7 +465,7 @@ class TestDoors:
     def test_a_compact_answer_says_how_to_ask_the_same(self, db: Path) -> None:
         from rolebundle.interfaces.operations import Operations
 
-        with known(), Engine(db, provider=HashingProvider()) as engine:
+        with known(), Engine(Workspace(db, HashingProvider())) as engine:
             answer = Operations(engine).call("retrieve", {"task": TASK, "rerank": FAKE})
         assert answer["more"]["params"]["rerank"] == FAKE
 
@@ -477,7 +479,7 @@ class TestDoors:
             assert model.texts
 
     def test_few_models_are_kept(self, db: Path) -> None:
-        with known(), Engine(db, provider=HashingProvider()) as engine:
+        with known(), Engine(Workspace(db, HashingProvider())) as engine:
             for number in range(9):
                 engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
             assert len(engine.rerankers._made) == 2

@@ -22,6 +22,7 @@ from rolebundle.retrieval.contextual import Contextual, _question_hash
 from rolebundle.storage import documents, rerank_cache
 from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import rerank_cache_path
+from rolebundle.workspace import Workspace
 from support.corpora import NOW, build, document
 from support.fake_embedder import HashingProvider
 from support.reranking import CONTEXTUAL, FAKE, FileProvider, RecordingProvider, known
@@ -41,7 +42,7 @@ def db(tmp_path: Path) -> Path:
 
 def asked(db: Path, model: EmbeddingProvider, task: str = TASK, **more: Any) -> RetrievalBundle:
     """What a process of its own would answer."""
-    with known(model), Engine(db, provider=HashingProvider()) as engine:
+    with known(model), Engine(Workspace(db, HashingProvider())) as engine:
         return engine.retrieve(RetrievalRequest(task=task, rerank=FAKE, now=NOW, **more))
 
 
@@ -80,7 +81,7 @@ class TestAskedAgain:
 
     def test_nor_in_one_process(self, db: Path) -> None:
         model = FileProvider()
-        with known(model), Engine(db, provider=HashingProvider()) as engine:
+        with known(model), Engine(Workspace(db, HashingProvider())) as engine:
             request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
             first, again = (plain(engine.retrieve(request)) for _ in range(2))
         assert first == again and model.queries == [TASK]
@@ -91,7 +92,7 @@ class TestAskedAgain:
         told = asked(db, model, OTHER)
         assert model.queries == [OTHER] and not model.batches
         assert told.diagnostics.rerank_question_embedded is True
-        with known(), Engine(db, provider=HashingProvider()) as engine:
+        with known(), Engine(Workspace(db, HashingProvider())) as engine:
             rerank_cache.erase(db)
             request = RetrievalRequest(task=OTHER, rerank=FAKE, now=NOW)
             assert plain(engine.retrieve(request)) == plain(told)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.replay import Replay
@@ -22,6 +23,7 @@ from rolebundle.errors import EmbedderError, OverlayError, UsageError
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.storage.store import StoredDocument
+from rolebundle.workspace import Workspace
 from support.corpora import ask, built
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.overlay_files import write
@@ -47,11 +49,11 @@ class House:
         self.ingest()
 
     def engine(self, provider: Any = None, db: str = "corpus.db") -> Engine:
-        return Engine(self.root / db, [self.roles], provider or HashingProvider())
+        return Engine(Workspace(self.root / db, provider or HashingProvider()), [self.roles])
 
     def ingest(self, db: str = "corpus.db") -> None:
         with self.engine(db=db) as engine:
-            engine.ingest([self.notes])
+            Admin(engine.workspace).ingest([self.notes])
 
     def ask(self, **fields: Any) -> RetrievalBundle:
         given = {"task": "token rotation audit", "role": "reviewer"} | fields

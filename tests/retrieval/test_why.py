@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.retrieval.explain import explain
@@ -23,6 +23,7 @@ from rolebundle.retrieval.needs import apart
 from rolebundle.retrieval.pipeline import POOL_DEPTH
 from rolebundle.storage.connection import Corpus, open_reader
 from rolebundle.storage.store import StoredDocument
+from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, SAMPLE
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -354,8 +355,8 @@ ROLES = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.probl
 @pytest.fixture(scope="module")
 def sample() -> Iterator[Corpus]:
     with scratch_folder() as folder:
-        with Engine(folder / "sample.db", provider=PROVIDER) as engine:
-            engine.ingest([SAMPLE])
+        with Admin(Workspace(folder / "sample.db", PROVIDER)) as admin:
+            admin.ingest([SAMPLE])
         with open_reader(folder / "sample.db") as corpus:
             yield corpus
 

@@ -133,9 +133,9 @@ Operations.call = _slow
 RUNAWAY = """
 from rolebundle.engine import Engine
 def _runaway(self, *_, **__):
-    with self.corpus.interruptible():
-        self.corpus.value("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+    with self.workspace.corpus.interruptible():
+        self.workspace.corpus.value("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
                           "SELECT max(i) FROM n")
-Engine.status = Engine.status_for = _runaway
+Engine.status = _runaway
 """
 """``before`` for a `status` that is a query without an end."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     rolebundle bridges
     rolebundle bridges --threshold 0.9 --limit 20 --json
     """
-    with engine_for(db) as engine, progress_bar() as progress:
-        found = engine.bridges(threshold, limit, progress=progress)
+    with admin_for(db) as admin, progress_bar() as progress:
+        found = admin.find_bridges(threshold, limit, progress=progress)
     if as_json:
         click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
         return

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.interfaces.cli import side_by_side
 from rolebundle.interfaces.parse import request_from
@@ -32,7 +33,9 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, lexical_only: bool) 
     """
     path = Path(db) if db else _cached()
     with Engine(path, overlay_folders(())) as engine:
-        report = engine.ingest([data_folder("sample_corpus")], lexical_only=lexical_only)
+        report = Admin(engine.workspace).ingest(
+            [data_folder("sample_corpus")], lexical_only=lexical_only
+        )
         click.echo(
             f"{report.documents} documents, {report.chunks} chunks in {path} "
             f"({report.added} files added, {report.unchanged} unchanged)",

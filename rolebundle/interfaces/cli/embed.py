@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from rolebundle.admin import Admin
 from rolebundle.embedding.registry import ProviderSpec
-from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
 from rolebundle.interfaces.cli.words import duration
 
@@ -58,7 +58,7 @@ def embed(
     if ctx.invoked_subcommand is not None:
         _refuse_stray_options(ctx)
         return
-    engine = engine_for(db, embed_url=embed_url, allow_host=allow_host)
+    admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     prefixes = None
     if query_prefix is not None or passage_prefix is not None:
         prefixes = (query_prefix or "", passage_prefix or "")
@@ -68,11 +68,11 @@ def embed(
     elif model or prefixes:
         raise click.UsageError("--model and prefixes belong to a --provider; name it")
     if dry_run:
-        _show_plan(engine, spec, as_json)
+        _show_plan(admin, spec, as_json)
         return
     with progress_bar() as progress:
-        report = engine.embed(spec, progress=progress)
-    optimized = engine.optimize() if optimize and not report.waiting else None
+        report = admin.embed(spec, progress=progress)
+    optimized = admin.optimize() if optimize and not report.waiting else None
     if as_json:
         click.echo(
             json.dumps(
@@ -117,8 +117,8 @@ def _refuse_stray_options(ctx: click.Context) -> None:
 @json_option
 def list_indexes(db: str | None, as_json: bool) -> None:
     """The indexes that the corpus keeps; * answers."""
-    with engine_for(db) as engine:
-        indexes = engine.status().indexes
+    with admin_for(db) as admin:
+        indexes = admin.status().indexes
     if as_json:
         click.echo(json.dumps({"indexes": [index.model_dump() for index in indexes]}))
         return
@@ -133,7 +133,7 @@ def list_indexes(db: str | None, as_json: bool) -> None:
 @db_option
 def use_index(index: str, db: str | None) -> None:
     """Make a complete index the one that answers: its number, or provider:model."""
-    engine_for(db).use_index(index)
+    admin_for(db).use_index(index)
     click.echo(f"{index} answers now", err=True)
 
 
@@ -142,7 +142,7 @@ def use_index(index: str, db: str | None) -> None:
 @db_option
 def drop_index(index: str, db: str | None) -> None:
     """Remove an index that does not answer, with its vectors."""
-    engine_for(db).drop_index(index)
+    admin_for(db).drop_index(index)
     click.echo(f"{index} is gone", err=True)
 
 
@@ -150,11 +150,11 @@ def drop_index(index: str, db: str | None) -> None:
 @db_option
 def clear_cache(db: str | None) -> None:
     """Forget the vectors that are kept for text that may come back."""
-    click.echo(f"{engine_for(db).clear_cache()} vectors forgotten", err=True)
+    click.echo(f"{admin_for(db).clear_vector_cache()} vectors forgotten", err=True)
 
 
-def _show_plan(engine: Engine, spec: ProviderSpec | None, as_json: bool) -> None:
-    plan = engine.plan(spec)
+def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
+    plan = admin.plan_embedding(spec)
     if as_json:
         click.echo(
             json.dumps(

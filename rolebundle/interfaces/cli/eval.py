@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.evaluation import GoldenSet
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, UsageError
@@ -36,6 +36,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.storage.location import corpus_path
+from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -140,13 +141,11 @@ def eval(  # the name of the command
     harming = tuple(_role(one, folders) for one in names)
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
-        opened = partial(
-            Engine,
-            overlay_folders=folders,
-            embed_url=embed_url,
-            allow_host=allow_host,
-            rerank=rerank or rerank_setting(),
-        )
+
+        def opened(path: Path) -> Engine:
+            workspace = Workspace(path, embed_url=embed_url, allow_host=allow_host)
+            return Engine(workspace, folders, rerank=rerank or rerank_setting())
+
         engine, seconds = _engine(stack, what, path, db, opened, lexical_only, progress)
         plan = _plan(what, engine, role, moment, comparing, harming, lexical_only, seconds)
         report = with_floors(evaluate(engine, plan, progress), bounds)
@@ -207,7 +206,9 @@ def _engine(
     engine = stack.enter_context(opened(Path(db)))
     started = perf_counter()
     options = IngestOptions(workers=os.cpu_count() or 1)
-    report = engine.ingest([documents], options, lexical_only=lexical_only, progress=progress)
+    report = Admin(engine.workspace).ingest(
+        [documents], options, lexical_only=lexical_only, progress=progress
+    )
     if report.embedding_problem:
         click.echo(f"! not all is embedded: {report.embedding_problem}", err=True)
     for skip in report.refused():
@@ -225,7 +226,7 @@ def _plan(
     lexical_only: bool,
     seconds: float,
 ) -> Plan:
-    references = References(engine.corpus)
+    references = References(engine.workspace.corpus)
     if isinstance(what, Collection):
         questions, notes = from_collection(what, references, role, moment)
     else:

@@ -15,7 +15,7 @@ from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli.options import db_option, embed_options, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
 from rolebundle.interfaces.cli.progress import progress_bar
 from rolebundle.scan.settings import ScanSettings
 
@@ -100,9 +100,9 @@ def ingest(
         workers=workers or os.cpu_count() or 1,
         scan=None if no_scan else ScanSettings(secrets=secrets, patterns=patterns),
     )
-    engine = engine_for(db, embed_url=embed_url, allow_host=allow_host)
+    admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
-        report = engine.ingest(paths, options, lexical_only=lexical_only, progress=progress)
+        report = admin.ingest(paths, options, lexical_only=lexical_only, progress=progress)
     if as_json:
         click.echo(_shown(json.dumps(asdict(report), ensure_ascii=False)))
     else:

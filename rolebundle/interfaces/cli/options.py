@@ -1,11 +1,11 @@
-"""Options that several commands share, and how they become an engine."""
+"""Options that several commands share, and how they become an engine or an admin."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,10 @@ from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
+from rolebundle.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rolebundle.admin import Admin
 
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
@@ -107,10 +111,16 @@ def engine_for(
 ) -> Engine:
     """The engine that a command's options name."""
     return Engine(
-        corpus_path(db),
+        Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host),
         overlay_folders(overlay_dirs),
-        embed_url=embed_url,
-        allow_host=allow_host,
         agent=agent,
         rerank=rerank_setting(),
     )
+
+
+def admin_for(db: str | None, *, embed_url: str = "", allow_host: str = "") -> Admin:
+    """The admin that a command's options name."""
+    # A one-shot `retrieve` must not load the readers of an ingest.
+    from rolebundle.admin import Admin
+
+    return Admin(Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.words import counted
 
 if TYPE_CHECKING:
+    from rolebundle.admin import Admin
     from rolebundle.contracts.receipt import Receipt
-    from rolebundle.engine import Engine
     from rolebundle.policy.purge import Plan, Wanted
 
 _LISTED = 20
@@ -65,19 +65,19 @@ def purge(
     chosen = bool(names or matching)
     if chosen == finishing and not (backups and not chosen):
         raise click.UsageError("name documents or sources, or --matching GLOB, or --finish alone")
-    with engine_for(db) as engine:
+    with admin_for(db) as admin:
         if dry_run:
-            _show_plan(engine.plan_purge(wanted) if chosen else None, engine.path, as_json)
+            _show_plan(admin.plan_purge(wanted) if chosen else None, admin.workspace.path, as_json)
             return
         returning: Sequence[str] = ()
         if chosen:
-            found, returning = _erase(engine, wanted, yes, backups)
+            found, returning = _erase(admin, wanted, yes, backups)
         else:
             if backups and not yes:
-                _confirm(f"Delete {counted(len(_backups(engine.path)), 'backup')}?")
-            found = engine.finish_purges()
-        deleted = _delete_backups(engine.path) if backups else 0
-        left = _backups(engine.path)
+                _confirm(f"Delete {counted(len(_backups(admin.workspace.path)), 'backup')}?")
+            found = admin.finish_purges()
+        deleted = _delete_backups(admin.workspace.path) if backups else 0
+        left = _backups(admin.workspace.path)
     if as_json:
         report = {
             "receipts": [one.model_dump() for one in found],
@@ -89,30 +89,30 @@ def purge(
     else:
         _tell(found, finishing, deleted)
     _warn(returning, left)
-    _refuse_pending(found, engine.path)
+    _refuse_pending(found, admin.workspace.path)
 
 
 def _erase(
-    engine: Engine, wanted: Wanted, yes: bool, backups: bool
+    admin: Admin, wanted: Wanted, yes: bool, backups: bool
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = engine.plan_purge(wanted)
+        plan = admin.plan_purge(wanted)
     except UsageError as error:
         # A run that was killed has erased what it names already, and said nothing.
-        pending = engine.finish_purges() if error.code == "nothing_to_purge" else []
+        pending = admin.finish_purges() if error.code == "nothing_to_purge" else []
         if not pending:
             raise
         click.echo(_shown(f"{error.message}; an earlier purge was still pending"), err=True)
         return pending, ()
     if not yes:
-        size = plan.extent
+        size, path = plan.extent, admin.workspace.path
         _name(plan.documents, "would go")
-        too = f", and delete {counted(len(_backups(engine.path)), 'backup')}" if backups else ""
+        too = f", and delete {counted(len(_backups(path)), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
-            f"{counted(size.vectors, 'vector')} from {engine.path}{too}?"
+            f"{counted(size.vectors, 'vector')} from {path}{too}?"
         )
-    return [engine.purge(wanted)], plan.returning
+    return [admin.purge(wanted)], plan.returning
 
 
 def _confirm(question: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.storage.quarantine import Flagged
 
 
@@ -36,8 +36,8 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
     rolebundle quarantine list
     rolebundle quarantine list --all --json
     """
-    with engine_for(db) as engine:
-        found = engine.quarantine("" if everything else "quarantine")
+    with admin_for(db) as admin:
+        found = admin.flagged_documents("" if everything else "quarantine")
     if as_json:
         click.echo(json.dumps({"documents": [_brief(one) for one in found]}, ensure_ascii=False))
         return
@@ -62,8 +62,8 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
     rolebundle quarantine show wiki/notes.md
     rolebundle quarantine show wiki/notes.md --json
     """
-    with engine_for(db) as engine:
-        found = engine.flagged(document)
+    with admin_for(db) as admin:
+        found = admin.flagged_document(document)
     findings = json.loads(found.scanned.findings)
     if as_json:
         click.echo(json.dumps({**_brief(found), "findings": findings}, ensure_ascii=False))
@@ -84,8 +84,8 @@ def release_command(document: str, db: str | None) -> None:
     \b
     rolebundle quarantine release wiki/notes.md
     """
-    with engine_for(db) as engine:
-        engine.release(document)
+    with admin_for(db) as admin:
+        admin.release_document(document)
     click.echo(f"{document}: released")
 
 
@@ -98,8 +98,8 @@ def drop_command(document: str, db: str | None) -> None:
     \b
     rolebundle quarantine drop wiki/notes.md
     """
-    with engine_for(db) as engine:
-        engine.drop(document)
+    with admin_for(db) as admin:
+        admin.drop_document(document)
     click.echo(f"{document}: dropped")
 
 

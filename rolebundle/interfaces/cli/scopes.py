@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.words import counted
 from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.storage.connection import open_reader
@@ -56,9 +56,9 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
 
     content, kind, location = _read(file, kind)
     policy = parse_policy(content, kind, file)
-    with engine_for(db) as engine:
-        moved = engine.set_policy(content, kind, location)
-        found = lint_policy(policy, engine.corpus)
+    with admin_for(db) as admin:
+        moved = admin.set_policy(content, kind, location)
+        found = lint_policy(policy, admin.workspace.corpus)
     for finding in found:
         click.echo(_line(file, finding), err=True)
     if as_json:

@@ -6,7 +6,7 @@ import click
 
 from rolebundle.contracts.lookup import CorpusStatus
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.words import duration
 
 
@@ -22,8 +22,8 @@ def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
     rolebundle status
     rolebundle status --check --json
     """
-    with engine_for(db) as engine:
-        found = engine.status(check=check, repair=repair)
+    with admin_for(db) as admin:
+        found = admin.status(check=check, repair=repair)
     click.echo(found.model_dump_json(indent=2) if as_json else _text(found))
     if found.problems:
         codes = ", ".join(sorted({problem.code for problem in found.problems}))

@@ -169,7 +169,7 @@ class TestOptimize:
         verdict: str,
     ) -> None:
         made = Optimized(kept, 0.987, 44, 1.5)
-        monkeypatch.setattr("rolebundle.engine.Engine.optimize", lambda _engine: made)
+        monkeypatch.setattr("rolebundle.admin.Admin.optimize", lambda _admin: made)
         out = new(db, server, "--optimize").out
         assert f"fast index: 44 buckets, sampled recall 0.987, {verdict}" in out
         told = new(db, server, "--optimize", "--json").json()

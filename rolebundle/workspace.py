@@ -1,0 +1,136 @@
+"""One corpus file, and what the engine and the admin share: its readers, models and audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Lock
+
+from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
+from rolebundle.embedding.registry import (
+    PASSAGES_DEADLINE_SECONDS,
+    QUERY_DEADLINE_SECONDS,
+    ProviderSpec,
+    provider_for,
+    spec_from_json,
+)
+from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.policy.recording import Recorder
+from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.vector_index import active_index
+
+
+class Workspace:
+    """One corpus file with its open readers, its embedding models and its audit.
+
+    Readers and models are opened on first use and stay open until :meth:`close`. After that they
+    are opened again on demand.
+
+    Args:
+        path: the corpus file. It need not exist yet.
+        provider: the embedding model. Default: the model that made the corpus's active index, or
+            the packaged static model if the corpus has no index.
+        embed_url: the address of the model's server, instead of the one that the corpus remembers.
+        allow_host: the one other machine that may be that server.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        provider: EmbeddingProvider | None = None,
+        *,
+        embed_url: str = "",
+        allow_host: str = "",
+    ) -> None:
+        self.path = path
+        self.embed_url = embed_url
+        self.allow_host = allow_host
+        self.recorder = Recorder(path)
+        self._default_provider = provider
+        self._providers: dict[ProviderSpec, EmbeddingProvider] = {}
+        self._reader: Corpus | None = None
+        self._narrowed_reader: Corpus | None = None
+        self._closing = Lock()
+
+    @property
+    def corpus(self) -> Corpus:
+        """The corpus, open for reading, with everything in it."""
+        if self._reader is None:
+            self._reader = open_reader(self.path)
+        return self._reader
+
+    @property
+    def narrowed_corpus(self) -> Corpus:
+        """The corpus, open for reading, with nothing in it until a view is shown to an agent."""
+        if self._narrowed_reader is None:
+            reader = open_reader(self.path)
+            reader.narrow()
+            self._narrowed_reader = reader
+        return self._narrowed_reader
+
+    def open_writer(self) -> Corpus:
+        """Open the corpus for writing. Unlike an ingest, this neither creates nor migrates it.
+
+        Raises:
+            UsageError: there is no corpus file.
+            WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
+        """
+        open_reader(self.path).close()
+        return open_writer(self.path)
+
+    def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
+        """The model that embeds queries. A query must not wait long for its vector.
+
+        If the model cannot be set up, its first use raises the error, so that the lexical lane can
+        still answer.
+        """
+        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
+
+    def passage_provider(self, corpus: Corpus) -> EmbeddingProvider:
+        """The model that embeds passages. It may take longer than for a query."""
+        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
+
+    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
+        if self._default_provider is not None:
+            return self._default_provider
+        index = active_index(corpus)
+        spec = ProviderSpec("static")
+        if index is not None:
+            spec = spec_from_json(
+                index.reach,
+                index.identity.model,
+                url=self.embed_url,
+                allow_host=self.allow_host,
+                deadline_seconds=deadline_seconds,
+            )
+        if spec not in self._providers:
+            try:
+                self._providers[spec] = provider_for(spec)
+            except ConfigurationError as error:
+                return Unavailable(EmbedderError(error.code, error.message, error.hint))
+            except EmbedderError as error:
+                return Unavailable(error)
+        return self._providers[spec]
+
+    def interrupt(self) -> None:
+        """End the query that runs now with :class:`Interrupted`. Any thread may call this."""
+        with self._closing:
+            for reader in (self._reader, self._narrowed_reader):
+                if reader is not None:
+                    reader.interrupt()
+
+    def refresh(self) -> None:
+        """Close the readers if the file at the path was replaced since they were opened."""
+        readers = (self._reader, self._narrowed_reader)
+        if any(reader is not None and not reader.is_current() for reader in readers):
+            self.close()
+
+    def close(self) -> None:
+        """Close the readers and the audit. Models stay loaded."""
+        # An interrupt from another thread must not meet a connection that is being closed.
+        with self._closing:
+            self.recorder.close()
+            readers = (self._reader, self._narrowed_reader)
+            self._reader = self._narrowed_reader = None
+            for reader in readers:
+                if reader is not None:
+                    reader.close()
