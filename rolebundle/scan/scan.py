@@ -1,6 +1,6 @@
 """Scan documents: hidden text, hidden markup, instructions to a model, secrets.
 
-The result is the findings, their score, and a verdict. The caller decides what to do with it.
+The result is the findings and a verdict. The caller decides what to do with them.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class Scannable(NamedTuple):
 
 
 class ScanResult(NamedTuple):
-    """The findings of one document in the order of their offsets, and their total score.
+    """The findings of one document in the order of their offsets, and the verdict.
 
     ``text`` is the text to index and show. It is the original text if nothing had to be changed.
     Offsets in ``markup`` are in the source; all other offsets are in the original text.
     """
 
     findings: tuple[Finding, ...]
-    score: float
     verdict: Verdict
     text: str
     markup: tuple[Finding, ...] = ()
@@ -100,7 +99,7 @@ def _result(
 ) -> ScanResult:
     hidden, (normal, removals), instructions, secrets, markup = findings
     if not (hidden or instructions or secrets or markup):
-        return ScanResult((), 0.0, "clean", text)
+        return ScanResult((), "clean", text)
     if secrets and settings.secrets == "mask":
         normal = masked(normal, secrets)
     if removals:
@@ -110,9 +109,8 @@ def _result(
     has_words = _letters(decoded) >= _MIN_HIDDEN_LETTERS or bool(patterns.find(decoded))
     score = _score(hidden, instructions, markup, has_words, settings.weights)
     ordered = sorted((*hidden, *instructions, *secrets), key=lambda f: (f.start, f.end))
-    return ScanResult(
-        tuple(ordered), score, _verdict(score, bool(secrets), settings), normal, markup
-    )
+    verdict = _verdict(score, bool(secrets), settings)
+    return ScanResult(tuple(ordered), verdict, normal, markup)
 
 
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:

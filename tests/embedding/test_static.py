@@ -68,7 +68,7 @@ def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"garbage"])
-def test_a_damaged_package_is_said(
+def test_a_damaged_package_is_reported(
     content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     if content is not None:

@@ -1,4 +1,4 @@
-"""Secrets: each form is found, never told, and masked without moving a line."""
+"""Secrets: each format is found, never shown whole, and masked without moving a line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _some(chance: random.Random, alphabet: str, length: int) -> str:
     return "".join(chance.choice(alphabet) for _ in range(length))
 
 
-# Made here, of random characters, so that no file of this project holds anything like a secret.
-FORMS: dict[str, Callable[[random.Random], str]] = {
+# Generated from random characters, so that no file of this project contains a secret.
+FORMATS: dict[str, Callable[[random.Random], str]] = {
     "private_key": lambda c: (
         "-----BEGIN RSA PRIVATE"
         + " KEY-----\n"
@@ -52,11 +52,11 @@ FORMS: dict[str, Callable[[random.Random], str]] = {
 }
 
 
-@pytest.mark.parametrize("kind", FORMS)
-def test_found_and_masked(kind: str) -> None:
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_secret_is_found_and_masked(kind: str) -> None:
     chance = random.Random(kind)
     for _ in range(50):
-        secret = FORMS[kind](chance)
+        secret = FORMATS[kind](chance)
         text = f"Über die Einrichtung:\n\n  value: {secret}\nNext line \U0001f511.\n"
         (finding,) = find_secrets(text)
         assert finding.kind == f"secret_{kind}"
@@ -84,11 +84,11 @@ def test_found_and_masked(kind: str) -> None:
         'The secret: "nobody knows how it works"',
     ],
 )
-def test_left_alone(text: str) -> None:
+def test_ordinary_text_has_no_findings(text: str) -> None:
     assert find_secrets(text) == ()
 
 
-def test_nothing_found_masks_nothing() -> None:
+def test_a_text_without_secrets_is_not_masked() -> None:
     assert masked("a\nb", []) == "a\nb"
 
 
@@ -106,7 +106,7 @@ def test_nothing_found_masks_nothing() -> None:
         "-----BEGIN PRIVATE KEY-----" + "a" * 33,
     ],
 )
-def test_a_megabyte_of_anything_is_linear(piece: str) -> None:
+def test_a_megabyte_takes_linear_time(piece: str) -> None:
     find_secrets("x")
     text = piece * (1_000_000 // len(piece))
     begin = time.process_time()
