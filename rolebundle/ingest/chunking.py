@@ -1,15 +1,15 @@
-"""Documents into chunks, by structure, so that an edit changes few of them.
+"""Splits documents into chunks by structure, so that an edit changes few chunks.
 
-A chunk is a run of blocks. The document is split top down: a run that fits is a chunk, any other
-is cut at one boundary and both halves are split in turn. Where to cut depends on the run alone,
-and among equally good boundaries in its middle half on a hash of the text that follows, not on a
-count from the top. So:
+A chunk is a run of blocks. A document is split top down: a run that fits is a chunk; any other run
+is cut at one boundary and both halves are split in turn. The cut depends on the run alone. Among
+equally strong boundaries in the middle half of a run a hash of the following text decides, not a
+count from the top. Therefore:
 
-    An edit changes the runs that contain it, and no other. A chunk outside the smallest run
-    whose cut moved keeps its text and its id.
+    An edit only changes the runs that contain it. A chunk outside the smallest run whose cut moved
+    keeps its text and its id.
 
-A cut moves only when the edit touches the words right after a boundary, or pushes a boundary over
-the edge of the middle half. Counting from the top, every chunk below an edit would change.
+A cut only moves if the edit changes the words right after a boundary, or moves a boundary over the
+edge of the middle half. With a count from the top every chunk below an edit would change.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import accumulate, pairwise
 
+from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument
-from rolebundle.storage.chunk_rows import StoredChunk
+from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.storage.chunk_rows import StoredChunk, content_hash
 
 CHUNKER_VERSION = "structure-1"
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSettings:
-    """How large chunks are, in characters.
+    """The size of chunks, in characters.
 
     Args:
-        size: a run of blocks up to this size stays one chunk.
-        overlap: how much of the text above a chunk may repeat at its head.
-        maximum: a single block is cut only above this size.
+        size: a run of blocks up to this size is one chunk.
+        overlap: the maximum length of preceding text that is repeated at the start of a chunk.
+        maximum: a single block is only cut if it is longer.
     """
 
     size: int = 1200
@@ -51,17 +52,16 @@ class ChunkSettings:
             )
 
 
-# How strong the boundary before an atom is: the lower, the sooner the text is cut there.
-# 1 to 6 are headings of that level.
+# Strength of the boundary before an atom. Lower values are cut first. 1 to 6 are heading levels.
 _BLOCK = 7
 _LINE = 10
 _SENTENCE, _WORD, _HARD, _NEVER = 500, 501, 502, 999
 
-# Where the file's own lines do not stand between two blocks of a kind, these have no blank line.
+# Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
-_DEEPEST_INDENT = 40
-_HASHED = 24
-# Words stay together in groups of this part of the maximum: an atom a word would be slow.
+_MAX_INDENT = 40
+_HASHED_CHARS = 24
+# Words are grouped to 1/16 of the maximum size, because one atom per word would be slow.
 _WORD_GROUPS = 16
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
@@ -73,10 +73,10 @@ _Row = tuple[int, int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Atoms:
-    """What is never cut: blocks, and pieces of blocks that alone are over the maximum.
+    """Units that are never cut: blocks, and pieces of blocks that exceed the maximum.
 
-    In columns, because a large document has thousands and a search looks at one column at a time.
-    ``starts`` and ``ends`` are offsets in the document's text.
+    Stored in columns, because a large document has thousands of atoms and each search reads only
+    one column. ``starts`` and ``ends`` are offsets in the document's text.
     """
 
     blocks: list[int]
@@ -90,9 +90,9 @@ class _Atoms:
 def chunk_document(
     document_id: str, parsed: ParsedDocument, settings: ChunkSettings
 ) -> tuple[StoredChunk, ...]:
-    """The chunks of a document, in its order; ready-made ones stay as they are."""
+    """The chunks of a document, in order. Ready-made chunks are not changed."""
     if parsed.ready:
-        return tuple(_ready(parsed))
+        return tuple(_ready_chunks(parsed))
     if not parsed.blocks:
         return ()
     text, starts = _text_of(parsed)
@@ -103,12 +103,12 @@ def chunk_document(
     for low, high in _runs(atoms, text, settings.size):
         start, end, first_line = atoms.starts[low], atoms.ends[high - 1], atoms.first_lines[low]
         if settings.overlap:
-            room = min(settings.overlap, settings.maximum - (end - start))
-            start, first_line = _extended(parsed, text, atoms, low, room)
+            max_overlap = min(settings.overlap, settings.maximum - (end - start))
+            start, first_line = _with_overlap(parsed, text, atoms, low, max_overlap)
         content = text[start:end]
         if not content or content.isspace():
             continue
-        digest = _digest(content)
+        digest = content_hash(content)
         first_block, last_block = atoms.blocks[low], atoms.blocks[high - 1]
         counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
         chunks.append(
@@ -126,13 +126,10 @@ def chunk_document(
     return tuple(chunks)
 
 
-def _digest(content: str) -> str:
-    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _ready(parsed: ParsedDocument) -> Iterator[StoredChunk]:
-    shown = (chunk for chunk in parsed.ready if chunk.content and not chunk.content.isspace())
-    for chunk in shown:
+def _ready_chunks(parsed: ParsedDocument) -> Iterator[StoredChunk]:
+    for chunk in parsed.ready:
+        if not chunk.content or chunk.content.isspace():
+            continue
         yield StoredChunk(
             chunk_id=chunk.chunk_id,
             headings=(),
@@ -140,7 +137,7 @@ def _ready(parsed: ParsedDocument) -> Iterator[StoredChunk]:
             content_type=chunk.content_type,
             start_line=chunk.start_line,
             end_line=chunk.end_line,
-            content_hash=_digest(chunk.content),
+            content_hash=content_hash(chunk.content),
             tags=chunk.tags,
             applicable_roles=chunk.applicable_roles,
             excluded_roles=chunk.excluded_roles,
@@ -148,10 +145,10 @@ def _ready(parsed: ParsedDocument) -> Iterator[StoredChunk]:
 
 
 def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
-    """The text that chunks are slices of, and where in it each block starts.
+    """The text that chunks are slices of, and the offset of each block in it.
 
-    Line-exact: the lines of the file from the first block to the last, what lies between blocks
-    included. Else the blocks' texts, mostly with a blank line between.
+    For line-exact documents these are the lines of the file from the first block to the last,
+    including gaps. For others they are the texts of the blocks, usually separated by a blank line.
     """
     blocks = parsed.blocks
     if not parsed.line_exact:
@@ -167,7 +164,7 @@ def _text_of(parsed: ParsedDocument) -> tuple[str, list[int]]:
 
 
 def _lines_of(blocks: Sequence[Block]) -> list[str]:
-    """The lines of blocks that came without their file: what lies between them is blank."""
+    """The lines of blocks, with blank lines between them, if the lines of the file are missing."""
     lines: list[str] = []
     first = blocks[0].start_line
     for block in blocks:
@@ -177,7 +174,7 @@ def _lines_of(blocks: Sequence[Block]) -> list[str]:
 
 
 def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
-    """For each block the headings above it, outermost first, and itself where it is one."""
+    """For each block the headings above it, outermost first; a heading block includes itself."""
     paths: list[tuple[str, ...]] = []
     above: list[tuple[int, str]] = []
     path: tuple[str, ...] = ()
@@ -202,13 +199,13 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
     rows: list[_Row] = []
-    headings_start = -1  # where the headings right above began; −1 where there are none
+    headings_start = -1  # start of the headings right above; −1 if there are none
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         _, content, first_line, last_line, level, _, _, _ = block
         end = start + len(content)
         strength = level or _BLOCK
         if headings_start >= 0 and not (level and end - headings_start > maximum):
-            strength = _NEVER  # a heading stays with what follows it
+            strength = _NEVER  # a heading stays with the following block
         if end - start <= maximum:
             rows.append((number, start, end, first_line, last_line, strength))
         else:
@@ -221,12 +218,12 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
         elif strength != _NEVER:
             headings_start = start
     atoms = _Atoms(*map(list, zip(*rows, strict=True)))
-    _keep_last_headings(parsed.blocks, atoms, maximum)
+    _attach_last_headings(parsed.blocks, atoms, maximum)
     return atoms
 
 
-def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) -> None:
-    """Headings with nothing after them go with what stands above, as far as there is room."""
+def _attach_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) -> None:
+    """Attach headings at the end of the document to the preceding block, if they fit."""
     if all(block.level for block in blocks):
         return
     for i in range(len(atoms.blocks) - 1, -1, -1):
@@ -236,9 +233,10 @@ def _keep_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) ->
 
 
 def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) -> list[_Row]:
-    """A block over the maximum, as lines; a line over the maximum as sentences, words, parts.
+    """Cut a block over the maximum into lines, and a line over the maximum into smaller parts.
 
-    Little indentation and a blank line above begin something; a closing bracket does not.
+    Lines with little indentation or below a blank line are preferred as starts. Lines that begin
+    with a closing bracket are avoided.
     """
     rows: list[_Row] = []
     above = _LINE + 100
@@ -249,15 +247,15 @@ def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) 
             if aligned:
                 first_line = last_line = line_number
             indent = (length := len(line)) - len(body)
-            strength = above + (indent if indent < _DEEPEST_INDENT else _DEEPEST_INDENT)
-            if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED])):
+            strength = above + (indent if indent < _MAX_INDENT else _MAX_INDENT)
+            if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED_CHARS])):
                 strength += 200
             if length <= maximum:
                 rows.append((number, start, start + length, first_line, last_line, strength))
             else:
                 for low, high, weaker in _parts(line, maximum):
-                    where = (start + low, start + high, first_line, last_line)
-                    rows.append((number, *where, weaker or strength))
+                    extent = (start + low, start + high, first_line, last_line)
+                    rows.append((number, *extent, weaker or strength))
             above = _LINE + 100
         else:
             above = _LINE  # A blank line.
@@ -266,7 +264,7 @@ def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) 
 
 
 def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Ranges of a line over the maximum, each with its strength; 0 means that of the line."""
+    """Ranges of a line over the maximum, each with its strength; 0 stands for the line's own."""
     strength = 0
     for low, high in _between(line, 0, len(line), _SENTENCE_END):
         if high - low <= maximum:
@@ -278,11 +276,11 @@ def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _words(line: str, low: int, high: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Groups of words; a word over the maximum is cut anywhere."""
-    enough = max(1, maximum // _WORD_GROUPS)
+    """Groups of words. A word over the maximum is cut at any position."""
+    group_size = max(1, maximum // _WORD_GROUPS)
     start = end = low
     for first, last in _between(line, low, high, _SPACE):
-        if end > start and last - start > enough:
+        if end > start and last - start > group_size:
             yield from _hard(start, end, maximum)
             start = first
         end = last
@@ -296,19 +294,19 @@ def _hard(start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
 
 def _between(line: str, low: int, high: int, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     start = low
-    for found in pattern.finditer(line, low, high):
-        if found.start() > start:
-            yield start, found.start()
-        start = found.end()
+    for match in pattern.finditer(line, low, high):
+        if match.start() > start:
+            yield start, match.start()
+        start = match.end()
     if start < high:
         yield start, high
 
 
 def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Index ranges of the atoms of each chunk, from the top."""
+    """The index ranges of the atoms of each chunk, in document order."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
-    # Slices of bytes need no encoding, and most texts have one for each character.
+    # Most texts are ASCII, and slices of their bytes need no encoding.
     words = text.encode() if text.isascii() else text
     waiting = [(0, len(starts))]
     while waiting:
@@ -321,7 +319,9 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
             elif central:
                 for i in central:
                     if i not in hashes:
-                        hashes[i] = _hash_of(words[starts[i] : min(starts[i] + _HASHED, ends[i])])
+                        hashes[i] = _hash_of(
+                            words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
+                        )
                 cut = min(central, key=hashes.__getitem__)
             elif candidates:
                 middle = (starts[low] + ends[high - 1]) / 2
@@ -338,10 +338,10 @@ def _hash_of(words: str | bytes) -> bytes:
 
 
 def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequence[int]]:
-    """The strongest boundaries inside a run, and those of them in its middle half.
+    """The strongest boundaries inside a run, and those in its middle half.
 
-    Where some are in the middle half, the others are not listed. Inside one long block the middle
-    half comes first, so that no slivers are cut off it.
+    If there are any in the middle half, the others are not returned. Inside one long block a weaker
+    boundary in the middle half is preferred, so that no small pieces are cut off.
     """
     starts, strengths = atoms.starts, atoms.strengths
     strongest = min(strengths[low + 1 : high])
@@ -349,7 +349,7 @@ def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequ
         return (), ()
     first, last = starts[low], atoms.ends[high - 1]
     quarter = (last - first) / 4
-    # Offsets only grow, so that the middle half is a range.
+    # Offsets are sorted, so the middle half is a range.
     from_ = bisect_left(starts, first + quarter, low + 1, high)
     to = bisect_right(starts, first + 3 * quarter, from_, high)
     middle = strengths[from_:to]
@@ -363,13 +363,12 @@ def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequ
     return [i for i in range(low + 1, high) if strengths[i] == strongest], ()
 
 
-def _extended(
-    parsed: ParsedDocument, text: str, atoms: _Atoms, low: int, room: int
+def _with_overlap(
+    parsed: ParsedDocument, text: str, atoms: _Atoms, low: int, max_overlap: int
 ) -> tuple[int, int]:
-    """Where the chunk that begins with atom ``low`` starts when text above it is repeated.
+    """The start (offset, line) of the chunk that begins with atom ``low``, with overlap.
 
-    Whole lines where there are any, else whole sentences; never over a heading. With the offset
-    goes its line.
+    The overlap is whole lines, or whole sentences if there is no line break; never over a heading.
     """
     blocks = parsed.blocks
     starts, numbers = atoms.starts, atoms.blocks
@@ -377,9 +376,9 @@ def _extended(
     if low == 0 or blocks[numbers[low]].level:
         return start, line
     above = low
-    while above and start - starts[above] < room and not blocks[numbers[above - 1]].level:
+    while above and start - starts[above] < max_overlap and not blocks[numbers[above - 1]].level:
         above -= 1
-    begin = _first_whole(text, max(starts[above], start - room), start)
+    begin = _first_whole(text, max(starts[above], start - max_overlap), start)
     if begin >= start:
         return start, line
     if parsed.line_exact:
@@ -390,11 +389,11 @@ def _extended(
 
 
 def _first_whole(text: str, floor: int, start: int) -> int:
-    """The first offset from ``floor`` on where a line begins, or else a sentence."""
+    """The first offset from ``floor`` at which a line, or else a sentence, begins."""
     begin = floor if floor == 0 or text[floor - 1] == "\n" else text.find("\n", floor, start) + 1
     if begin == 0 and floor > 0:
-        found = _SENTENCE_END.search(text, floor, start)
-        begin = found.end() if found else start
+        match = _SENTENCE_END.search(text, floor, start)
+        begin = match.end() if match else start
     while begin < start and text[begin] == "\n":
         begin += 1
     return begin

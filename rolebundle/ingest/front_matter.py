@@ -1,8 +1,8 @@
-"""What a document says of itself at its very start: YAML between ``---``, TOML between ``+++``.
+"""Front matter at the start of a document: YAML between ``---``, TOML between ``+++``.
 
-YAML is read the strict way: no anchors, aliases or tags (alias bombs, object construction), no
-key twice, no merge keys. Only ``true`` and ``false`` are booleans, so that ``language: no`` stays
-Norwegian, and only dates, decimal numbers and ``null`` are something other than text.
+YAML is read strictly: no anchors, aliases or tags (alias bombs, object construction), no duplicate
+keys, no merge keys. Only ``true`` and ``false`` are booleans, so that ``language: no`` stays
+Norwegian. Dates, decimal numbers and ``null`` have their types; all other scalars are strings.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from functools import cache
 from typing import Any
 
 from rolebundle.errors import DocumentError
-from rolebundle.text.text_decoding import clean
+from rolebundle.text.decoding import clean
 
-_LIMIT = 64 * 1024
-_DEPTH = 20
+_MAX_BYTES = 64 * 1024
+_MAX_DEPTH = 20
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
-_TOML_PLACE = re.compile(r"\(at line (\d+), column \d+\)")
+_TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
     """The front matter of a document.
 
-    ``declared_at`` is the 1-based line after the opening fence, ``body`` the index in the lines
-    where the document proper begins.
+    ``declared_at`` is the 1-based line after the opening fence. ``body`` is the index of the first
+    line after the front matter.
     """
 
     declared: Mapping[str, object]
@@ -39,12 +40,12 @@ class FrontMatter:
 def read_front_matter(
     lines: Sequence[str], path: str, start: int = 0, stop: int | None = None
 ) -> FrontMatter | None:
-    """The front matter that begins at index ``start`` of ``lines``, if there is any.
+    """The front matter that begins at index ``start`` of ``lines``, or None.
 
-    An opening fence that is never closed is a thematic break, not front matter.
+    An opening fence without a closing one is a thematic break.
 
     Raises:
-        DocumentError: ``bad_front_matter``, naming the path, the line and the reason.
+        DocumentError: ``bad_front_matter``, with the path, the line and the reason.
     """
     stop = len(lines) if stop is None else stop
     opening = lines[start].rstrip() if start < stop else ""
@@ -56,10 +57,11 @@ def read_front_matter(
         return None
     text = "\n".join(lines[start + 1 : end]) + "\n"
     first_line = start + 2
-    if len(text.encode()) > _LIMIT:
-        raise _bad(path, first_line, f"longer than {_LIMIT // 1024} KiB")
+    if len(text.encode()) > _MAX_BYTES:
+        raise _bad(path, first_line, f"longer than {_MAX_BYTES // 1024} KiB")
     parse = _yaml if opening == "---" else _toml
-    declared = {_text(key): _plain(value) for key, value in parse(text, path, first_line).items()}
+    values = parse(text, path, first_line)
+    declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
     return FrontMatter(declared, first_line, end + 1)
 
 
@@ -71,20 +73,20 @@ def _bad(path: str, line: int, reason: str) -> DocumentError:
     )
 
 
-def _plain(value: object) -> object:
-    """``value`` with dates as ISO text, and clean text throughout."""
+def _normalize(value: object) -> object:
+    """``value`` with dates as ISO strings, and with cleaned strings."""
     if isinstance(value, str):
-        return _text(value)
+        return _clean_text(value)
     if isinstance(value, date | datetime | time):
         return value.isoformat()
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_normalize(item) for item in value]
     if isinstance(value, dict):
-        return {_text(key): _plain(item) for key, item in value.items()}
+        return {_clean_text(key): _normalize(item) for key, item in value.items()}
     return value
 
 
-def _text(value: str) -> str:
+def _clean_text(value: str) -> str:
     return clean(value)[0]
 
 
@@ -92,9 +94,9 @@ def _toml(text: str, path: str, first_line: int) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        place = _TOML_PLACE.search(str(error))
-        line = first_line + int(place[1]) - 1 if place else first_line
-        reason = _TOML_PLACE.sub("", str(error)).strip()
+        position = _TOML_POSITION.search(str(error))
+        line = first_line + int(position[1]) - 1 if position else first_line
+        reason = _TOML_POSITION.sub("", str(error)).strip()
         raise _bad(path, line, f"not valid TOML: {reason}") from error
 
 
@@ -104,22 +106,22 @@ def _yaml(text: str, path: str, first_line: int) -> dict[str, Any]:
     loader = _loader()
     try:
         _refuse_unsafe(text, path, first_line)
-        found = yaml.load(text, Loader=loader)  # a SafeLoader, narrowed further
+        value = yaml.load(text, Loader=loader)  # a restricted SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = first_line + (mark.line if mark else 0)
         raise _bad(path, line, f"{error.problem or 'not valid YAML'}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise _bad(path, first_line, f"not valid YAML: {error}") from error
-    if found is None:
+    if value is None:
         return {}
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise _bad(path, first_line, "not a mapping of keys to values")
-    return found
+    return value
 
 
 def _refuse_unsafe(text: str, path: str, first_line: int) -> None:
-    """Look at the events before anything is built: an alias bomb is small until then."""
+    """Check the parser events before objects are created, because an alias bomb expands then."""
     import yaml
 
     depth = 0
@@ -132,24 +134,15 @@ def _refuse_unsafe(text: str, path: str, first_line: int) -> None:
             raise _bad(path, line, f"the tag {tag} is not allowed")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > _DEPTH:
-                raise _bad(path, line, f"nested more than {_DEPTH} levels deep")
+            if depth > _MAX_DEPTH:
+                raise _bad(path, line, f"nested more than {_MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
-_loader_class: Any = None
-
-
+@cache
 def _loader() -> Any:
-    """The strict loader, made on first use: importing yaml costs 15 ms."""
-    global _loader_class  # noqa: PLW0603
-    if _loader_class is None:
-        _loader_class = _make_loader()
-    return _loader_class
-
-
-def _make_loader() -> Any:
+    """The strict loader class. Created on first use: importing yaml takes 15 ms."""
     import yaml
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -161,17 +154,17 @@ def _make_loader() -> Any:
         StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), first)
 
     def mapping(loader: Any, node: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise _at(key_node, "a key has to be plain text")
+                raise _error_at(key_node, "a key must be a string")
             key = key_node.value
-            if key in found:
-                raise _at(key_node, f"the key {key!r} stands twice")
-            found[key] = loader.construct_object(value_node, deep=True)
-        return found
+            if key in result:
+                raise _error_at(key_node, f"duplicate key {key!r}")
+            result[key] = loader.construct_object(value_node, deep=True)
+        return result
 
-    def _at(node: Any, reason: str) -> yaml.MarkedYAMLError:
+    def _error_at(node: Any, reason: str) -> yaml.MarkedYAMLError:
         return yaml.constructor.ConstructorError(None, None, reason, node.start_mark)
 
     resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN\0")

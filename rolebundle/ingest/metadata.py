@@ -1,6 +1,6 @@
-"""Metadata: front matter over the folder manifest over the command's flags.
+"""Metadata of documents: front matter overrides folder manifests, which override flags.
 
-The winner of each key is decided before a document is chunked, and every chunk carries the result.
+Each key is resolved before a document is chunked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MANIFEST_NAME = "rolebundle.toml"
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
 _READER_KEYS = ("reader", "separator")
 _CHUNKING_KEYS = ("size", "overlap", "maximum")
-_CLOSED: Mapping[str, tuple[str, ...]] = {
+_ALLOWED_VALUES: Mapping[str, tuple[str, ...]] = {
     "trust_tier": get_args(TrustTier),
     "sensitivity": get_args(Sensitivity),
     "origin": get_args(Origin),
@@ -36,7 +36,7 @@ _CLOSED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One ``[[rule]]`` of a manifest: what holds for the files that its glob matches."""
+    """One ``[[rule]]`` of a manifest: defaults of the files that match its glob."""
 
     glob: str
     values: Mapping[str, object]
@@ -46,25 +46,25 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A folder's ``rolebundle.toml``: glob → defaults. Later rules win, key by key."""
+    """The ``rolebundle.toml`` of a folder. Later rules override earlier ones, key by key."""
 
     defaults: Mapping[str, object]
     rules: tuple[Rule, ...] = ()
     ignore: tuple[str, ...] = ()
     ignore_keys: frozenset[str] = frozenset()
     chunking: Mapping[str, int] = field(default_factory=dict)
-    """``size``, ``overlap`` and ``maximum``; heeded in the outermost manifest."""
+    """``size``, ``overlap`` and ``maximum``; only used in the outermost manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileDefaults:
-    """What manifest and flags say about one file."""
+    """The defaults of one file, from manifests and flags."""
 
     values: Mapping[str, object]
     reader: str = ""
     separator: str = ""
     declared: str = field(init=False)
-    """Values and separator in a form to compare. Made once, as most files of a folder share it."""
+    """Values and separator as one comparable text. Most files of a folder share it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", repr((self.separator, sorted(self.values.items()))))
@@ -74,15 +74,15 @@ EMPTY_MANIFEST = Manifest(defaults={})
 
 
 def has_manifest(folder: Path) -> bool:
-    """Whether the folder has a manifest; one that may not be entered has nothing that is read."""
+    """Whether the folder has a manifest. False if the folder may not be entered."""
     return os.path.isfile(folder / MANIFEST_NAME)  # noqa: PTH113 - Path.is_file() may raise
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, or an empty one where there is none.
+    """The manifest of a folder, or ``EMPTY_MANIFEST`` if it has none.
 
     Raises:
-        ConfigurationError: it cannot be read, or it has an unknown key or a bad value.
+        ConfigurationError: it cannot be read or contains an unknown key or an invalid value.
     """
     path = folder / MANIFEST_NAME
     if not has_manifest(folder):
@@ -91,7 +91,9 @@ def load_manifest(folder: Path) -> Manifest:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(
-            "bad_manifest", f"{path}: is not readable TOML ({error})", "mend the file and run again"
+            "bad_manifest",
+            f"{path}: not readable as TOML ({error})",
+            "correct the file and run again",
         ) from error
     allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking")
     for key in raw:
@@ -114,21 +116,21 @@ def load_manifest(folder: Path) -> Manifest:
 
 
 def check_reader(name: str, place: str) -> None:
-    """Refuse the name of a reader that there is not; an empty one is no name.
+    """Check the name of a reader; an empty name is allowed.
 
     Raises:
-        ConfigurationError: there is no reader of that name.
+        ConfigurationError: no reader has that name.
     """
     if name and name not in reader_names():
         raise ConfigurationError(
             "unknown_reader",
-            f"{place}: there is no reader {name!r}",
+            f"{place}: no reader is called {name!r}",
             f"readers: {', '.join(reader_names())}",
         )
 
 
 def file_defaults(manifest: Manifest, path: str, flags: Mapping[str, object]) -> FileDefaults:
-    """What holds for the file at ``path``: flags, over them defaults, over them each rule."""
+    """The defaults of the file at ``path``: rules override defaults, which override flags."""
     values: dict[str, object] = {**flags, **manifest.defaults}
     reader = separator = ""
     for rule in manifest.rules:
@@ -142,10 +144,10 @@ def file_defaults(manifest: Manifest, path: str, flags: Mapping[str, object]) ->
 def validated(
     values: object, place: str, error_type: type[RolebundleError], code: str
 ) -> DeclaredMetadata:
-    """Declared metadata, checked.
+    """Validate declared metadata.
 
     Raises:
-        RolebundleError: of ``error_type``; names the place, the key and the allowed values.
+        RolebundleError: of type ``error_type``, with the place, the key and the allowed values.
     """
     if not isinstance(values, Mapping):
         raise error_type(
@@ -158,7 +160,7 @@ def validated(
         key = str(first["loc"][0])
         if first["type"] == "extra_forbidden":
             raise _unknown(error_type, code, place, key, METADATA_KEYS) from None
-        allowed = _CLOSED.get(key)
+        allowed = _ALLOWED_VALUES.get(key)
         expected = (
             f"one of {', '.join(allowed)}"
             if allowed
@@ -166,7 +168,7 @@ def validated(
         )
         raise error_type(
             code,
-            f"{place}: {key} = {_shown(first['input'])} is not allowed; expected {expected}",
+            f"{place}: {key} = {_short(first['input'])} is not allowed; expected {expected}",
             f"correct {key} and run the same command again",
         ) from None
 
@@ -175,7 +177,7 @@ def resolve(
     path: str,
     defaults: Mapping[str, object],
     declared: Mapping[str, object],
-    found: Mapping[str, object],
+    inferred: Mapping[str, object],
     *,
     default_source: str,
     key: str = "",
@@ -186,19 +188,19 @@ def resolve(
 
     Args:
         path: the file, relative to the ingested folder.
-        defaults: what flags and manifest say about the file, checked already.
-        declared: what the document says of itself; wins.
-        found: what the format tells undeclared; weakest.
-        default_source: source_id where nothing declares one.
-        key: the document inside its file, where the file holds many.
-        declared_at: the line where the document's own declaration begins.
-        ignore_keys: declared keys that the manifest says to leave out.
+        defaults: valid metadata from flags and manifests.
+        declared: unvalidated metadata that the document declares; takes precedence.
+        inferred: metadata from the format; everything else takes precedence.
+        default_source: the source_id if none is declared.
+        key: the name of the document within a file of several.
+        declared_at: the line where the declaration of the document begins.
+        ignore_keys: declared keys that the manifest ignores.
 
     Raises:
-        DocumentError: an unknown key or a bad value in the document's own declaration.
+        DocumentError: the document declares an unknown key or an invalid value.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    merged: dict[str, Any] = _usable(found)
+    merged: dict[str, Any] = _usable(inferred)
     if defaults:
         merged |= DeclaredMetadata.model_validate(defaults).said()
     if own:
@@ -207,29 +209,29 @@ def resolve(
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)
-    inside = f"{path}#{key}" if key else path
-    document_id = merged.pop("document_id", f"{source_id}/{inside}")
+    location = f"{path}#{key}" if key else path
+    document_id = merged.pop("document_id", f"{source_id}/{location}")
     if "title" not in merged:
         merged["title"] = key or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
-    merged.setdefault("uri", inside)
+    merged.setdefault("uri", location)
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(document_id=document_id, source_id=source_id, **{**merged, **lists})
 
 
 def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
-    """Add to one key's texts those of others that mean the same for the retriever."""
+    """Move the values of other keys, which mean the same to retrieval, into ``key``."""
     texts = [text for name in others for text in merged.pop(name, ())]
     if texts:
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
 
 
-def _usable(found: Mapping[str, object]) -> dict[str, Any]:
-    # Nobody declared these, so a bad one is no error: it is as if it were not there.
+def _usable(inferred: Mapping[str, object]) -> dict[str, Any]:
+    """The valid part of inferred metadata. Invalid values are no error, as nobody declared them."""
     try:
-        return DeclaredMetadata.model_validate(dict(found)).said()
+        return DeclaredMetadata.model_validate(dict(inferred)).said()
     except ValidationError as error:
         bad = {problem["loc"][0] for problem in error.errors(include_url=False)}
-        return _usable({key: value for key, value in found.items() if key not in bad})
+        return _usable({key: value for key, value in inferred.items() if key not in bad})
 
 
 def _rule(raw: Mapping[str, object], place: str) -> Rule:
@@ -243,7 +245,7 @@ def _rule(raw: Mapping[str, object], place: str) -> Rule:
     reader, separator = (raw.get(key, "") for key in _READER_KEYS)
     if not isinstance(reader, str) or not isinstance(separator, str):
         raise ConfigurationError(
-            "bad_manifest", f"{place}: reader and separator are texts", "put them in quotes"
+            "bad_manifest", f"{place}: reader and separator must be strings", "put them in quotes"
         )
     check_reader(reader, place)
     return Rule(glob, values, reader, separator)
@@ -253,7 +255,7 @@ def _strings(raw: Mapping[str, object], key: str, path: Path) -> tuple[str, ...]
     values = raw.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ConfigurationError(
-            "bad_manifest", f"{path}: {key} must be a list of texts", f'write {key} = ["…"]'
+            "bad_manifest", f"{path}: {key} must be a list of strings", f'write {key} = ["…"]'
         )
     return tuple(values)
 
@@ -269,7 +271,7 @@ def _chunking(raw: object, path: Path) -> Mapping[str, int]:
         if not isinstance(value, int) or isinstance(value, bool):
             raise ConfigurationError(
                 "bad_manifest",
-                f"{path} [chunking]: {key} = {_shown(value)} must be a whole number",
+                f"{path} [chunking]: {key} = {_short(value)} must be a whole number",
                 "give it in characters",
             )
     return raw
@@ -278,15 +280,15 @@ def _chunking(raw: object, path: Path) -> Mapping[str, int]:
 def _unknown(
     error_type: type[RolebundleError], code: str, place: str, key: str, allowed: Sequence[str]
 ) -> RolebundleError:
-    near = get_close_matches(key, allowed, n=1)
-    guess = f"; did you mean {near[0]}?" if near else ""
+    similar = get_close_matches(key, allowed, n=1)
+    suggestion = f"; did you mean {similar[0]}?" if similar else ""
     return error_type(
         code,
-        f"{place}: unknown key {key!r}{guess}",
+        f"{place}: unknown key {key!r}{suggestion}",
         f"allowed keys: {', '.join(allowed)}",
     )
 
 
-def _shown(value: object) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,4 +1,4 @@
-"""The plain values that pass between reading, chunking and storing.
+"""The values that are passed from reading to chunking and storing.
 
 bytes ─▶ reader ─▶ ParsedDocument (blocks with their lines) ─▶ chunking ─▶ StoredChunk
 """
@@ -9,17 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from rolebundle.contracts.terms import ContentType
+
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
-ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 
 
 class Block(NamedTuple):
-    """One structural unit that is not cut unless it alone is over the maximum.
+    """A structural unit, which is only split if it exceeds the maximum chunk size.
 
-    A tuple, because a page has hundreds.
+    A tuple, because a page has hundreds of them.
 
-    ``start_line`` and ``end_line`` are 1-based, inclusive, in the file as ingested. Where the
-    reader is line-exact, ``text`` is exactly those lines joined by newlines.
+    ``start_line`` and ``end_line`` are lines of the ingested file, 1-based and inclusive. If the
+    document is line-exact, ``text`` is exactly these lines, joined by newlines.
     """
 
     kind: BlockKind
@@ -27,19 +28,19 @@ class Block(NamedTuple):
     start_line: int
     end_line: int
     level: int = 0
-    """Heading level 1–6; 0 for everything that is not a heading."""
+    """Heading level 1–6; 0 for other blocks."""
     heading: str = ""
-    """A heading's plain words, without markup; empty for everything else."""
+    """The plain words of a heading, without markup; empty for other blocks."""
     page: int = 0
-    """The page that it stands on, from 1; 0 where the format has no pages."""
+    """The page of the block, from 1; 0 if the format has no pages."""
     aligned: bool = False
-    """Whether each line of ``text`` stands on one line of the file, where the document as a
-    whole is not line-exact: pieces of the block then have lines of their own."""
+    """Whether each line of ``text`` is one line of the file although the document is not
+    line-exact. Pieces of the block then have exact lines as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyChunk:
-    """A chunk that the file brings along ready-made; it is stored as it is."""
+    """A chunk that is defined in the file and stored unchanged."""
 
     chunk_id: str
     content: str
@@ -53,24 +54,23 @@ class ReadyChunk:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """One document as a reader found it, before its metadata is resolved.
+    """One document as read, before its metadata is resolved. A file may contain several.
 
-    A file may hold many. ``declared`` is what the document says of itself (front matter and the
-    like), unvalidated; ``declared_at`` is the line where that begins, for error messages.
-    ``found`` is what the format tells without anyone declaring it, such as an HTML ``<title>``:
-    it is weaker than every declaration.
+    ``declared`` is the unvalidated metadata that the document declares, for example in its front
+    matter, and ``declared_at`` is the line where it begins, for error messages. ``inferred`` is
+    metadata from the format, such as an HTML ``<title>``; every declaration takes precedence.
     """
 
     blocks: tuple[Block, ...] = ()
     ready: tuple[ReadyChunk, ...] = ()
     declared: Mapping[str, object] = field(default_factory=dict)
     declared_at: int = 1
-    found: Mapping[str, object] = field(default_factory=dict)
+    inferred: Mapping[str, object] = field(default_factory=dict)
     key: str = ""
-    """Names the document inside its file where the file holds many; empty for a whole file."""
+    """The name of the document within a file of several; empty if it is the whole file."""
     line_exact: bool = True
-    """Whether a block's text is exactly the lines that it names."""
+    """Whether the text of each block is exactly its lines."""
     lines: Sequence[str] = ()
-    """All lines of the file, where ``line_exact``: a chunk is cut from them, gaps included."""
+    """All lines of the file if ``line_exact``. Chunks are slices of them, including gaps."""
     notes: tuple[str, ...] = ()
-    """What the reader left out and why, for the report."""
+    """What the reader skipped or changed, for the report."""

@@ -1,4 +1,7 @@
-"""Files, from their bytes to what is stored. Runs in worker processes: no corpus, plain values."""
+"""Files, from their bytes to the values that are stored.
+
+Runs in worker processes: no access to the corpus, and only plain values in and out.
+"""
 
 from __future__ import annotations
 
@@ -12,54 +15,59 @@ from typing import NamedTuple
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
-from rolebundle.ingest.door import MARKUP_READERS, Arrival, Examined, examine
+from rolebundle.ingest.intake_scan import (
+    MARKUP_READERS,
+    IntakeDocument,
+    ScannedDocument,
+    scan_documents,
+)
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import looks_binary, reader_for
+from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
-from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes
+from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.chunk_rows import StoredChunk
 from rolebundle.storage.store import FileIdentity, StoredDocument, StoredFile
+from rolebundle.text.decoding import decode, looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
-from rolebundle.text.text_decoding import decode_noting
 
-# So many chunks tell the language of a document, if any do.
-_TELLING = 3
+# The language of a document is detected in this many chunks.
+_LANGUAGE_CHUNKS = 3
 _BINARY_FORMATS = frozenset({"pdf"})
 
-# Codes of files that could not be looked at; the corpus keeps what it had of them.
-TRANSIENT = frozenset({"unreadable", "unreadable_folder"})
+# Codes of files and folders that could not be read. Their documents stay in the corpus.
+TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})
 
 
-class Task(NamedTuple):
-    """A found file and what the corpus knew of it, or ``None``."""
+class FileTask(NamedTuple):
+    """A file, and its identity in the corpus if the corpus has it."""
 
-    file: FoundFile
+    file: FileEntry
     known: FileIdentity | None
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What holds for a whole run."""
+class RunSettings:
+    """Settings that are the same for all files of a root."""
 
     chunks: ChunkSettings
     size_cap: int
     default_source: str
     scan: ScanSettings | None = None
-    """What the scan at the door looks for; ``None`` for no scan."""
+    """Settings of the intake scan; ``None`` for no scan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A file whose bytes and recipe are what the corpus holds."""
+    """A file whose bytes and recipe are those in the corpus."""
 
     location: str
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A file ready to be stored; ``notes`` say what its reader left out."""
+    """A file ready to be stored; ``notes`` name what its reader skipped."""
 
     file: StoredFile
     documents: tuple[StoredDocument, ...]
@@ -69,68 +77,69 @@ class Prepared:
 Outcome = Unchanged | Prepared | Skipped
 
 
-def prepare_all(tasks: Sequence[Task], settings: Settings) -> list[Outcome]:
-    """Read, parse, scan and chunk several files, in order.
+def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outcome]:
+    """Read, parse, scan and chunk files, in order. A file with an error becomes ``Skipped``.
 
-    Step by step and not file by file, as far as memory allows: a step's code and tables stay in the
-    processor's cache from one file to the next, which saves a sixth of the time.
-    A file that cannot be taken comes back as ``Skipped``.
+    Each step runs over all files of the group before the next one starts: the code and tables of a
+    step stay in the processor's cache, which saves a sixth of the time.
     """
     files = [_read(task, settings) for task in tasks]
-    arrivals = [one for file in files if isinstance(file, _Read) for one in file.arrivals]
-    documents = iter(_documents(arrivals, settings))
+    read_documents = [
+        document for file in files if isinstance(file, _ReadFile) for document in file.documents
+    ]
+    documents = iter(_stored_documents(read_documents, settings))
     return [
-        Prepared(file.file, tuple(islice(documents, len(file.arrivals))), file.notes)
-        if isinstance(file, _Read)
+        Prepared(file.file, tuple(islice(documents, len(file.documents))), file.notes)
+        if isinstance(file, _ReadFile)
         else file
         for file in files
     ]
 
 
-def all_unchanged(tasks: Sequence[Task], settings: Settings) -> list[bool]:
-    """For each file whether the corpus holds its bytes by its recipe; nothing is parsed."""
+def check_unchanged(tasks: Sequence[FileTask], settings: RunSettings) -> list[bool]:
+    """For each file whether the corpus has the same bytes and recipe; nothing is parsed."""
     return [_is_unchanged(task, settings) for task in tasks]
 
 
-def _is_unchanged(task: Task, settings: Settings) -> bool:
+def _is_unchanged(task: FileTask, settings: RunSettings) -> bool:
     file = task.file
     if task.known is None:
         return False
-    path, content_hash, recipe = task.known
+    path, file_hash, recipe = task.known
     if path != file.path or recipe != _recipe(file, _reader(file), settings):
         return False
     try:
-        return content_hash == _hash(read_bytes(file.location, path, settings.size_cap))
+        return file_hash == _file_hash(read_bytes(file.location, path, settings.size_cap))
     except DocumentError:
         return False
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadFile:
     """A file after the first step."""
 
     file: StoredFile
-    arrivals: tuple[Arrival, ...]
+    documents: tuple[IntakeDocument, ...]
     notes: tuple[Skipped, ...]
 
 
-def _read(task: Task, settings: Settings) -> _Read | Unchanged | Skipped:
+def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skipped:
     file = task.file
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
-        identity = (file.path, _hash(data), _recipe(file, reader, settings))
+        identity = (file.path, _file_hash(data), _recipe(file, reader, settings))
         if identity == task.known:
             return Unchanged(file.location)
         if reader.name not in _BINARY_FORMATS and looks_binary(data):
-            raise DocumentError("binary", f"{file.path}: not text", "leave it out")
-        source = _markup(data, file.path) if reader.name in MARKUP_READERS else None
-        arrivals: list[Arrival] = []
+            raise DocumentError("binary", f"{file.path}: binary data, not text", "exclude the file")
+        markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
+        documents: list[IntakeDocument] = []
         notes: list[Skipped] = []
-        refused = False
+        has_bad_metadata = False
         for parsed in reader.read(data, file.path, ReaderOptions(file.defaults.separator)):
             if isinstance(parsed, DocumentError):
-                # One record of many that cannot be taken; the others go on.
+                # One of several records is wrong; the others are stored.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             try:
@@ -139,48 +148,51 @@ def _read(task: Task, settings: Settings) -> _Read | Unchanged | Skipped:
                 if not parsed.key:
                     raise
                 notes.append(Skipped(file.path, error.code, error.message))
-                refused = True
+                has_bad_metadata = True
                 continue
-            arrivals.append(Arrival(parsed, metadata, source))
+            documents.append(IntakeDocument(parsed, metadata, markup))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
-        if refused:
-            # Without a recipe it is read again by the next run, which says it again.
+        if has_bad_metadata:
+            # Without a recipe the next run reads the file again and repeats the error.
             identity = (*identity[:2], "")
-        return _Read(StoredFile(file.location, *identity), tuple(arrivals), tuple(notes))
+        return _ReadFile(StoredFile(file.location, *identity), tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
 
 
 def _markup(data: bytes, path: str) -> bytes | None:
-    """The source of a page for the scan, which reads UTF-8."""
+    """The source of a page as UTF-8, for the scan."""
     if b"\x00" not in data:
         return data or None
-    # UTF-16, in which no tag would be found. What the scan reads must be what the reader reads.
-    return decode_noting(data, path)[0].encode("utf-8", "replace")
+    # Probably UTF-16, in which the scan would find no tag. The scan must see what the reader sees.
+    return decode(data, path)[0].encode("utf-8", "replace")
 
 
-def _hash(data: bytes) -> str:
-    # In hardware on most machines, and then twice as fast as blake2b.
+def _file_hash(data: bytes) -> str:
+    # Most processors have instructions for SHA-256, which make it twice as fast as blake2b.
     return sha256(data, usedforsecurity=False).hexdigest()
 
 
-def _reader(file: FoundFile) -> Reader:
-    # An unknown name was refused with the manifest or the flag that brought it.
+def _reader(file: FileEntry) -> Reader:
+    # An unknown reader name was rejected with the manifest or the flag.
     reader = reader_for(file.path, file.defaults.reader or None) or reader_for(file.path, "text")
     assert reader is not None
     return reader
 
 
-def _recipe(file: FoundFile, reader: Reader, settings: Settings) -> str:
-    """Everything but the path and the bytes that decides what is stored."""
-    return _rules(reader.name, reader.version, settings, file.defaults.declared, file.ignore_keys)
+def _recipe(file: FileEntry, reader: Reader, settings: RunSettings) -> str:
+    """A hash of everything that determines the stored documents, except path and bytes."""
+    return _recipe_hash(
+        reader.name, reader.version, settings, file.defaults.declared, file.ignore_keys
+    )
 
 
+# Cached, because most files of a folder have the same recipe.
 @lru_cache(maxsize=1024)
-def _rules(
-    reader: str, version: int, settings: Settings, declared: str, ignore_keys: frozenset[str]
+def _recipe_hash(
+    reader: str, version: int, settings: RunSettings, declared: str, ignore_keys: frozenset[str]
 ) -> str:
-    # The same for most files of a folder.
+    # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
     chunks = settings.chunks
     numbers = (version, chunks.size, chunks.overlap, chunks.maximum, repr(settings.scan))
     parts = (
@@ -194,12 +206,12 @@ def _rules(
     return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
 
 
-def _metadata(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> DocumentMetadata:
+def _metadata(file: FileEntry, parsed: ParsedDocument, settings: RunSettings) -> DocumentMetadata:
     return resolve(
         file.path,
         file.defaults.values,
         parsed.declared,
-        parsed.found,
+        parsed.inferred,
         default_source=settings.default_source,
         key=parsed.key,
         declared_at=parsed.declared_at,
@@ -207,33 +219,37 @@ def _metadata(file: FoundFile, parsed: ParsedDocument, settings: Settings) -> Do
     )
 
 
-def _documents(arrivals: Sequence[Arrival], settings: Settings) -> list[StoredDocument]:
-    """The steps after reading: scan ─▶ chunk ─▶ forms."""
+def _stored_documents(
+    documents: Sequence[IntakeDocument], settings: RunSettings
+) -> list[StoredDocument]:
+    """The steps after reading: scan ─▶ chunk ─▶ word forms."""
     if settings.scan is None:
-        examined = [Examined(parsed, metadata, None) for parsed, metadata, _ in arrivals]
+        scanned = [ScannedDocument(parsed, metadata, None) for parsed, metadata, _ in documents]
     else:
-        examined = examine(arrivals, settings.scan)
+        scanned = scan_documents(documents, settings.scan)
     chunked = [
-        (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), scanned)
-        for parsed, metadata, scanned in examined
+        (metadata, chunk_document(metadata.document_id, parsed, settings.chunks), record)
+        for parsed, metadata, record in scanned
     ]
     return [
-        StoredDocument(metadata, _with_forms(chunks, metadata), scanned)
-        for metadata, chunks, scanned in chunked
+        StoredDocument(metadata, _with_forms(chunks, metadata), record)
+        for metadata, chunks, record in chunked
     ]
 
 
 def _with_forms(
     chunks: tuple[StoredChunk, ...], metadata: DocumentMetadata
 ) -> tuple[StoredChunk, ...]:
-    """The chunks with what the index gets of them beside their words."""
-    beginning = (chunk.content for chunk in chunks[:_TELLING])
+    """The chunks with the word forms that are indexed in addition to their words."""
+    beginning = (chunk.content for chunk in chunks[:_LANGUAGE_CHUNKS])
     language = document_language(beginning, metadata.language or "")
     of_document = (metadata.title, *metadata.tags, *metadata.retrieval_hints)
-    found = [
+    forms = [
         index_text((chunk.content, *chunk.headings, *chunk.tags, *of_document), language)
         for chunk in chunks
     ]
-    if not any(found):
+    if not any(forms):
         return chunks
-    return tuple(chunk._replace(forms=forms) for chunk, forms in zip(chunks, found, strict=True))
+    return tuple(
+        chunk._replace(forms=chunk_forms) for chunk, chunk_forms in zip(chunks, forms, strict=True)
+    )

@@ -1,10 +1,10 @@
-"""Bringing the corpus in step with files: added, updated, unchanged, removed, skipped.
+"""Synchronizes the corpus with files: added, updated, unchanged, removed, skipped.
 
-walk ─▶ prepare (in worker processes where there is much to do) ─▶ store ─▶ merge the lexical index
-     ─▶ embed what waits
+walk ─▶ prepare (in worker processes if there are many files) ─▶ store ─▶ merge the lexical index
+     ─▶ embed
 
-Files are stored in batches, each in one transaction: a run that is killed anywhere leaves whole
-batches, and the next run completes it.
+Each batch of files is stored in one transaction. A run that is killed leaves complete batches, and
+the next run continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from rolebundle.ingest.embedding import (
     ensure_index,
     fill_index,
 )
-from rolebundle.ingest.fan_out import prepared_ones, unchanged_ones
 from rolebundle.ingest.metadata import (
     FileDefaults,
     check_reader,
@@ -35,15 +34,19 @@ from rolebundle.ingest.metadata import (
     validated,
 )
 from rolebundle.ingest.prepare import (
-    TRANSIENT,
+    TRANSIENT_CODES,
+    FileTask,
     Outcome,
     Prepared,
-    Settings,
-    Task,
+    RunSettings,
     Unchanged,
 )
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FoundFile, Skipped, walk
-from rolebundle.ingest.workers import few_collections
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
+from rolebundle.ingest.workers import (
+    find_unchanged,
+    prepare_parallel,
+    rare_garbage_collection,
+)
 from rolebundle.policy.scopes import deny_matcher
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import compartments, documents, lexical_index, store
@@ -53,15 +56,15 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
 )
-"""Skips that are the author's mistake to mend: the run goes on, and ends with exit code 10."""
+"""Errors in documents that their author must correct. The run continues; its exit code is 10."""
 
-_BATCH_CHUNKS = 8_000
-_BATCH_FILES = 2_000
+_CHUNKS_PER_BATCH = 8_000
+_FILES_PER_BATCH = 2_000
 
 
 @dataclass(slots=True)
 class IngestReport:
-    """What a run did, counted in files; the totals are of the corpus afterwards."""
+    """The result of a run in files, and the totals of the corpus after it."""
 
     added: int = 0
     updated: int = 0
@@ -69,9 +72,9 @@ class IngestReport:
     removed: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     flagged: int = 0
-    """Documents of this run in which the scan at the door found something."""
+    """Documents of this run with findings of the intake scan."""
     quarantined: int = 0
-    """Those of them that it keeps back."""
+    """Documents of this run that the intake scan quarantined."""
     notes: list[Skipped] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
@@ -80,7 +83,7 @@ class IngestReport:
     embedding_problem: str = ""
 
     def refused(self) -> list[Skipped]:
-        """Documents that were refused for a mistake in what they declare."""
+        """Skipped documents whose code is in ``ERROR_CODES``."""
         return [skip for skip in self.skipped if skip.code in ERROR_CODES]
 
 
@@ -89,14 +92,14 @@ class IngestOptions:
     """Settings of a run.
 
     Attributes:
-        flags: metadata for every file, weaker than manifests and front matter.
-        reader: the reader of every file, weaker than manifests; else by the file's name.
-        separator: what begins each document of a ``separated`` file.
-        chunking: ``size``, ``overlap`` and ``maximum`` in characters, over the manifest's.
-        size_cap: the largest file that is read, in bytes.
-        workers: processes that parse; 1 parses in this one.
-        reach: how to reach the embedding model again, as JSON, for an index that is made now.
-        scan: what the scan at the door looks for; ``None`` for no scan.
+        flags: metadata of all files; manifests and front matter take precedence.
+        reader: the reader of all files; manifests take precedence. Default: by the file's name.
+        separator: the beginning of the lines that separate the documents of a ``separated`` file.
+        chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
+        size_cap: the maximum file size in bytes; larger files are skipped.
+        workers: the number of processes that parse; 1 parses in the current process.
+        reach: how to connect to the embedding model later, as JSON, stored with a new index.
+        scan: settings of the intake scan; ``None`` for no scan.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -109,7 +112,7 @@ class IngestOptions:
     scan: ScanSettings | None = field(default_factory=ScanSettings)
 
 
-def _silent(_what: str, _done: int, _total: int) -> None:
+def _no_progress(_step: str, _done: int, _total: int) -> None:
     pass
 
 
@@ -118,24 +121,24 @@ def ingest(
     paths: Sequence[Path],
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
-    progress: Progress = _silent,
+    progress: Progress = _no_progress,
 ) -> IngestReport:
-    """Bring the corpus in step with everything at and below ``paths``.
+    """Synchronize the corpus with all files at and below ``paths``.
 
     Args:
         corpus: opened for writing.
         paths: files and folders.
-        provider: embeds what is new; ``None`` leaves chunks waiting.
+        provider: embeds new chunks; ``None`` leaves them without vectors.
         options: settings of the run.
-        progress: told what is being done.
+        progress: called with the current step.
 
     Raises:
-        UsageError: a path that is not there.
-        ConfigurationError: a wrong manifest or flag. Nothing was stored.
+        UsageError: a path does not exist.
+        ConfigurationError: a manifest or flag is invalid. Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
-        StorageError, CorpusBusy, CorpusCorrupt: what was stored before stays.
+        StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
-    with few_collections():
+    with rare_garbage_collection():
         return _ingest(corpus, paths, provider, options or IngestOptions(), progress)
 
 
@@ -148,14 +151,13 @@ def _ingest(
 ) -> IngestReport:
     validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
-    # All walks come first, so that a wrong path, or a manifest deep down, stops the run before a
-    # write.
-    walks = [_walked(path, options) for path in paths]
+    # All walks come first, so that a wrong path or manifest stops the run before the first write.
+    walks = [_walk_path(path, options) for path in paths]
     index, problem = _index_for(corpus, provider, options.reach)
     known = store.known_files(corpus)
     report = IngestReport()
-    for walked in walks:
-        _ingest_walked(corpus, walked, known, options, report, progress)
+    for walk_result in walks:
+        _ingest_files(corpus, walk_result, known, options, report, progress)
     if report.added or report.updated or report.removed:
         _merge_lexical_indexes(corpus)
     embedding = EmbeddingReport(0, count_waiting(corpus), problem)
@@ -172,10 +174,10 @@ def _ingest(
 def _index_for(
     corpus: Corpus, provider: EmbeddingProvider | None, reach: str
 ) -> tuple[EmbeddingIndex | None, str]:
-    """The index to fill; or why there is none while the model is not at hand.
+    """The index to fill, or the reason why the model is not available.
 
-    Documents are stored all the same, and wait for their vectors. Another model than the index's is
-    no passing trouble, and stops the run.
+    Without the model documents are stored and get their vectors later. A model that differs from
+    that of the index is an error, which stops the run.
     """
     if provider is None:
         return None, ""
@@ -188,86 +190,84 @@ def _index_for(
 
 
 @dataclass(frozen=True, slots=True)
-class _Walked:
-    """What was found at and below one path, before anything is written."""
+class _WalkResult:
+    """The files at and below one path. ``unreadable`` lists files and folders that may exist."""
 
     start: str
-    found: list[FoundFile]
+    files: list[FileEntry]
     skipped: list[Skipped]
-    unlisted: list[str]
-    settings: Settings
+    unreadable: list[str]
+    settings: RunSettings
 
-    def gone(self, known: Iterable[str], kept: Container[str]) -> list[str]:
-        """What the corpus has from here, and is neither kept nor where nobody could look."""
+    def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
+        """Known locations below ``start`` that are neither present nor below an unreadable one."""
         return [
             location
             for location in known
-            if location not in kept  # first, as nearly all of them are
+            if location not in present  # first, because nearly all of them are present
             and _is_below(location, self.start)
-            and not any(_is_below(location, folder) for folder in self.unlisted)
+            and not any(_is_below(location, folder) for folder in self.unreadable)
         ]
 
 
-def _walked(path: Path, options: IngestOptions) -> _Walked:
+def _walk_path(path: Path, options: IngestOptions) -> _WalkResult:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
     if any("\ud800" <= character <= "\udfff" for character in str(start)):
         raise UsageError(
             "bad_path_name",
-            f"{path}: the path holds bytes that are no characters",
+            f"{path}: the path contains bytes that are not valid text",
             "rename the file or folder and run the same command again",
         )
     if not os.path.lexists(start):
-        raise UsageError(
-            "path_missing", f"{path}: there is no such file or folder", "check the spelling"
-        )
+        raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
     root = root_of(start)
-    found: list[FoundFile] = []
+    files: list[FileEntry] = []
     skipped: list[Skipped] = []
     for entry in walk(root, start, FileDefaults(options.flags, options.reader, options.separator)):
-        if isinstance(entry, FoundFile):
-            found.append(entry)
+        if isinstance(entry, FileEntry):
+            files.append(entry)
         else:
             skipped.append(entry)
-    unlisted = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT]
+    unreadable = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
     chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
-    settings = Settings(chunks, options.size_cap, source_name(root), options.scan)
-    return _Walked(str(start), found, skipped, unlisted, settings)
+    settings = RunSettings(chunks, options.size_cap, source_name(root), options.scan)
+    return _WalkResult(str(start), files, skipped, unreadable, settings)
 
 
-def _ingest_walked(
+def _ingest_files(
     corpus: Corpus,
-    walked: _Walked,
+    walk_result: _WalkResult,
     known: dict[str, store.FileIdentity],
     options: IngestOptions,
     report: IngestReport,
     progress: Progress,
 ) -> None:
-    report.skipped += walked.skipped
-    # Before anything is added: a file that was moved brings its ids along.
-    gone = walked.gone(known, {file.location for file in walked.found})
-    _remove(corpus, gone, report)
-    tasks = [Task(file, known.get(file.location)) for file in walked.found]
-    unchanged = unchanged_ones(tasks, walked.settings, options.workers)
-    taken = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
-    done = len(taken)
+    report.skipped += walk_result.skipped
+    # Removed before others are added: a file that was moved has the same document ids.
+    removed = walk_result.missing(known, {file.location for file in walk_result.files})
+    _remove(corpus, removed, report)
+    tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
+    unchanged = find_unchanged(tasks, walk_result.settings, options.workers)
+    present = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
+    done = len(present)
     report.unchanged += done
     progress("reading", done, len(tasks))
-    rest = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    outcomes = prepared_ones(rest, walked.settings, options.workers)
-    for batch in _batches(zip(rest, outcomes, strict=True)):
-        taken |= _store_batch(corpus, batch, report)
+    changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
+    outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
+    for batch in _batches(zip(changed, outcomes, strict=True)):
+        present |= _store_batch(corpus, batch, report)
         done += len(batch)
         progress("reading", done, len(tasks))
-    _remove(corpus, walked.gone(known.keys() - set(gone), taken), report)
+    _remove(corpus, walk_result.missing(known.keys() - set(removed), present), report)
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:
-    """In short transactions, so that whoever else writes does not wait long."""
+    """Merge in short transactions, so that other writers do not wait long."""
     for compartment in compartments.all_compartments(corpus):
-        more = True
-        while more:
+        has_more = True
+        while has_more:
             with corpus.writing():
-                more = lexical_index.merge(corpus, compartment.id)
+                has_more = lexical_index.merge(corpus, compartment.id)
 
 
 def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> None:
@@ -281,17 +281,17 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
 
 
 def root_of(start: Path) -> Path:
-    """The folder that document ids are relative to: the outermost one above with a manifest.
+    """The folder that document ids are relative to: the outermost parent with a manifest.
 
-    Without a manifest it is the ingested folder itself, or the folder of an ingested file.
+    Without a manifest it is the ingested folder, or the folder of the ingested file.
     """
     folder = start if start.is_dir() and not start.is_symlink() else start.parent
-    with_manifest = [place for place in (folder, *folder.parents) if has_manifest(place)]
+    with_manifest = [parent for parent in (folder, *folder.parents) if has_manifest(parent)]
     return with_manifest[-1] if with_manifest else folder
 
 
 def source_name(root: Path) -> str:
-    """The source_id of documents for which nobody declares one: the folder's name as a slug."""
+    """The default source_id: the name of the folder as a slug."""
     return re.sub(r"[^\w.-]+", "-", root.name).strip("-") or "files"
 
 
@@ -300,15 +300,15 @@ def _is_below(location: str, folder: str) -> bool:
 
 
 def _batches(
-    outcomes: Iterable[tuple[Task, Outcome]],
-) -> Iterator[list[tuple[Task, Outcome]]]:
-    batch: list[tuple[Task, Outcome]] = []
+    outcomes: Iterable[tuple[FileTask, Outcome]],
+) -> Iterator[list[tuple[FileTask, Outcome]]]:
+    batch: list[tuple[FileTask, Outcome]] = []
     chunks = 0
     for task, outcome in outcomes:
         batch.append((task, outcome))
         if isinstance(outcome, Prepared):
             chunks += sum(len(document.chunks) for document in outcome.documents)
-        if chunks >= _BATCH_CHUNKS or len(batch) >= _BATCH_FILES:
+        if chunks >= _CHUNKS_PER_BATCH or len(batch) >= _FILES_PER_BATCH:
             yield batch
             batch, chunks = [], 0
     if batch:
@@ -316,25 +316,25 @@ def _batches(
 
 
 def _store_batch(
-    corpus: Corpus, batch: Sequence[tuple[Task, Outcome]], report: IngestReport
+    corpus: Corpus, batch: Sequence[tuple[FileTask, Outcome]], report: IngestReport
 ) -> set[str]:
-    """Store one batch and return the locations that the corpus is to keep."""
-    keep: set[str] = set()
-    prepared: list[tuple[Task, Prepared]] = []
+    """Store one batch; return the locations whose documents stay in the corpus."""
+    present: set[str] = set()
+    prepared: list[tuple[FileTask, Prepared]] = []
     for task, outcome in batch:
         if isinstance(outcome, Unchanged):
             report.unchanged += 1
-            keep.add(outcome.location)
+            present.add(outcome.location)
         elif isinstance(outcome, Skipped):
             report.skipped.append(outcome)
-            # A file that could not be looked at has not changed as far as anyone knows. One that
-            # was read and refused is doubtful, and its former version goes too.
-            if outcome.code in TRANSIENT:
-                keep.add(task.file.location)
+            # A file that could not be read may be unchanged, so its documents stay. If a file was
+            # read and rejected, its former documents are removed.
+            if outcome.code in TRANSIENT_CODES:
+                present.add(task.file.location)
         else:
             prepared.append((task, outcome))
     if not prepared:
-        return keep
+        return present
     with corpus.writing():
         problems = store.put_files(
             corpus,
@@ -343,19 +343,19 @@ def _store_batch(
         )
         store.note_change(corpus)
     for (task, file), problem in zip(prepared, problems, strict=True):
-        # One record of many that was refused: its file is taken, and it is a mistake all the same.
+        # The file is stored even if some of its records were rejected, which are errors.
         report.skipped += [note for note in file.notes if note.code in ERROR_CODES]
         report.notes += [note for note in file.notes if note.code not in ERROR_CODES]
-        verdicts = [one.scanned.verdict for one in file.documents if one.scanned]
+        verdicts = [document.scanned.verdict for document in file.documents if document.scanned]
         report.flagged += len(verdicts)
         report.quarantined += verdicts.count("quarantine")
         if problem is not None:
             path = task.file.path
             report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))
             continue
-        keep.add(task.file.location)
+        present.add(task.file.location)
         if task.known is None:
             report.added += 1
         else:
             report.updated += 1
-    return keep
+    return present

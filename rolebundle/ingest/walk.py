@@ -1,7 +1,7 @@
-"""Finding files below a folder, and reading each one once, safely.
+"""Lists the files below a folder, and reads a file safely.
 
-Symbolic links are never followed: what they point to inside the folder is read at its own place,
-and what lies outside of it is not read at all.
+Symbolic links are never followed. A target inside the folder is read under its own path, and a
+target outside is not read.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ from rolebundle.text.globs import matches
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
 
-_DEPTH = 200
-_BLOCK = 1 << 16
-_OPENED = (
+_MAX_DEPTH = 200
+_BLOCK_BYTES = 1 << 16
+_OPEN_FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_NEVER = frozenset({"node_modules", "__pycache__"})
+_GENERATED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NO_KEYS: frozenset[str] = frozenset()
 
 
-class FoundFile(NamedTuple):
-    """A file to read, with what manifests and flags say about it."""
+class FileEntry(NamedTuple):
+    """A file to read, with its defaults from manifests and flags.
+
+    ``location`` is its absolute path, ``path`` is relative to the root.
+    """
 
     location: str
     path: str
@@ -50,23 +53,23 @@ class FoundFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Something that was not taken, with a code and the reason."""
+    """A file or folder that was not ingested, with a code and the reason; or a note on a file."""
 
     path: str
     code: str
     message: str
 
 
-def walk(root: Path, start: Path, flags: FileDefaults) -> list[FoundFile | Skipped]:
-    """Every file at or below ``start``, in path order, and everything that was passed over.
+def walk(root: Path, start: Path, flags: FileDefaults) -> list[FileEntry | Skipped]:
+    """Every file at or below ``start`` in path order, and everything that was skipped.
 
     Args:
-        root: the folder that paths are relative to; it holds the outermost manifest.
+        root: the folder that paths are relative to, with the outermost manifest.
         start: a file or folder at or below ``root``.
-        flags: what the command line says about every file.
+        flags: defaults of all files, from the command line.
 
     Raises:
-        ConfigurationError: a manifest on the way is wrong.
+        ConfigurationError: a manifest is invalid.
     """
     folder = _Folder(root, root, "", _own_manifest(root, ""))
     for part in start.relative_to(root).parts[:-1]:
@@ -74,77 +77,77 @@ def walk(root: Path, start: Path, flags: FileDefaults) -> list[FoundFile | Skipp
     if start.is_dir() and not start.is_symlink():
         if start != root:
             folder = folder.child(start.name)
-        # One list for all folders: nested generators would pass each file up through every level.
-        found: list[FoundFile | Skipped] = []
-        _walk_folder(folder, flags, found)
-        return found
-    return [_judged(folder, start.name, str(start), start.lstat(), flags)]
+        # One list for all folders: nested generators would pass each file through every level.
+        entries: list[FileEntry | Skipped] = []
+        _walk_folder(folder, flags, entries)
+        return entries
+    return [_entry_for(folder, start.name, str(start), start.lstat(), flags)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder on the way, and the manifests that have a say in it.
+    """A folder and the manifests that apply to it.
 
-    ``inside`` is its path from the root, with a slash at its end; with each manifest goes how
-    much of such a path lies above it.
+    ``prefix`` is its path from the root with a slash at its end. Each manifest comes with the
+    length of the prefix of its own folder.
     """
 
     root: Path
     location: Path
-    inside: str
+    prefix: str
     manifests: tuple[tuple[int, Manifest], ...]
 
     def child(self, name: str) -> _Folder:
-        location, inside = self.location / name, f"{self.inside}{name}/"
-        manifests = self.manifests + _own_manifest(location, inside)
-        return _Folder(self.root, location, inside, manifests)
+        location, prefix = self.location / name, f"{self.prefix}{name}/"
+        manifests = self.manifests + _own_manifest(location, prefix)
+        return _Folder(self.root, location, prefix, manifests)
 
 
-def _own_manifest(location: Path, inside: str) -> tuple[tuple[int, Manifest], ...]:
+def _own_manifest(location: Path, prefix: str) -> tuple[tuple[int, Manifest], ...]:
     manifest = load_manifest(location)
-    return () if manifest is EMPTY_MANIFEST else ((len(inside), manifest),)
+    return () if manifest is EMPTY_MANIFEST else ((len(prefix), manifest),)
 
 
-def _walk_folder(folder: _Folder, flags: FileDefaults, found: list[FoundFile | Skipped]) -> None:
+def _walk_folder(folder: _Folder, flags: FileDefaults, result: list[FileEntry | Skipped]) -> None:
     try:
         with os.scandir(folder.location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
-        path = folder.inside.rstrip("/") or "."
-        found.append(Skipped(path, "unreadable_folder", error.strerror or str(error)))
+        path = folder.prefix.rstrip("/") or "."
+        result.append(Skipped(path, "unreadable_folder", error.strerror or str(error)))
         return
-    inside, unruled = folder.inside, not folder.manifests
+    prefix, has_no_manifest = folder.prefix, not folder.manifests
     for entry in entries:
         name = entry.name
-        path = inside + name
+        path = prefix + name
         if name == MANIFEST_NAME:
             continue
-        if not (name.isascii() or _is_text(name)):
-            found.append(Skipped(path, "bad_name", "its name is not valid text"))
+        if not (name.isascii() or _is_valid_text(name)):
+            result.append(Skipped(path, "bad_name", "its name is not valid text"))
             continue
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError as error:
-            found.append(Skipped(path, "unreadable", error.strerror or str(error)))
+            result.append(Skipped(path, "unreadable", error.strerror or str(error)))
             continue
         mode = status.st_mode
-        if unruled and stat.S_ISREG(mode) and name[0] != ".":
-            # What `_judged` would say, at half the cost: nearly all files of most folders.
-            found.append(FoundFile(entry.path, path, status.st_size, flags, _NO_KEYS))
+        if has_no_manifest and stat.S_ISREG(mode) and name[0] != ".":
+            # The same as `_entry_for` at half the cost; true of nearly all files of most folders.
+            result.append(FileEntry(entry.path, path, status.st_size, flags, _NO_KEYS))
         elif not stat.S_ISDIR(mode):
-            found.append(_judged(folder, name, entry.path, status, flags))
-        elif name.startswith(".") or name in _NEVER:
-            found.append(Skipped(f"{path}/", "ignored", "hidden or generated folder"))
-        elif inside.count("/") >= _DEPTH:
-            found.append(Skipped(f"{path}/", "too_deep", f"more than {_DEPTH} folders deep"))
+            result.append(_entry_for(folder, name, entry.path, status, flags))
+        elif name.startswith(".") or name in _GENERATED_FOLDERS:
+            result.append(Skipped(f"{path}/", "ignored", "hidden or generated folder"))
+        elif prefix.count("/") >= _MAX_DEPTH:
+            result.append(Skipped(f"{path}/", "too_deep", f"more than {_MAX_DEPTH} folders deep"))
         else:
-            _walk_folder(folder.child(name), flags, found)
+            _walk_folder(folder.child(name), flags, result)
 
 
-def _judged(
+def _entry_for(
     folder: _Folder, name: str, location: str, status: os.stat_result, flags: FileDefaults
-) -> FoundFile | Skipped:
-    path = folder.inside + name
+) -> FileEntry | Skipped:
+    path = folder.prefix + name
     if stat.S_ISLNK(status.st_mode):
         return _link(folder.root, Path(location), path)
     if not stat.S_ISREG(status.st_mode):
@@ -153,52 +156,52 @@ def _judged(
         return Skipped(path, "ignored", "hidden file")
     defaults = flags
     ignore_keys = _NO_KEYS
-    for above, manifest in folder.manifests:
-        inside = path[above:]
+    for prefix_length, manifest in folder.manifests:
+        inner_path = path[prefix_length:]
         for glob in manifest.ignore:
-            if matches(glob, inside):
+            if matches(glob, inner_path):
                 return Skipped(path, "ignored", f"the manifest ignores {glob}")
-        said = file_defaults(manifest, inside, defaults.values)
+        inner = file_defaults(manifest, inner_path, defaults.values)
         defaults = FileDefaults(
-            said.values, said.reader or defaults.reader, said.separator or defaults.separator
+            inner.values, inner.reader or defaults.reader, inner.separator or defaults.separator
         )
         ignore_keys |= manifest.ignore_keys
-    return FoundFile(location, path, status.st_size, defaults, ignore_keys)
+    return FileEntry(location, path, status.st_size, defaults, ignore_keys)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):
-        return Skipped(relative, "broken_link", "a symbolic link that leads nowhere or in a circle")
+        return Skipped(relative, "broken_link", "a symbolic link without a target")
     if target.is_relative_to(root.resolve()):
-        return Skipped(relative, "link", "a symbolic link; its target is read at its own place")
-    return Skipped(relative, "escapes_root", "a symbolic link that leads out of the folder")
+        return Skipped(relative, "link", "a symbolic link; its target is read under its own path")
+    return Skipped(relative, "escapes_root", "a symbolic link to a target outside the folder")
 
 
-def _is_text(name: str) -> bool:
-    # Bytes that are no characters come out of the file system as half surrogates.
+def _is_valid_text(name: str) -> bool:
+    # Python decodes invalid bytes of file names to unpaired surrogates.
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def read_bytes(location: str, path: str, size_cap: int) -> bytes:
-    """The content of a regular file; what is returned is what is hashed.
+    """The content of a regular file.
 
-    Opened without following a link and judged by its descriptor, so that a file which is swapped
-    after it was found is still not followed out of the folder.
+    The file is opened without following a link and checked by its descriptor. So a file that is
+    replaced by a link after it was listed is not read.
 
     Raises:
         DocumentError: ``unreadable``, ``not_a_file`` or ``too_large``.
     """
     try:
-        descriptor = os.open(location, _OPENED)
+        descriptor = os.open(location, _OPEN_FLAGS)
     except OSError as error:
         raise DocumentError("unreadable", f"{path}: {error.strerror}", "check the file") from error
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise DocumentError("not_a_file", f"{path}: not a regular file", "leave it out")
-        # One byte over the cap tells a file that grows while it is read.
+        # One byte more than the cap, to detect a file that grows while it is read.
         data = _read(descriptor, status.st_size, size_cap + 1)
     except OSError as error:
         raise DocumentError("unreadable", f"{path}: {error.strerror}", "check it") from error
@@ -213,17 +216,17 @@ def read_bytes(location: str, path: str, size_cap: int) -> bytes:
     return data
 
 
-def _read(descriptor: int, expected: int, most: int) -> bytes:
-    # A buffered stream would make room for ``most`` bytes, for each file.
-    if expected >= most:
+def _read(descriptor: int, expected: int, max_bytes: int) -> bytes:
+    # A buffered stream would allocate ``max_bytes`` for each file.
+    if expected >= max_bytes:
         return b""
     data = os.read(descriptor, expected + 1)
     if len(data) == expected:
-        return data  # less than was asked for: that was all
+        return data  # fewer bytes than requested: this is the end of the file
     parts = [data]
     size = len(data)
-    while data and size < most:
-        data = os.read(descriptor, min(_BLOCK, most - size))
+    while data and size < max_bytes:
+        data = os.read(descriptor, min(_BLOCK_BYTES, max_bytes - size))
         parts.append(data)
         size += len(data)
     return b"".join(parts)

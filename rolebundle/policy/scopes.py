@@ -25,7 +25,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partition import DeniedPatterns, nothing_denied, partition
 from rolebundle.storage.policy_rows import StoredPolicy
 from rolebundle.storage.store import note_change
-from rolebundle.text.globs import compiled
+from rolebundle.text.globs import compile_glob
 
 LARGEST_POLICY = 1_000_000
 """Bytes of a policy file that are read at all."""
@@ -250,7 +250,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
     wide = glob.replace("**", "*").replace("*", "**")
     globs = {glob, wide, f"**/{glob}", f"**/{wide}"}
     globs |= {f"{one}/**" for one in globs}
-    readings = [compiled(one).pattern for one in sorted(globs)]
+    readings = [compile_glob(one).pattern for one in sorted(globs)]
     if "[" in glob:
         # A shell's glob has classes such as [a-m] as well.
         readings += [translate(one) for one in sorted(globs)]

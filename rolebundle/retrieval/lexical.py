@@ -62,9 +62,9 @@ def match_expression(terms: Iterable[Term]) -> str:
 def _literal(term: Term) -> str:
     text = term.text
     if term.form:
-        from rolebundle.text.forms import indexed
+        from rolebundle.text.forms import index_tokens
 
-        text = indexed(text)
+        text = index_tokens(text)
     return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.candidate import Query, Term
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.text.frames import without_frames
 from rolebundle.text.languages import likely_languages
+from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
 SIGNATURE_PHRASES = 3
@@ -101,7 +101,7 @@ def words_of(text: str) -> list[str]:
 
 def _topic(task: str) -> tuple[str, list[str]]:
     """What the task is about, without the phrases that only ask; the rule, where there were any."""
-    topic, frames = without_frames(task)
+    topic, frames = remove_phrasing(task)
     if not frames or ENGLISH.issuperset(words_of(topic)):
         return task, []
     return topic, [f"task:frame({frames})"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import lexical_index, vector_index, vector_repair
+from rolebundle.storage.chunk_rows import content_hash
 from rolebundle.storage.compartments import all_compartments, miscounted, recount
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.fast_index import Share
@@ -110,11 +110,6 @@ def _content_problems(corpus: Corpus) -> Iterator[Problem]:
     ):
         if not isinstance(content, str) or content_hash(content) != expected:
             yield Problem("content_damaged", f"{chunk_id}: its text does not match its hash")
-
-
-def content_hash(content: str) -> str:
-    """The hash that the corpus keeps of a chunk's text."""
-    return blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -34,6 +35,14 @@ class StoredChunk(NamedTuple):
     excluded_roles: tuple[str, ...] = ()
     forms: str = ""
     """What the index has of it beside its words (``rolebundle/text/forms.py``)."""
+
+
+def content_hash(content: str) -> str:
+    """The stored hash of a chunk's text: BLAKE2b, 16 bytes, hexadecimal.
+
+    Chunk ids contain its first 10 digits.
+    """
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 _INDEXED = "title, headings, content, tags, hints"

@@ -1,19 +1,19 @@
-"""Forms of words: what is indexed and searched beside the words, for languages but English.
+"""Word forms: tokens that are indexed and searched in addition to the words of a text.
 
-The lexical index folds case, strips Latin diacritics and stems English; what it makes of a text is
-left as it is, so that an identifier, a version or an error code stays what it was. Beside it go
+The lexical index folds case, strips Latin diacritics and stems English. Its tokens do not change,
+so that identifiers, versions and error codes stay searchable. For other languages it also contains
 
-- stems (Snowball) of words of the language that a text is in, or their first five letters where
-  the language has no stemmer (McNamee and Mayfield, "Character n-gram tokenization for European
+- stems (Snowball) of words in the language of the text, or their first five letters if the language
+  has no stemmer (McNamee and Mayfield, "Character n-gram tokenization for European
   language text retrieval", 2004);
 - for scripts without spaces, and for Korean with its endings, single letters with their marks and
-  all pairs of neighbours, which needs no dictionary and misses no name (Nie, Gao, Zhang and Zhou,
-  "On the use of words and n-grams for Chinese information retrieval", 2000);
-- for Vietnamese, whose tones tell words apart, syllables as they are written, and pairs of them;
-- for other scripts with marks, such as Bengali, words in one piece.
+  all pairs of adjacent letters, which needs no dictionary and finds every name (Nie, Gao,
+  Zhang and Zhou, "On the use of words and n-grams for Chinese information retrieval", 2000);
+- for Vietnamese, whose tones distinguish words, syllables with their tone marks, and pairs of them;
+- for other scripts with marks, such as Bengali, whole words.
 
-A form begins with a private letter, so that it is no word of any text; marks become private
-letters, since the index would take a word apart at them.
+A form begins with a private-use character, so that it equals no word of a text. Marks become
+private-use characters, because the index would split words at them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from itertools import islice
 from operator import add
 from typing import NamedTuple
 
-from rolebundle.text.languages import latin_language, letters_language
+from rolebundle.text.languages import latin_language, non_latin_language
 
 FORMS_VERSION = "forms-2"
-LONGEST = 64
-"""Characters of a word; what is longer is no word of a language, and gets no stem."""
-BEGINNING = 5
-"""Letters of a word that stand for it, where there is no stemmer."""
+_MAX_WORD_CHARS = 64
+"""Longer words are not words of a language and get no stem."""
+_PREFIX_CHARS = 5
+"""The length of the prefix that is used as stem if there is no stemmer."""
 
 _STEMMERS = {
     "ar": "arabic",
@@ -63,10 +63,10 @@ _STEMMERS = {
     "ta": "tamil",
     "tr": "turkish",
 }
-_BY_BEGINNING = "uk"
+_BY_PREFIX = "uk"
 _BY_SYLLABLE = "vi"
-# Languages in other letters than Latin ones.
-_OTHER = frozenset(("ar", "el", "fa", "hi", "hy", "ru", "sr", "ta", "uk"))
+# Languages in letters other than Latin.
+_NON_LATIN = frozenset(("ar", "el", "fa", "hi", "hy", "ru", "sr", "ta", "uk"))
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a"
@@ -85,11 +85,11 @@ _UNSPACED = (
     "\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _RUN = re.compile(rf"[{_UNSPACED}]+")
-# A letter with its marks, and before it the vowel that Thai and Lao write first; Khmer's subscript.
+# A letter with its marks, the vowel that Thai and Lao write before it, and Khmer subscripts.
 _LETTER = re.compile(
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?[{_UNSPACED}](?:\u17d2[\u1780-\u17b3]|[{_MARKS}])*"
 )
-# Where a letter may be more than one character.
+# Matches if a letter may consist of several characters.
 _HAS_PARTS = re.compile(rf"[{_MARKS}\u0e40-\u0e44\u0ec0-\u0ec4]")
 _MARK = re.compile(f"[{_MARKS}]")
 _DIGIT = re.compile(r"\d")
@@ -103,60 +103,60 @@ _GLUED = re.compile(rf"(?<=[{_UNSPACED}])(?={_OTHER_LETTER})|(?<={_OTHER_LETTER}
 
 
 class Forms(NamedTuple):
-    """The forms of a text, each kind in its order, repeats kept."""
+    """The forms of a text, each kind in text order, with repeats."""
 
     stems: list[str]
-    """One for each word and each language that it may be of."""
+    """One for each word and each language that it may belong to."""
     letters: list[str]
-    """Of unspaced scripts, with their marks; syllables in Vietnamese."""
+    """Letters of scripts without spaces, with their marks; syllables of Vietnamese."""
     pairs: list[str]
-    """Neighbours among the letters."""
+    """Pairs of adjacent letters."""
 
 
-def indexed(form: str) -> str:
-    """A form, or several one after the other, as the index has it and is asked for it."""
-    return " ".join(_FORM + _MARK.sub(_private, one) for one in form.split())
+def index_tokens(forms: str) -> str:
+    """Forms, separated by spaces, as tokens of the index; the same for indexing and searching."""
+    return " ".join(_FORM + _MARK.sub(_private, form) for form in forms.split())
 
 
 def spaced(text: str) -> str:
-    """The text with a space where an unspaced script touches another: 用v2.1 becomes 用 v2.1."""
+    """Insert spaces between an unspaced script and others: 用v2.1 becomes 用 v2.1."""
     return text if text.isascii() else _GLUED.sub(" ", text)
 
 
 def is_unspaced(text: str) -> bool:
-    """Whether a text has letters of a script without spaces."""
+    """Whether a text contains letters of a script without spaces."""
     return not text.isascii() and _RUN.search(text) is not None
 
 
 def index_text(texts: Iterable[str], language: str) -> str:
-    """What is indexed of texts beside themselves; nothing for plain English.
+    """The tokens that are indexed in addition to the texts; ``""`` for plain English.
 
     Args:
-        texts: what is indexed of a passage.
-        language: what its texts in Latin letters are in where they do not tell (ISO 639-1).
+        texts: the indexed texts of a passage.
+        language: ISO 639-1 code for texts in Latin letters whose language is not detected.
 
     Returns:
-        Forms, as :func:`indexed` makes them, and words that touch a script without spaces, which
-        the index cannot tell apart.
+        Forms, as by :func:`index_tokens`, and words that touch a script without spaces, which the
+        index cannot separate.
     """
     plain: list[str] = []
-    found: list[str] = []
+    all_forms: list[str] = []
     for text in texts:
         if text.isascii() and language not in _STEMMERS:
             continue
-        # A title and a heading stand over many passages.
+        # Cached: titles and headings repeat in many passages.
         of_text = _of_text if len(text) > _SHORT else _of_short_text
-        its_plain, its_found = of_text(text, language)
-        plain += its_plain
-        found += its_found
-    if not found:
+        text_plain, text_forms = of_text(text, language)
+        plain += text_plain
+        all_forms += text_forms
+    if not all_forms:
         return " ".join(plain)
-    # All at once what `indexed` does with one.
-    return " ".join((*plain, _MARK.sub(_private, _FORM + f" {_FORM}".join(found))))
+    # The same as `index_tokens`, for all forms at once.
+    return " ".join((*plain, _MARK.sub(_private, _FORM + f" {_FORM}".join(all_forms))))
 
 
 def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
-    """The plain words and the forms that are indexed of one text beside itself."""
+    """The plain words and the forms that are indexed in addition to one text."""
     if text.isascii():
         return (), forms(text, (language,)).stems
     others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
@@ -165,7 +165,7 @@ def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
     languages = [latin_language(text) or language]
     plain: list[str] = []
     if _NOT_LATIN.search(others):
-        languages.append(letters_language(text))
+        languages.append(non_latin_language(text))
         plain = _touching(text)
     stems, letters, pairs = forms(text, languages)
     return plain, [*stems, *letters, *pairs]
@@ -175,67 +175,70 @@ _of_short_text = lru_cache(maxsize=256)(_of_text)
 
 
 def document_language(texts: Iterable[str], declared: str) -> str:
-    """The language but English of what a document has in Latin letters, or what it declares.
+    """The language of a document's text in Latin letters, else the declared one.
+
+    ``""`` stands for English.
 
     Args:
-        texts: some of it.
-        declared: ISO 639-1, or with a country; whatever else says nothing.
+        texts: the first texts of the document.
+        declared: ISO 639-1 code, perhaps with a country.
     """
     for text in texts:
-        # The commonest word of all, found in no time.
+        # The most frequent English word, which is fast to find.
         if text.isascii() and " the " in text:
             return ""
-        told = latin_language(text)
-        if told:
-            return told
+        detected = latin_language(text)
+        if detected:
+            return detected
     return declared.partition("-")[0].lower()
 
 
 def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) -> Forms:
-    """The forms of a text's words, by the languages that it may be in.
+    """The forms of the words of a text in the languages that it may be in.
 
     Args:
         text: any text.
-        languages: ISO 639-1 codes, for the words in their letters; unspaced scripts need none.
-        without: words in lower case that are passed over.
+        languages: ISO 639-1 codes; each applies to words in its letters. Scripts without spaces
+            need none.
+        without: words in lower case that are skipped.
     """
     text = text.lower()
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
-    latin = tuple(code for code in languages if code in _STEMMERS and code not in _OTHER)
-    other = tuple(code for code in languages if code in _OTHER)
+    latin = tuple(code for code in languages if code in _STEMMERS and code not in _NON_LATIN)
+    other = tuple(code for code in languages if code in _NON_LATIN)
     by_syllable = _BY_SYLLABLE in languages
     find_letters = list if _HAS_PARTS.search(text) is None else _LETTER.findall
-    found = Forms([], [], [])
+    result = Forms([], [], [])
     syllables: list[str] = []
     words = _WORD.findall(text)
     if not latin and not by_syllable:
-        # Without most words of a technical text in Chinese.
+        # Skips most words of a technical text in Chinese.
         words = [word for word in words if not word.isascii()]
     for word in words:
         if not word.isascii():
             runs = _RUN.findall(word)
             for run in runs:
-                _add(find_letters(run), found)
+                _add(find_letters(run), result)
             if runs:
                 continue
-        if word in without or len(word) > LONGEST:
+        if word in without or len(word) > _MAX_WORD_CHARS:
             continue
         stems, is_syllable = _stems(word, latin, other)
-        found.stems.extend(stems)
+        result.stems.extend(stems)
         if is_syllable:
             syllables.append(word)
     if by_syllable:
-        # Taken apart, so that the index does not strip their tones.
-        _add([unicodedata.normalize("NFD", syllable) for syllable in syllables], found)
-    return found
+        # Decomposed, so that the index does not strip the tone marks.
+        _add([unicodedata.normalize("NFD", syllable) for syllable in syllables], result)
+    return result
 
 
 def phrase_form(phrase: str, language: str) -> str:
-    """A phrase as forms that stand one after the other in the index; empty where it has none.
+    """A phrase as forms that are adjacent in the index; ``""`` if it has none.
 
     Args:
         phrase: one or more words.
-        language: an ISO 639-1 code, for words that are stemmed.
+        language: ISO 639-1 code, for words that are stemmed.
     """
     words = _WORD.findall(phrase)
     stems, letters, pairs = forms(phrase, (language,))
@@ -246,16 +249,16 @@ def phrase_form(phrase: str, language: str) -> str:
     return ""
 
 
-def _add(letters: list[str], found: Forms) -> None:
-    found.letters.extend(letters)
-    found.pairs.extend(map(add, letters, islice(letters, 1, None)))
+def _add(letters: list[str], result: Forms) -> None:
+    result.letters.extend(letters)
+    result.pairs.extend(map(add, letters, islice(letters, 1, None)))
 
 
 @lru_cache(maxsize=16_384)
 def _stems(
     word: str, latin: tuple[str, ...], other: tuple[str, ...]
 ) -> tuple[tuple[str, ...], bool]:
-    """A word's stems, by the languages of its letters; and whether it is one in Latin letters."""
+    """The stems of a word in the languages of its letters, and whether its letters are Latin."""
     if _DIGIT.search(word):
         return (), False
     if not _NOT_LATIN.search(word):
@@ -266,9 +269,9 @@ def _stems(
 
 @lru_cache(maxsize=64)
 def _stemmer(language: str) -> Callable[[str], str]:
-    if language == _BY_BEGINNING:
-        return lambda word: word[:BEGINNING]
-    # Here, because English needs none.
+    if language == _BY_PREFIX:
+        return lambda word: word[:_PREFIX_CHARS]
+    # Delayed: English needs no stemmer.
     import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     stem: Callable[[str], str] = Stemmer.Stemmer(_STEMMERS[language]).stemWord
@@ -276,7 +279,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 
 def _touching(text: str) -> list[str]:
-    """Words that touch a script without spaces, as plain words."""
+    """Words adjacent to a script without spaces, without the letters of that script."""
     if _GLUED.search(text) is None:
         return []
     return [_RUN.sub(" ", word) for word in text.split() if _GLUED.search(word)]

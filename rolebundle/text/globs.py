@@ -1,8 +1,8 @@
-"""A manifest's globs: ``*`` and ``?`` stay inside a folder's or file's name, ``**`` spans folders.
+"""Globs of manifests: ``*`` and ``?`` match within one path segment, ``**`` matches across folders.
 
-The first place where what follows a star can stand is as good as any later one, because the next
-star takes up the rest. So every star but the last commits to it (an atomic group), and no glob
-however written can make matching run away.
+Matching takes polynomial time for every glob. The first position at which the text after a star
+matches is as good as any later one, because the next star matches the rest. So each star except the
+last commits to that position (an atomic group).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _ANYTHING = ".*"
 
 
 def matches(glob: str, path: str) -> bool:
-    """Whether a glob matches a path relative to the manifest's folder."""
-    return _kept(glob).match(path) is not None
+    """Whether a glob matches a path that is relative to the manifest's folder."""
+    return _cached(glob).match(path) is not None
 
 
-def compiled(glob: str) -> re.Pattern[str]:
-    """A glob as a regular expression for whole paths."""
+def compile_glob(glob: str) -> re.Pattern[str]:
+    """A glob as a regular expression that matches whole paths."""
     pieces = [_piece(token) for token in _TOKEN.findall(glob)]
-    # Blocks between the stars that cross folders; a block's own stars do not.
+    # Blocks are separated by the stars that match across folders.
     blocks: list[tuple[str, list[str]]] = [("", [])]
     for piece in pieces:
         if piece in (_FOLDERS, _ANYTHING):
@@ -40,7 +40,7 @@ def compiled(glob: str) -> re.Pattern[str]:
     return re.compile("".join(parts) + r"\Z", re.DOTALL)
 
 
-_kept = lru_cache(maxsize=1024)(compiled)
+_cached = lru_cache(maxsize=1024)(compile_glob)
 
 
 def _piece(token: str) -> str:

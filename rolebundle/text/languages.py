@@ -1,8 +1,8 @@
-"""The language of a text, by its script, its letters and its function words. Pure.
+"""Detects the language of a text by its script, its letters and its function words. Pure.
 
-A guess that costs microseconds and loads nothing. It decides what is indexed and searched beside
-the words themselves (`forms.py`), and never what is left out of an index: a wrong guess finds no
-less than none.
+Detection takes microseconds and loads no model. It decides which word forms are indexed and
+searched in addition to the words (`forms.py`), and never removes anything from an index. So a wrong
+guess finds no less than no guess.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import chain
 
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
-LOOKED_AT = 4_000
-"""Characters from the beginning of a text that are enough to tell."""
-_ENOUGH = 0.04
-"""The least share of function words in a text of a language; running text has 0.3."""
-_FEWEST = 2
-"""The least number of them."""
+_MAX_CHARS = 4_000
+"""Only this many characters from the beginning of a text are examined."""
+_MIN_SHARE = 0.04
+"""The minimum share of function words in a text of a language; running text has 0.3."""
+_MIN_HITS = 2
+"""The minimum number of function words."""
 
-# What a language writes beside a to z, for texts too short to have function words.
+# The letters of a language other than a to z, for texts too short to contain function words.
 _ALPHABETS = {
     "ca": "àçèéíïòóúü",
     "cs": "áčďéěíňóřšťúůýž",
@@ -42,7 +42,7 @@ _ALPHABETS = {
     "tr": "çğıöşüâîû\u0307",
     "vi": "àáâãèéêìíòóôõùúýăđĩũơưạảấầẩẫậắằẳẵặẹẻẽếềểễệỉịọỏốồổỗộớờởỡợụủứừửữựỳỵỷỹ",
 }
-# The first that fits; two where the letters do not tell. Compiled by those who need them.
+# The first pattern that matches decides. Two languages: the letters do not distinguish them.
 _BY_LETTERS = (
     ("[ыэъё]", ("ru",)),
     ("[іїєґ]", ("uk",)),
@@ -55,7 +55,7 @@ _BY_LETTERS = (
     ("[\u0904-\u0963]", ("hi",)),
     ("[\u0b83-\u0bcd]", ("ta",)),
 )
-# With what hangs on it: an address, a path or a name in code is one word, and none of a language.
+# An address, a path or an identifier is one word, and belongs to no language.
 _LATIN = re.compile(r"[a-z\u00df-\u024f\u0307\u1e00-\u1eff]+(?:[.@/:_]+\w+|\d\w*)*")
 _SPECIAL = re.compile("[\u00df-\u024f\u0307\u1e00-\u1eff]")
 # Spaces for all bytes but small letters.
@@ -66,63 +66,63 @@ def _languages_of_words() -> dict[str, tuple[str, ...]]:
     languages: defaultdict[str, tuple[str, ...]] = defaultdict(tuple)
     for language, words in STOP_WORDS.items():
         for word in words:
-            # Single letters are names of variables and of units in any language.
+            # Single letters are names of variables and units in every language.
             if word not in ENGLISH and (len(word) > 1 or not word.isascii()):
                 languages[word] += (language,)
     return dict(languages)
 
 
-# Without what English has: what remains is telling also in a text that is half English.
+# Without English words: the others also identify the language of a text that is half English.
 _LANGUAGES_OF = _languages_of_words()
 _ASCII_WORDS = frozenset(word.encode() for word in _LANGUAGES_OF if word.isascii())
 
 
 def likely_languages(text: str) -> tuple[str, ...]:
-    """The languages but English that a short text, such as a question, may be in.
+    """The languages other than English that a short text, such as a question, may be in.
 
     Returns:
-        ISO 639-1 codes, for Latin letters and for others; none where nothing tells, and for Latin
-        letters where more tells of English.
+        ISO 639-1 codes, for Latin letters and for others. Empty if nothing indicates a language. No
+        code for Latin letters if more words are English.
     """
-    text = text[:LOOKED_AT].lower()
-    found = () if text.isascii() else _by_letters(text)
+    text = text[:_MAX_CHARS].lower()
+    languages = () if text.isascii() else _by_letters(text)
     hits, words = _hits(text)
     most = max(hits.values(), default=0)
     if most and most >= sum(word in ENGLISH for word in words):
-        found += tuple(sorted(language for language, count in hits.items() if count == most))
-    return found
+        languages += tuple(sorted(language for language, count in hits.items() if count == most))
+    return languages
 
 
 def latin_language(text: str) -> str:
-    """The language but English that running text in Latin letters is in; empty where none is told.
+    """The language of running text in Latin letters; ``""`` if it is English or unknown.
 
     Args:
-        text: the first 4,000 characters are looked at.
+        text: the first 4,000 characters are examined.
     """
-    text = text[:LOOKED_AT].lower()
+    text = text[:_MAX_CHARS].lower()
     if _surely_english(text):
         return ""
     hits, words = _hits(text)
     most = max(hits.values(), default=0)
-    if most < max(_FEWEST, _ENOUGH * len(words)):
+    if most < max(_MIN_HITS, _MIN_SHARE * len(words)):
         return ""
     return min(language for language, count in hits.items() if count == most)
 
 
-def letters_language(text: str) -> str:
-    """The language of a text in other letters than Latin ones, of which one can be told."""
-    return next(iter(_by_letters(text[:LOOKED_AT].lower())), "")
+def non_latin_language(text: str) -> str:
+    """The most likely language of a text in letters other than Latin, or ``""``."""
+    return next(iter(_by_letters(text[:_MAX_CHARS].lower())), "")
 
 
 def _surely_english(text: str) -> bool:
-    """Whether it has too few words of other languages, even if each piece of a word is one.
+    """Whether the text has too few words of other languages, even if each part of a word counts.
 
-    It takes a third of the time of :func:`_hits`.
+    Takes a third of the time of :func:`_hits`.
     """
     if not text.isascii() and _SPECIAL.search(text):
         return False
     pieces = text.encode("utf-8", "replace").translate(_LETTERS).split()
-    return sum(map(_ASCII_WORDS.__contains__, pieces)) < _FEWEST
+    return sum(map(_ASCII_WORDS.__contains__, pieces)) < _MIN_HITS
 
 
 def _by_letters(text: str) -> tuple[str, ...]:
@@ -130,10 +130,13 @@ def _by_letters(text: str) -> tuple[str, ...]:
 
 
 def _hits(text: str) -> tuple[Counter[str], list[str]]:
-    """Language → function words in a text, one more where its alphabet has all letters; words."""
+    """Hits per language, and the words of the text.
+
+    A hit is a function word; a language whose alphabet has all special letters gets one more.
+    """
     words = _LATIN.findall(text)
-    telling = [word for word in words if word in _LANGUAGES_OF]
-    hits = Counter(chain.from_iterable(map(_LANGUAGES_OF.__getitem__, telling)))
+    hinting = [word for word in words if word in _LANGUAGES_OF]
+    hits = Counter(chain.from_iterable(map(_LANGUAGES_OF.__getitem__, hinting)))
     if text.isascii():
         return hits, words
     special = set(_SPECIAL.findall("".join(set(text))))

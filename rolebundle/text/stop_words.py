@@ -1,7 +1,7 @@
-"""Words that say nothing about a topic: left out of queries, and telling of a language.
+"""Function words per language: removed from queries, and used to detect the language of a text.
 
-The function words that a text of a language cannot do without, as lists of the most frequent words
-have them. Shared ones stand in each language's list, so that they tell of none.
+They come from lists of the most frequent words. A word that several languages share is in the list
+of each of them, so that it does not favour one.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from rolebundle.errors import DocumentError
-from rolebundle.text.text_decoding import clean
+from rolebundle.text.decoding import clean
 
 DEEPEST = 100
 _LONGEST_NUMBER = 100

@@ -142,7 +142,7 @@ def test_an_ingest_on_a_failing_disk(
     kind: str, error: type[apsw.Error], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole run: an error of ours, what was reported is there, the next run completes it."""
-    monkeypatch.setattr(sync, "_BATCH_FILES", 3)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 3)
     monkeypatch.setattr(embedding, "BATCH", 4)
     with scratch_folder() as folder:
         tree = folder / "tree"

@@ -28,7 +28,7 @@ FILES = 40
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_BATCH_FILES", 4)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 4)
     monkeypatch.setattr(embedding, "BATCH", 8)
 
 

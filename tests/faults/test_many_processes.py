@@ -109,7 +109,7 @@ def _race(db: Path, trees: list[Path]) -> None:
 
 def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also from the first moment on, when both find no file."""
-    monkeypatch.setattr(sync, "_BATCH_FILES", 2)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
     monkeypatch.setattr(embedding, "BATCH", 4)
     with scratch_folder() as folder:
         one, two = tree_of(folder, "one"), tree_of(folder, "two")

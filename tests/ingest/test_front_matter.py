@@ -61,8 +61,8 @@ def test_an_empty_one_declares_nothing():
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        ("---\na: 1\na: 2\n---", "docs/a.md:3", "'a' stands twice"),
-        ("---\na: {b: 1, b: 2}\n---", "docs/a.md:2", "'b' stands twice"),
+        ("---\na: 1\na: 2\n---", "docs/a.md:3", "duplicate key 'a'"),
+        ("---\na: {b: 1, b: 2}\n---", "docs/a.md:2", "duplicate key 'b'"),
         ("---\na: &x 1\nb: *x\n---", "docs/a.md:2", "anchors"),
         ("---\na: !!python/object:os.system x\n---", "docs/a.md:2", "tag"),
         ("---\na: !t x\n---", "docs/a.md:2", "tag"),

@@ -88,7 +88,7 @@ VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
 def test_what_many_commits_leave_in_the_lexical_index_is_merged(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync, "_BATCH_FILES", 1)
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 1)
     for number in range(40):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.ingest()

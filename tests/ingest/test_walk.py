@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.metadata import FileDefaults
-from rolebundle.ingest.walk import FoundFile, Skipped, read_bytes, walk
+from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
 
 NOTHING = FileDefaults({})
 
@@ -23,7 +23,7 @@ def write(folder: Path, *names: str) -> None:
 
 def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
     entries = list(walk(root, start or root, NOTHING))
-    found = [entry.path for entry in entries if isinstance(entry, FoundFile)]
+    found = [entry.path for entry in entries if isinstance(entry, FileEntry)]
     return found, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
 
@@ -74,7 +74,7 @@ def test_a_start_below_the_root_hears_the_manifests_above(tmp_path: Path) -> Non
         found, skipped = walked(tmp_path, start)
         assert (found, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
     [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NOTHING)
-    assert isinstance(entry, FoundFile)
+    assert isinstance(entry, FileEntry)
     assert entry.defaults.values == {"domain": "top", "title": "deep"}
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.connection import open_reader, open_writer
-from rolebundle.text.text_decoding import decode, split_lines
+from rolebundle.text.decoding import decode, split_lines
 from support.corpora import ask, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS
@@ -166,7 +166,7 @@ def each_selected_passage_is_where_it_says(
             assert locator is not None
             path, _, span = locator.rpartition(":")
             start, end = map(int, span.split("-"))
-            lines = split_lines(decode((files / path).read_bytes()))
+            lines = split_lines(decode((files / path).read_bytes())[0])
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])

@@ -97,8 +97,3 @@ def test_repair_of_a_damaged_file_writes_nothing(db: Path, monkeypatch: pytest.M
             check.repair(corpus)
         assert caught.value.code == "beyond_repair"
         assert corpus.value("SELECT documents FROM corpus_state") == 0
-
-
-def test_content_hash() -> None:
-    assert check.content_hash("a") != check.content_hash("b")
-    assert len(check.content_hash("")) == 32

@@ -24,7 +24,7 @@ from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
-from rolebundle.storage.check import content_hash
+from rolebundle.storage.chunk_rows import content_hash
 from rolebundle.storage.connection import Corpus, open_reader, open_writer
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
 

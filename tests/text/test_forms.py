@@ -1,4 +1,4 @@
-"""Forms of words: what is indexed and searched beside the words."""
+"""Word forms: tokens that are indexed and searched in addition to the words."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rolebundle.text.forms import (
     document_language,
     forms,
     index_text,
-    indexed,
+    index_tokens,
     phrase_form,
     spaced,
 )
 
 
 def tokens(text: str) -> list[str]:
-    """What the lexical index's own tokenizer makes of a text."""
+    """The tokens of a text by the lexical index's own tokenizer."""
     with apsw.Connection(":memory:") as db:
         db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = '{_TOKENIZER}')")
         db.execute("CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)")
@@ -52,21 +52,21 @@ def test_syllables_keep_their_tones() -> None:
     )
 
 
-def test_what_has_digits_has_no_form() -> None:
+def test_words_with_digits_have_no_forms() -> None:
     assert forms("v2 e4", ["de"]).stems == []
 
 
-def test_a_word_of_a_megabyte_is_none() -> None:
+def test_a_very_long_word_has_no_stem() -> None:
     assert forms("ä" * 1_000_000, ["de", "fi", "hu"]).stems == []
     assert forms("令" * 3, []).pairs == ["令令", "令令"]
 
 
-def test_english_has_none() -> None:
+def test_english_has_no_forms() -> None:
     assert index_text(["The naïve keys – they're rotated"], "") == ""
     assert index_text(["rotated keys"], "en") == ""
 
 
-def test_a_word_that_touches_an_unspaced_script_is_found_as_a_word() -> None:
+def test_a_word_next_to_an_unspaced_script_is_indexed_as_a_word() -> None:
     assert spaced("使用v2.1.3版本") == "使用 v2.1.3 版本"
     assert tokens(index_text(["使用v2.1.3版本"], ""))[:3] == ["v2", "1", "3"]
 
@@ -78,25 +78,24 @@ def test_the_language_of_a_document() -> None:
     assert document_language([], "und") == "und"
 
 
-def test_a_phrase_stands_as_one_in_the_index() -> None:
+def test_the_forms_of_a_phrase_are_adjacent_in_the_index() -> None:
     assert phrase_form("rotierte Schlüssel", "de") == "rotiert schlussel"
     assert phrase_form("令牌轮换", "") == "令牌 牌轮 轮换"
     assert phrase_form("API 令牌", "") == ""
     assert phrase_form("threat model", "") == ""
     within = tokens(index_text(["请问令牌轮换是什么"], ""))
-    asked = tokens(indexed(phrase_form("令牌轮换", "")))
-    assert any(within[at : at + len(asked)] == asked for at in range(len(within)))
+    phrase = tokens(index_tokens(phrase_form("令牌轮换", "")))
+    assert any(within[at : at + len(phrase)] == phrase for at in range(len(within)))
 
 
 @pytest.mark.parametrize("word", ["हिन्दी", "ที่นี่", "ភាសាខ្មែរ", "বাংলা", "עִבְרִית"])
-def test_a_form_is_one_token_of_the_index_whatever_its_marks(word: str) -> None:
-    assert len(tokens(indexed(word))) == 1
+def test_a_form_with_marks_is_one_token_of_the_index(word: str) -> None:
+    assert len(tokens(index_tokens(word))) == 1
 
 
 @given(st.text(max_size=60))
-def test_any_text_has_forms_that_are_single_tokens(text: str) -> None:
+def test_every_form_of_any_text_is_at_most_one_token(text: str) -> None:
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\x00", " ")
     for kind in forms(text, ["ru", "de", "vi"]):
         for form in kind:
-            found = tokens(indexed(form))
-            assert len(found) <= 1
+            assert len(tokens(index_tokens(form))) <= 1

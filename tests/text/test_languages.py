@@ -1,4 +1,4 @@
-"""The language of a text, by its script, its letters and its function words."""
+"""Language detection by script, letters and function words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.text import languages
-from rolebundle.text.languages import latin_language, letters_language, likely_languages
+from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "codes"),
     [
         ("How do we rotate the signing token?", ()),
         ("TLS handshake timeout", ()),
@@ -31,16 +31,16 @@ from rolebundle.text.languages import latin_language, letters_language, likely_l
         ("!? \x00 🚀", ()),
     ],
 )
-def test_a_question_tells_what_it_may_be_in(question: str, told: tuple[str, ...]) -> None:
-    assert likely_languages(question) == told
+def test_languages_that_a_question_may_be_in(question: str, codes: tuple[str, ...]) -> None:
+    assert likely_languages(question) == codes
 
 
-def test_letters_tell_where_no_function_word_does() -> None:
+def test_letters_identify_a_language_without_function_words() -> None:
     assert "de" in likely_languages("Schlüsselverwaltung")
     assert "pl" in likely_languages("zarządzanie kluczami")
 
 
-def test_running_text_tells_also_where_it_is_half_english() -> None:
+def test_running_text_that_is_half_english() -> None:
     german = "Der Schlüssel wird von dem Server erneuert und ist dann für alle Geräte gültig."
     english = "The server rotates the key, and it is then valid for all of the devices."
     assert latin_language(german) == "de"
@@ -49,7 +49,7 @@ def test_running_text_tells_also_where_it_is_half_english() -> None:
     assert latin_language("E_CONFLICT:409 src/auth.py de") == ""
 
 
-def test_addresses_paths_and_names_in_code_tell_nothing() -> None:
+def test_addresses_paths_and_identifiers_are_ignored() -> None:
     header = "Authors: A. Lee <lee@intel.com>, B. Ray <ray@ibm.com>; see https://a.com/os/com"
     assert latin_language(header) == ""
     assert latin_language("pub fn std::os::unix std::os::wasi std::os::fd") == ""
@@ -58,9 +58,9 @@ def test_addresses_paths_and_names_in_code_tell_nothing() -> None:
     assert latin_language(spanish) == "es"
 
 
-def test_letters_other_than_latin_tell_one_language() -> None:
-    assert letters_language("Ключ от сервера, the key") == "ru"
-    assert letters_language("the key") == ""
+def test_one_language_for_other_letters_than_latin() -> None:
+    assert non_latin_language("Ключ от сервера, the key") == "ru"
+    assert non_latin_language("the key") == ""
 
 
 _PIECES = [" ", "", ".", "/", "1", "_", "\u2019", "\u0130", "ß", "é", "X", "\n", "の"]
@@ -68,7 +68,7 @@ _WORDS = [*sorted(languages._LANGUAGES_OF)[::40], "the", "key", "intel"]
 
 
 @given(st.lists(st.sampled_from([*_PIECES, *_WORDS, *map(str.upper, _WORDS)]), max_size=30))
-def test_the_quick_look_never_overlooks_a_language(parts: list[str]) -> None:
+def test_the_fast_test_for_english_never_misses_another_language(parts: list[str]) -> None:
     text = "".join(parts).lower()
     counted, _ = languages._hits(text)
     assert not languages._surely_english(text) or max(counted.values(), default=0) < 2

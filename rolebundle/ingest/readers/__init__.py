@@ -1,8 +1,8 @@
-"""Which reader takes which file.
+"""Which reader reads which file.
 
-A new format joins with one file in this folder, which holds ``READER``, and one line in
-``_SUFFIXES``. The table is apart from the readers so that a lookup imports the one reader that
-is asked for, with its parser, and no other.
+A new format needs one file in this folder, which defines ``READER``, and one line in ``_SUFFIXES``.
+The table is separate from the readers, so that a lookup imports only the reader that is needed,
+with its parser.
 """
 
 from __future__ import annotations
@@ -13,11 +13,8 @@ from typing import cast
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.readers.base import Reader
-from rolebundle.text.text_decoding import looks_binary, split_lines
 
-__all__ = ["looks_binary", "reader_for", "reader_names", "split_lines", "suffixes_of"]
-
-# The name is the module's, too. ``separated`` takes no suffix: a manifest or a flag chooses it.
+# Names are those of the modules. ``separated`` has no suffix: a manifest or a flag selects it.
 _SUFFIXES = {
     "html": ".html .htm .xhtml",
     "json": ".json",
@@ -35,7 +32,7 @@ _SUFFIXES = {
     ),
     "text": ".txt .text .log .pod .adoc .asciidoc .org",
 }
-_BY_SUFFIX = {suffix: name for name, all_of in _SUFFIXES.items() for suffix in all_of.split()}
+_BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 _BY_FILE_NAME = {
     **dict.fromkeys(
         "readme license licence copying copyright notice changelog changes news authors"
@@ -47,20 +44,20 @@ _BY_FILE_NAME = {
 
 
 def reader_names() -> tuple[str, ...]:
-    """The names that a manifest may use, in order."""
+    """The names that a manifest may use, sorted."""
     return tuple(sorted(_SUFFIXES))
 
 
 def suffixes_of(name: str) -> tuple[str, ...]:
-    """The file endings that the reader called ``name`` takes."""
+    """The file suffixes that the reader ``name`` reads."""
     return tuple(_SUFFIXES[name].split())
 
 
 def reader_for(path: str, name: str | None = None) -> Reader | None:
-    """The reader for ``path``, or the one called ``name``; None where no suffix is known.
+    """The reader called ``name``, or the one for ``path``; None if its suffix is unknown.
 
     Raises:
-        ConfigurationError: there is no reader called ``name``.
+        ConfigurationError: no reader is called ``name``.
     """
     if name is None:
         name = _name_for(path)
@@ -74,7 +71,7 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
 
 
 def _name_for(path: str) -> str | None:
-    # Suffixes as pathlib has them, without pathlib: this runs for each file of a large tree.
+    # Suffixes as in pathlib, but without pathlib, which is slow: this runs for every file.
     file_name = path.rpartition("/")[2].lower()
     rest, dot, last = file_name.lstrip(".").rpartition(".")
     if not dot or not last:

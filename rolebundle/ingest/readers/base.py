@@ -1,18 +1,22 @@
-"""What a reader is. A new format joins with one file that registers one of these."""
+"""The protocol of a reader, and what readers of plain text share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.text.decoding import decode, split_lines
+
+MAX_TITLE_CHARS = 500
+"""Longer headings keep their markup: the patterns that remove it do not run in linear time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderOptions:
-    """What the manifest or the command line tells a reader."""
+    """Settings of a reader, from the manifest or the command line."""
 
     separator: str = ""
     """For ``separated``: a line that begins with this text starts a new document."""
@@ -21,9 +25,10 @@ class ReaderOptions:
 class Reader(Protocol):
     """Turns the bytes of one file into documents.
 
-    ``name`` is what a manifest calls the reader, ``suffixes`` the file endings that it takes
-    (lower case, with the dot), ``version`` rises when its output changes, so that unchanged files
-    are read again.
+    Attributes:
+        name: the name that a manifest uses for the reader.
+        suffixes: the file suffixes that it reads, in lower case, with the dot.
+        version: must be raised if the output changes, so that unchanged files are read again.
     """
 
     name: str
@@ -35,10 +40,62 @@ class Reader(Protocol):
     ) -> Iterable[ParsedDocument | DocumentError]:
         """Parse ``data``, the content of the file at ``path`` (relative, forward slashes).
 
-        Where one file holds many documents, an error that is *yielded* is about one of them: the
-        others go on. An error that is raised ends the file.
+        If a file holds several documents, a *yielded* error concerns one of them and the others
+        are still read. A *raised* error concerns the whole file.
 
         Raises:
-            DocumentError: the file cannot be taken; the code says why (``unreadable_pdf``, …).
+            DocumentError: the file cannot be read; the code is the reason (``unreadable_pdf``, …).
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """The lines of a file, and notes on what was changed to decode them."""
+
+    lines: list[str]
+    notes: tuple[str, ...]
+
+
+def open_text(data: bytes, path: str) -> TextFile:
+    """Decode the file at ``path`` and split it into lines.
+
+    Raises:
+        DocumentError: ``undecodable``.
+    """
+    text, notes = decode(data, path)
+    return TextFile(split_lines(text), notes)
+
+
+def is_blank(line: str) -> bool:
+    """Whether ``line`` is empty or white space only."""
+    return not line or line.isspace()
+
+
+def block_of(
+    lines: Sequence[str],
+    kind: BlockKind,
+    start: int,
+    end: int,
+    *,
+    level: int = 0,
+    heading: str = "",
+) -> Block:
+    """The block of ``lines[start:end]``, without blank lines at its end."""
+    while end > start + 1 and is_blank(lines[end - 1]):
+        end -= 1
+    return Block(kind, "\n".join(lines[start:end]), start + 1, end, level, heading)
+
+
+def runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The index ranges of consecutive lines that are not blank."""
+    first = -1
+    for i in range(start, end):
+        if is_blank(lines[i]):
+            if first >= 0:
+                yield first, i
+                first = -1
+        elif first < 0:
+            first = i
+    if first >= 0:
+        yield first, end

@@ -1,52 +1,66 @@
-"""HTML: what a person sees of the page's main part.
+"""HTML: the visible text of a page's main part, as blocks with their lines.
 
-libxml2 parses, through lxml; nothing is fetched, no DTD is read. The document is not line-exact:
-a block's lines are those whose visible text holds it.
+libxml2 parses, through lxml; nothing is fetched and no DTD is read. A document is not line-exact:
+the lines of a block are those whose visible text contains it.
+
+Text inside a block comes from libxml2's own text serializer, which is ten times as fast as a walk
+in Python; the walk itself only visits elements that can contain blocks.
+
+libxml2 reports for each element the line where its start tag ends, and for each comment the line
+where it ends, up to line 65,535. Line breaks in the text between them are counted here. Three
+things would make the count wrong, so the source is changed before libxml2 parses it
+(:func:`scaled_source`):
+
+- a line break inside an end tag, which no node records: a comment after the tag holds it;
+- ``&#10;``, which is a line break on the page but not in the file: it becomes U+2028, which is
+  white space as well;
+- more lines than libxml2 counts: only every n-th break stays and the others become form feeds.
+  Lines are then correct to within n.
 """
 
 from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from lxml import etree
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.byte_patterns import byte_pattern
-from rolebundle.ingest.readers.html_blocks import html_blocks
-from rolebundle.ingest.readers.html_lines import end_line, scaled_source
-from rolebundle.ingest.readers.html_reduce import reduced
-from rolebundle.text.text_decoding import clean, cleaned_note, decode_noting
+from rolebundle.ingest.readers.html_reduce import byte_pattern, reduce_source
+from rolebundle.text.decoding import clean, cleaned_note, decode
+
+# The page
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-# Paths to attributes are twice as fast as one path to elements with a condition. What tells here or
-# below that an element is not read has to be left in the source by html_reduce.py, too.
+# Paths to attributes are twice as fast as one path to elements with a condition. html_reduce.py
+# must not remove what is used here and below to detect elements that are not read.
 _HIDDEN: Any = etree.XPath(
     "descendant::*/@hidden/.. | descendant::*/@aria-hidden[.='true']/.. | descendant::*/@style"
     "[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]/.."
 )
-# Most pages have no such attribute, and RE2 tells it soon.
+# Most pages have no such attribute; RE2 rules them out quickly.
 _HIDDEN_HINT = rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])"
 _NONE_HINT = rb"(?i):[\s\v]*none"
 _LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
-# What the page's source has where one of them is in use, and the elements that carry them: a page
-# of source code has a hundred thousand spans to look at for nothing.
+# Text that the source contains if one of the classes is used, and the elements that have it. A page
+# of source code may have a hundred thousand spans, which are only examined if necessary.
 _LINE_NUMBER_HINTS = (
     (b"lineno", ("pre", "td", "div", "span")),
     (b"line-numbers", ("pre", "td", "div")),
 )
-# What tells the page's own text from what stands around it, the surest sign first.
+# Signs of the element that contains the page's own text, the most reliable first.
 _SIGNS = ("main", "article", "content", "body")
-# What shows nothing to read, or is no part of the text.
-_NEVER = (
+# Elements without readable text, or outside of the page's own text.
+_SKIPPED_TAGS = (
     "script",
     "style",
     "template",
@@ -60,49 +74,81 @@ _NEVER = (
     "object",
     "head",
 )
-_AROUND = ("header", "footer", "aside")
+_SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
+
+# Blocks
+
+_LineOf = Callable[[Any], int]
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_BLOCKS = frozenset(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset"
+    " figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main"
+    " menu nav ol optgroup option p plaintext pre search section summary table tbody td tfoot th"
+    " thead tr ul xmp".split()
+)
+# Longer lists and tables are cut anyway. One block per item gives each chunk its own lines.
+_MAX_LIST_CHARS = 1800
+# Sphinx appends a link with this character to each heading.
+_PERMALINK = "¶"
+_VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
+# A list or table that contains one of these is split into several blocks.
+_BLOCK_CONTENT = ("pre", "table", "dl", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6")
+
+# Lines
+
+# A line break on the page that is not one in the file, such as ``<br>``.
+SOFT_BREAK = "\u2028"
+# A line break of the file that libxml2 must not count.
+UNCOUNTED_BREAK = "\f"
+_MAX_LINES = 65_000
+_BROKEN_END_TAG = re.compile(rb"</([A-Za-z][^\s<>]*)\s*\n\s*>")
+# Searched first: line breaks are rarer than end tags.
+_BREAK_BEFORE_CLOSE = rb"\n[\s\v]*>"
+_BREAK_ENTITY = rb"&(?:#0*10|#[xX]0*[aA]|NewLine);"
 
 
 class HtmlReader:
-    """Reads ``.html`` and its kin."""
+    """Reads ``.html`` and similar files."""
 
     name = "html"
     suffixes = suffixes_of("html")
     version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document a file.
+        """One document per file.
 
         Raises:
             DocumentError: ``unreadable_html``, ``undecodable``.
         """
         page, notes = utf8_html(data, path)
         source, scale = scaled_source(page)
-        markup, is_cut = reduced(source)
+        markup, is_cut = reduce_source(source)
         root = _parse(markup, path)
         if root is None:
             yield ParsedDocument(line_exact=False, notes=notes)
             return
         main, sign = _main_part(root)
         if is_cut and sign != "main":
-            # Two main parts are none, and the page's own text may be in what was left out.
+            # With two main parts neither is used, and the text may be in the part that was cut.
             markup, root = source, _parse(source, path)
             main, sign = _main_part(root)
-        found = _found(root)
-        hidden = _leave_out(main, not sign, markup)
+        inferred = _head_metadata(root)
+        hidden = _empty_invisible(main, not sign, markup)
         blocks = html_blocks(main, scale)
-        title = found.get("title") or next((b.heading for b in blocks if b.level == 1), "")
+        title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
             blocks=blocks,
-            found={**found, "title": title} if title else found,
+            inferred={**inferred, "title": title} if title else inferred,
             line_exact=False,
             notes=(*notes, f"{hidden} hidden elements left out") if hidden else notes,
         )
 
 
 def utf8_html(data: bytes, path: str = "") -> tuple[bytes, tuple[str, ...]]:
-    """The page in UTF-8, and notes: nearly every page is UTF-8 and stays as it is.
+    """The page in UTF-8, and notes. Nearly every page is UTF-8 and stays unchanged.
 
     Raises:
         DocumentError: ``undecodable``.
@@ -114,19 +160,19 @@ def utf8_html(data: bytes, path: str = "") -> tuple[bytes, tuple[str, ...]]:
 
 
 def _decoded(data: bytes, path: str) -> tuple[str, tuple[str, ...]]:
-    """The page's text by its mark, as UTF-8, or by its own ``<meta charset>``."""
+    """Decode by byte order mark, as UTF-8, or by the page's ``<meta charset>``."""
     declared = _CHARSET.search(data[:2048])
     if declared and not data.startswith((BOM_UTF8, BOM_UTF16_LE, BOM_UTF16_BE)):
         encoding = declared[1].decode("ascii").lower()
-        # Browsers read what calls itself Latin-1 as cp1252.
+        # Browsers decode pages that declare Latin-1 as cp1252.
         encoding = "cp1252" if encoding in {"iso-8859-1", "latin1", "us-ascii"} else encoding
         if encoding.replace("_", "-") not in {"utf-8", "utf8"} and not _is_utf8(data):
             try:
                 text, count = clean(data.decode(encoding))
             except (LookupError, UnicodeError):
-                return decode_noting(data, path)
+                return decode(data, path)
             return text, cleaned_note(count)
-    return decode_noting(data, path)
+    return decode(data, path)
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -149,7 +195,7 @@ def _parse(markup: bytes, path: str) -> Any:
         root = etree.fromstring(markup, parser)
     except (etree.LxmlError, ValueError) as error:
         raise _unreadable(path, str(error)) from error
-    # Recovery passes over a fatal error in silence, with the rest of the page lost.
+    # In recovery mode a fatal error is not raised, and the rest of the page is lost.
     last = parser.error_log.last_error
     if last is not None and last.level >= etree.ErrorLevels.FATAL:
         raise _unreadable(path, last.message)
@@ -159,30 +205,30 @@ def _parse(markup: bytes, path: str) -> Any:
 def _unreadable(path: str, reason: str) -> DocumentError:
     return DocumentError(
         "unreadable_html",
-        f"{path}: libxml2 refuses the page: {reason}",
+        f"{path}: libxml2 cannot parse the page: {reason}",
         "repair or exclude the file",
     )
 
 
-def _found(root: Any) -> Mapping[str, str]:
-    """What the page tells of itself in its head."""
-    found: dict[str, str] = {}
+def _head_metadata(root: Any) -> Mapping[str, str]:
+    """Language, title and date from the root element and the head."""
+    metadata: dict[str, str] = {}
     language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
     if language and language.strip():
-        found["language"] = language.strip()
+        metadata["language"] = language.strip()
     head = next(root.iterchildren("head"), None)
     if head is None:
-        return found
+        return metadata
     title = next(head.iterchildren("title"), None)
     if title is not None and title.text and not title.text.isspace():
-        found["title"] = " ".join(title.text.split())
+        metadata["title"] = " ".join(title.text.split())
     for meta in head.iterchildren("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
         if name.lower() in _UPDATED:
             value = (meta.get("content") or "").strip()
             if _is_iso(value):
-                found["updated_at"] = value
-    return found
+                metadata["updated_at"] = value
+    return metadata
 
 
 def _is_iso(value: str) -> bool:
@@ -194,10 +240,10 @@ def _is_iso(value: str) -> bool:
 
 
 def _main_part(root: Any) -> tuple[Any, str]:
-    """The element that holds the page's own text, and its sign; none for the whole body.
+    """The element with the page's own text and its sign; the sign of the whole body is ``""``.
 
-    One pass over the few elements that may be it: an XPath for each sign would cost more than
-    all the rest of the reader. A look for the one ``<main>`` is quicker still.
+    One pass over the few candidate elements: an XPath per sign would cost more than the rest of the
+    reader. A search for a single ``<main>`` is faster still.
     """
     mains = list(root.iter("main"))
     if len(mains) == 1:
@@ -225,15 +271,16 @@ def _sign_of(element: Any) -> str:
     return "body" if "body" in (element.get("class") or "").split() else ""
 
 
-def _leave_out(main: Any, is_whole: bool, markup: bytes) -> int:
-    """Empty what nobody sees, and count what was hidden on purpose.
+def _empty_invisible(main: Any, is_whole: bool, markup: bytes) -> int:
+    """Empty the elements that a browser does not show; return how many were hidden explicitly.
 
-    The elements stay in their place, empty: their line numbers help to find those of the text.
+    The empty elements stay in place, because their line numbers are needed to count lines.
     """
-    for element in list(main.iter(*(_NEVER + _AROUND if is_whole else _NEVER))):
+    tags = _SKIPPED_TAGS + _SURROUNDING_TAGS if is_whole else _SKIPPED_TAGS
+    for element in list(main.iter(*tags)):
         if element is not main:
             _empty(element)
-    _leave_out_line_numbers(main, markup)
+    _empty_line_numbers(main, markup)
     hidden = _HIDDEN(main) if _may_hide(markup) else []
     hidden = [element for element in hidden if len(element) or element.text]
     for element in hidden:
@@ -251,7 +298,7 @@ def _has(pattern: bytes, markup: bytes) -> bool:
     return byte_pattern(pattern).search(markup) is not None
 
 
-def _leave_out_line_numbers(main: Any, markup: bytes) -> None:
+def _empty_line_numbers(main: Any, markup: bytes) -> None:
     if not _has(_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
         return
     markup = markup.lower()
@@ -264,10 +311,367 @@ def _leave_out_line_numbers(main: Any, markup: bytes) -> None:
 
 
 def _empty(element: Any) -> None:
-    """Leave a line break for each one inside, and nothing else."""
+    """Remove the content of ``element`` except its line breaks."""
     breaks = end_line(element) - (element.sourceline or 1)
     element.clear(keep_tail=True)
     element.text = "\n" * breaks if breaks > 0 else None
+
+
+def html_blocks(root: Any, scale: LineScale) -> tuple[Block, ...]:
+    """The blocks of ``root`` in the order of the document."""
+    for element in root.iter("br"):
+        element.tail = SOFT_BREAK + (element.tail or "")
+    walk = _Walk(scale)
+    walk.container(root)
+    return tuple(walk.blocks)
+
+
+def _text(element: Any) -> str:
+    """All text inside ``element``, with its white space."""
+    if not len(element):
+        return element.text or ""
+    text: str = etree.tostring(element, method="text", encoding=str, with_tail=False)
+    return text
+
+
+def _words(text: str) -> str:
+    """``text`` with white space collapsed, as a browser shows it."""
+    return " ".join(text.split())
+
+
+def _verbatim(text: str) -> tuple[str, int]:
+    """``text`` with its line structure, and how many blank lines were dropped at its start."""
+    text = text.replace(SOFT_BREAK, "\n").replace(UNCOUNTED_BREAK, "\n").replace("\xa0", " ")
+    lines = [line.rstrip() for line in text.split("\n")]
+    dropped = next((i for i, line in enumerate(lines) if line), len(lines))
+    return "\n".join(lines[dropped:]).rstrip(), dropped
+
+
+def _holds(element: Any, *tags: str) -> bool:
+    """Whether ``element`` has a descendant with one of ``tags``."""
+    inside = element.iter(*tags)
+    first = next(inside, None)
+    return (next(inside, None) if first is element else first) is not None
+
+
+def _holds_block(element: Any) -> bool:
+    """Whether an inline element contains blocks, as in ``<a><div>``."""
+    for inside in element.iterdescendants():  # noqa: SIM110 (any() is twice as slow)
+        if inside.tag in _BLOCKS:
+            return True
+    return False
+
+
+def _is_long(element: Any) -> bool:
+    """Whether a list item or table row is long and contains blocks."""
+    return len(_text(element)) > _MAX_LIST_CHARS and _holds_block(element)
+
+
+class _Walk:
+    """Collects blocks. Inline content between two blocks of a container is a paragraph.
+
+    ``_run`` holds the pieces of the current inline content, ``_run_start`` its first line.
+    """
+
+    def __init__(self, scale: LineScale) -> None:
+        self.blocks: list[Block] = []
+        self._scale = scale
+        # Up to this line libxml2's line numbers are those of the file.
+        self._exact_until = 0 if scale.is_coarse else scale.last
+        self._run: list[str] = []
+        self._run_start = 1
+        # The last line is computed when the run ends, because only its last piece counts.
+        self._run_end: tuple[_LineOf, Any, str] = (end_line, None, "")
+
+    def container(self, element: Any) -> None:
+        """Walk an element that may contain blocks, inline content or both."""
+        # Most text here is white space between two blocks, which is dropped outside a run.
+        run = self._run
+        text = element.text
+        if text and (run or not text.isspace()):
+            self._text_run(text, start_line, element)
+        for child in element:
+            tag = child.tag
+            read = _READ.get(tag)
+            if read is not None:
+                if run:
+                    self._flush()
+                read(self, child)
+            # The tag of a comment is a function. Comments only matter for line numbers.
+            elif isinstance(tag, str):
+                if not len(child):
+                    text = child.text
+                    if text and (run or not text.isspace()):
+                        self._text_run(text, start_line, child)
+                elif _holds_block(child):
+                    self.container(child)
+                else:
+                    self._inline(child)
+            text = child.tail
+            if text and (run or not text.isspace()):
+                self._text_run(text, end_line, child)
+        if run and element.tag in _BLOCKS:
+            self._flush()
+
+    def _text_run(self, text: str, line_of: _LineOf, element: Any) -> None:
+        """Add ``text`` to the run. It begins on the line ``line_of(element)``."""
+        run = self._run
+        if not run:
+            leading = len(text) - len(text.lstrip())
+            self._run_start = line_of(element) + text.count("\n", 0, leading)
+        run.append(text)
+        # White space separates words but does not extend the lines of the run.
+        if not text.isspace():
+            self._run_end = line_of, element, text
+
+    def _inline(self, element: Any) -> None:
+        text = _text(element)
+        if not text or text.isspace():
+            return
+        if not self._run:
+            self._run_start = element.sourceline or 1
+        self._run.append(text)
+        self._run_end = text_end_line, element, ""
+
+    def _flush(self) -> None:
+        text = _words("".join(self._run))
+        self._run.clear()
+        if text:
+            line_of, element, piece = self._run_end
+            last = line_of(element) + piece.rstrip().count("\n")
+            self._add("paragraph", text, self._run_start, last)
+
+    def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
+        if kind != "code" and text.endswith(_PERMALINK):
+            text = text[:-1].rstrip()
+        if not text:
+            return
+        if not first <= last <= self._exact_until:
+            first, last = self._scale(first, last)
+        self.blocks.append(Block(kind, text, first, last, level, text if level else ""))
+
+    def paragraph(self, element: Any) -> None:
+        if len(element) and _holds_block(element):
+            self.container(element)
+        else:
+            self._leaf("paragraph", element, _words(_text(element)))
+
+    def heading(self, element: Any) -> None:
+        self._leaf("heading", element, _words(_text(element)), _HEADINGS[element.tag])
+
+    def list_block(self, element: Any) -> None:
+        """A list as one block, or a long list as one block per item, with its own lines."""
+        if _holds(element, *_BLOCK_CONTENT):
+            self.container(element)
+            return
+        if len(_text(element)) <= _MAX_LIST_CHARS:
+            self._leaf("list", element, "\n".join(_list_lines(element, 0)))
+            return
+        self._text_between_items(element.text, start_line, element)
+        for item in element:
+            if isinstance(item.tag, str):
+                if _is_long(item):
+                    self.container(item)
+                else:
+                    self._leaf("list", item, "\n".join(_item_lines(item, 0)))
+            self._text_between_items(item.tail, end_line, item)
+
+    def _text_between_items(self, text: str | None, line_of: _LineOf, element: Any) -> None:
+        if text and not text.isspace():
+            self._text_run(text, line_of, element)
+            self._flush()
+
+    def table(self, element: Any) -> None:
+        """A table as one block, or a long table as one block per row, with its own lines."""
+        if _holds(element, *_BLOCK_CONTENT):
+            self.container(element)
+            return
+        if len(_text(element)) <= _MAX_LIST_CHARS:
+            self._leaf("table", element, "\n".join(_table_rows(element)))
+            return
+        for row in element.iter("tr", "caption"):
+            if _is_long(row):
+                self.container(row)
+            else:
+                self._leaf("table", row, _table_row(row))
+
+    def code(self, element: Any) -> None:
+        """Preformatted text, which keeps its lines."""
+        raw = _text(element)
+        text, dropped = _verbatim(raw)
+        if not text:
+            return
+        first, last = element.sourceline or 1, end_line(element)
+        # The source has no other line breaks than the text.
+        if last - first == raw.count("\n") and SOFT_BREAK not in raw and not self._scale.is_coarse:
+            first += dropped
+            last = first + text.count("\n")
+            self.blocks.append(Block("code", text, first, last, aligned=True))
+        else:
+            self._add("code", text, first, last)
+
+    def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
+        if text:
+            self._add(kind, text, start_line(element), text_end_line(element), level)
+
+
+_READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
+    **dict.fromkeys(_BLOCKS, _Walk.container),
+    **dict.fromkeys(_HEADINGS, _Walk.heading),
+    **dict.fromkeys(_LISTS, _Walk.list_block),
+    **dict.fromkeys(_VERBATIM, _Walk.code),
+    "p": _Walk.paragraph,
+    "table": _Walk.table,
+}
+
+
+def _list_lines(element: Any, depth: int) -> Iterable[str]:
+    """One line per item; nested lists are indented below their item."""
+    item_lines = _nested_lines if _holds(element, *_LISTS) else _flat_lines
+    yield from _text_between(element.text, depth)
+    for child in element:
+        if child.tag in _LISTS:
+            yield from _list_lines(child, depth + 1)
+        elif isinstance(child.tag, str):
+            yield from item_lines(child, depth)
+        yield from _text_between(child.tail, depth)
+
+
+def _text_between(text: str | None, depth: int) -> Iterable[str]:
+    if text and not text.isspace():
+        yield "  " * depth + _words(text)
+
+
+def _item_lines(item: Any, depth: int) -> Iterable[str]:
+    return (_nested_lines if _holds(item, *_LISTS) else _flat_lines)(item, depth)
+
+
+def _flat_lines(item: Any, depth: int) -> Iterable[str]:
+    """The single line of an item without a nested list."""
+    return _marked_line("  " * depth + "- ", [_spaced(item)])
+
+
+def _nested_lines(item: Any, depth: int) -> Iterable[str]:
+    """The lines of an item that may contain lists."""
+    indent = "  " * depth
+    mark, parts = "- ", [item.text or ""]
+    for child in item:
+        if child.tag in _LISTS or (isinstance(child.tag, str) and _holds(child, *_LISTS)):
+            yield from _marked_line(indent + mark, parts)
+            mark, parts = "  ", []
+            yield from _list_lines(child, depth + 1 if child.tag in _LISTS else depth)
+        elif isinstance(child.tag, str):
+            parts.append(_spaced(child))
+        parts.append(child.tail or "")
+    yield from _marked_line(indent + mark, parts)
+
+
+def _marked_line(mark: str, parts: list[str]) -> Iterable[str]:
+    text = _words("".join(parts))
+    return (mark + text,) if text else ()
+
+
+def _spaced(element: Any) -> str:
+    """The text of ``element``, with spaces between the blocks inside it."""
+    if len(element) and _holds_block(element):
+        parts = [element.text or ""]
+        for child in element:
+            if isinstance(child.tag, str):
+                parts.append(_spaced(child))
+            parts.append(child.tail or "")
+        text = "".join(parts)
+    else:
+        text = _text(element)
+    return f" {text} " if element.tag in _BLOCKS else text
+
+
+def _table_rows(table: Any) -> Iterable[str]:
+    """One line per row, cells separated by bars."""
+    rows = (_table_row(row) for row in table.iter("tr", "caption"))
+    return (row for row in rows if row)
+
+
+def _table_row(row: Any) -> str:
+    if row.tag == "caption":
+        return _words(_spaced(row))
+    cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
+    return " | ".join(cells) if any(cells) else ""
+
+
+def scaled_source(page: bytes) -> tuple[bytes, LineScale]:
+    """The source to parse, and how its lines map to those of ``page``; both are UTF-8."""
+    source = page.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in page else page
+    count = source.count(b"\n") + (not source.endswith(b"\n"))
+    scale = -(-count // _MAX_LINES) or 1
+    if scale > 1:
+        lines = source.split(b"\n")
+        groups = range(0, count, scale)
+        uncounted = UNCOUNTED_BREAK.encode()
+        source = b"\n".join(uncounted.join(lines[i : i + scale]) for i in groups)
+    if byte_pattern(_BREAK_BEFORE_CLOSE).search(source):
+        source = _BROKEN_END_TAG.sub(_with_comment, source)
+    if byte_pattern(_BREAK_ENTITY).search(source):
+        source = re.sub(_BREAK_ENTITY, SOFT_BREAK.encode(), source)
+    return source, LineScale(scale, count)
+
+
+def _with_comment(match: re.Match[bytes]) -> bytes:
+    breaks = b"\n" * match[0].count(b"\n")
+    return b"</%b><!--%b-->" % (match[1], breaks)
+
+
+@dataclass(frozen=True, slots=True)
+class LineScale:
+    """Maps libxml2's line numbers to those of the file, which has ``last`` lines."""
+
+    scale: int
+    last: int
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether one line of libxml2 covers several lines of the file."""
+        return self.scale > 1
+
+    def __call__(self, first: int, last: int) -> tuple[int, int]:
+        """The first and last line of the file for libxml2's ``first`` and ``last``."""
+        if self.scale > 1:
+            first, last = (first - 1) * self.scale + 1, last * self.scale
+        first = first if first <= self.last else self.last
+        return first, (first if last < first else last if last <= self.last else self.last)
+
+
+def start_line(element: Any) -> int:
+    """The line where the content of ``element`` begins."""
+    line: int = element.sourceline or 1
+    return line
+
+
+def end_line(element: Any) -> int:
+    """The line where the content of ``element`` ends."""
+    line, text = _after_last_tag(element)
+    return line + text.count("\n")
+
+
+def text_end_line(element: Any) -> int:
+    """The line where the visible text of ``element`` ends."""
+    line, text = _after_last_tag(element)
+    return line + text.rstrip().count("\n") if text else line
+
+
+def _after_last_tag(element: Any) -> tuple[int, str]:
+    """The line of the last start tag or comment inside, and the text after it."""
+    text = ""
+    while len(element):
+        element = element[-1]
+        tail = element.tail
+        if tail:
+            text = tail + text
+    line: int = element.sourceline or 1
+    own = element.text
+    # Only line breaks matter. A comment's line is that of its end, so its text is not counted.
+    if own and "\n" in own and isinstance(element.tag, str):
+        text = own + text
+    return line, text
 
 
 READER = HtmlReader()

@@ -1,15 +1,22 @@
-"""JSON: a Knowledge Core corpus with its ready-made chunks, or any other file as text."""
+"""JSON: a Knowledge Core corpus with its ready-made chunks; any other file as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
+from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.parsed import Block, ContentType, ParsedDocument, ReadyChunk
+from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_file import TextFile, block_of, is_blank, open_text
+from rolebundle.ingest.readers.base import (
+    ReaderOptions,
+    TextFile,
+    block_of,
+    is_blank,
+    open_text,
+)
+from rolebundle.text.decoding import clean
 from rolebundle.text.strict_json import (
     LineIndex,
     LocatedObject,
@@ -20,7 +27,6 @@ from rolebundle.text.strict_json import (
     parse_located,
     parse_strict,
 )
-from rolebundle.text.text_decoding import clean
 
 _CONTENT_TYPES = get_args(ContentType)
 
@@ -33,7 +39,7 @@ class JsonReader:
     version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """The documents of a corpus, or one document for any other file.
+        """The documents of a corpus; one document for any other file.
 
         Raises:
             DocumentError: ``bad_json``, with the line; ``undecodable``.
@@ -52,13 +58,13 @@ def _parse(text: str, path: str) -> Any:
         may_be_corpus = '"documents"' in text and '"chunks"' in text
         return parse_located(text) if may_be_corpus else parse_strict(text)
     except NotStrictError as error:
-        at = error.at if error.at >= 0 else _place(text)
+        at = error.at if error.at >= 0 else _find_error(text)
         line = text.count("\n", 0, max(at, 0)) + 1
         raise bad_json(path, line, f"not strict JSON: {error}") from error
 
 
-def _place(text: str) -> int:
-    """Where the text stops being strict JSON, found the slow way."""
+def _find_error(text: str) -> int:
+    """The offset where the text stops being strict JSON, by the slower parser."""
     try:
         parse_located(text)
     except NotStrictError as error:
@@ -67,7 +73,7 @@ def _place(text: str) -> int:
 
 
 def _is_corpus(value: Any) -> bool:
-    """A list of documents with chunks; the version is not asked for, the shape is."""
+    """Whether ``value`` has a list of documents with chunks; its version does not matter."""
     documents = value.get("documents") if isinstance(value, LocatedObject) else None
     return isinstance(documents, list) and all(
         isinstance(document, LocatedObject) and isinstance(document.get("chunks"), list)
@@ -82,7 +88,7 @@ def _as_text(file: TextFile) -> Iterator[Block]:
 
 
 class _Corpus:
-    """Turns the parsed corpus into documents, with the lines of each chunk's content."""
+    """Turns a parsed corpus into documents, with the lines of each chunk's content."""
 
     def __init__(self, text: str, path: str, notes: tuple[str, ...]) -> None:
         self._index = LineIndex(text)
@@ -90,8 +96,8 @@ class _Corpus:
         self._notes = notes
         self._unknown = UnknownKeys()
 
-    def documents(self, found: list[LocatedObject]) -> Iterator[ParsedDocument]:
-        for document in found:
+    def documents(self, records: list[LocatedObject]) -> Iterator[ParsedDocument]:
+        for document in records:
             record = {key: value for key, value in document.items() if key != "chunks"}
             key = self._text(document, "document_id")
             yield ParsedDocument(
@@ -105,13 +111,13 @@ class _Corpus:
 
     def _chunk(self, chunk: Any, document: LocatedObject) -> ReadyChunk:
         if not isinstance(chunk, LocatedObject):
-            raise self._wrong(document.at, "a chunk has to be an object")
+            raise self._error(document.at, "a chunk must be an object")
         content = self._text(chunk, "content")
         first, last = chunk.spans["content"]
         content_type = chunk.get("content_type", "paragraph")
         if content_type not in _CONTENT_TYPES:
             allowed = ", ".join(_CONTENT_TYPES)
-            raise self._wrong(chunk.at, f"`content_type` has to be one of {allowed}")
+            raise self._error(chunk.at, f"`content_type` must be one of {allowed}")
         return ReadyChunk(
             chunk_id=self._text(chunk, "chunk_id"),
             content=content,
@@ -126,7 +132,7 @@ class _Corpus:
     def _text(self, owner: LocatedObject, key: str) -> str:
         value = owner.get(key)
         if not isinstance(value, str) or not value.strip():
-            raise self._wrong(owner.at, f"`{key}` has to be a text")
+            raise self._error(owner.at, f"`{key}` must be a string")
         return clean(value)[0]
 
     def _texts(self, owner: LocatedObject, key: str) -> tuple[str, ...]:
@@ -134,10 +140,10 @@ class _Corpus:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise self._wrong(owner.at, f"`{key}` has to be a list of texts")
+            raise self._error(owner.at, f"`{key}` must be a list of strings")
         return tuple(clean(item)[0] for item in value)
 
-    def _wrong(self, at: int, reason: str) -> DocumentError:
+    def _error(self, at: int, reason: str) -> DocumentError:
         return bad_json(self._path, self._index.line(at), reason)
 
 

@@ -1,4 +1,7 @@
-"""JSON Lines as BEIR has them: a line is a document, ``_id``, ``title``, ``text``, ``metadata``."""
+"""JSON Lines in BEIR's format: each line is a document.
+
+Its keys are ``_id``, ``title``, ``text`` and ``metadata``.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,22 @@ from typing import Any
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_file import is_blank, open_text
+from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
+from rolebundle.text.decoding import clean, cleaned_note
 from rolebundle.text.strict_json import (
     NotStrictError,
     UnknownKeys,
     declared_of,
     parse_strict,
 )
-from rolebundle.text.text_decoding import clean, cleaned_note
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
-# Past this many bad lines the file is something else, and a report of thousands helps nobody.
-_MOST_PROBLEMS = 20
+# After this many bad lines the file is probably no JSON Lines, and further reports do not help.
+_MAX_PROBLEMS = 20
 
 
 class JsonlReader:
-    """Reads ``.jsonl``. A bad line is an error of its own, and the others go on."""
+    """Reads ``.jsonl``. A bad line is reported and the others are still read."""
 
     name = "jsonl"
     suffixes = suffixes_of("jsonl")
@@ -34,7 +36,7 @@ class JsonlReader:
     def read(
         self, data: bytes, path: str, options: ReaderOptions
     ) -> Iterable[ParsedDocument | DocumentError]:
-        """One document a line, or ``bad_json_line`` for it.
+        """One document per line, or the error ``bad_json_line``.
 
         Raises:
             DocumentError: ``undecodable``.
@@ -53,10 +55,10 @@ class JsonlReader:
                 yield document
             except NotStrictError as error:
                 problems += 1
-                if problems <= _MOST_PROBLEMS:
+                if problems <= _MAX_PROBLEMS:
                     yield _bad_line(path, f"line {number} {error}")
-        if problems > _MOST_PROBLEMS:
-            yield _bad_line(path, f"{problems - _MOST_PROBLEMS} more lines are bad")
+        if problems > _MAX_PROBLEMS:
+            yield _bad_line(path, f"{problems - _MAX_PROBLEMS} more lines are bad")
 
 
 def _bad_line(path: str, reason: str) -> DocumentError:
@@ -73,13 +75,13 @@ def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
     title, text = _text(record, "title"), _text(record, "text")
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise NotStrictError("has a metadata that is no object")
+        raise NotStrictError("has metadata that is not an object")
     declared = declared_of(metadata)
     if title:
         declared.setdefault("title", title)
     if "_id" in record or "id" in record:
         declared["document_id"] = key
-    # A record with nothing but a title is found by its title.
+    # A record without text is indexed by its title.
     text, replaced = clean(text if not is_blank(text) else title)
     return ParsedDocument(
         blocks=tuple(_paragraphs(text, number)),
@@ -104,7 +106,7 @@ def _record(line: str) -> dict[str, Any]:
 def _key(record: dict[str, Any], number: int) -> str:
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
-        raise NotStrictError("has an _id that is neither a text nor a number")
+        raise NotStrictError("has an _id that is neither a string nor a number")
     return clean(str(key))[0]
 
 
@@ -113,7 +115,7 @@ def _text(record: dict[str, Any], key: str) -> str:
     if value is None:
         value = ""
     if not isinstance(value, str):
-        raise NotStrictError(f"has a {key} that is no text")
+        raise NotStrictError(f"has a {key} that is not a string")
     return clean(value)[0] if key == "title" else value
 
 

@@ -1,7 +1,7 @@
-"""PDF: the text layer, page after page.
+"""PDF: the text layer, page by page.
 
-The lines are those of the extracted text, numbered through the whole document; a block stands
-on one page and carries its number.
+Lines are those of the extracted text, numbered across the whole document. A block never spans two
+pages and has the number of its page.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ import pypdf.errors
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_file import block_of, runs
-from rolebundle.text.text_decoding import clean, cleaned_note, split_lines
+from rolebundle.ingest.readers.base import ReaderOptions, block_of, runs
+from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
-# A page tree or a stream can promise far more than the file holds.
-_MOST_PAGES = 5_000
-_MOST_CHARACTERS = 50_000_000
+# A small file can declare a huge page tree or expand to a huge stream.
+_MAX_PAGES = 5_000
+_MAX_CHARS = 50_000_000
 
-# It warns about each odd object of a broken file; our report says what matters.
+# pypdf logs a warning for each odd object of a broken file. The ingest report is sufficient.
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 
@@ -37,7 +36,7 @@ class PdfReader:
     version = 1
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document a file.
+        """One document per file.
 
         Raises:
             DocumentError: ``encrypted_pdf``, ``no_text_layer``, ``pdf_too_large`` or
@@ -54,21 +53,10 @@ class PdfReader:
         lines = split_lines(text)
         yield ParsedDocument(
             blocks=tuple(_blocks(lines, pages)),
-            found={"title": title} if title else {},
+            inferred={"title": title} if title else {},
             lines=lines,
             notes=cleaned_note(replaced),
         )
-
-
-def pdf_lines(data: bytes, path: str = "") -> list[str]:
-    """The lines that the locators of a PDF count.
-
-    Raises:
-        DocumentError: as ``PdfReader.read`` does.
-    """
-    return [
-        line for document in READER.read(data, path, ReaderOptions()) for line in document.lines
-    ]
 
 
 def _extract(data: bytes, path: str) -> tuple[str, list[str]]:
@@ -77,19 +65,21 @@ def _extract(data: bytes, path: str) -> tuple[str, list[str]]:
         if reader.is_encrypted and not _opens_without_password(reader):
             raise DocumentError(
                 "encrypted_pdf",
-                f"{path}: encrypted, and needs a password",
+                f"{path}: the PDF is encrypted and requires a password",
                 "save a copy without a password, or exclude it",
             )
-        if len(reader.pages) > _MOST_PAGES:
-            raise _too_large(path, f"more than {_MOST_PAGES} pages")
+        if len(reader.pages) > _MAX_PAGES:
+            raise _too_large(path, f"more than {_MAX_PAGES} pages")
         return _title(reader), list(_page_texts(reader, path))
     except DocumentError:
         raise
     except Exception as error:
-        # A broken file makes pypdf raise nearly anything, KeyError and RecursionError included.
+        # On broken files pypdf raises nearly any exception, such as KeyError or RecursionError.
         reason = f"{type(error).__name__}: {error}"
         raise DocumentError(
-            "unreadable_pdf", f"{path}: pypdf refuses it: {reason}", "repair or exclude the file"
+            "unreadable_pdf",
+            f"{path}: pypdf cannot read it: {reason}",
+            "repair or exclude the file",
         ) from error
 
 
@@ -105,8 +95,8 @@ def _page_texts(reader: pypdf.PdfReader, path: str) -> Iterator[str]:
     for page in reader.pages:
         text = page.extract_text()
         characters += len(text)
-        if characters > _MOST_CHARACTERS:
-            raise _too_large(path, f"more than {_MOST_CHARACTERS:,} characters of text")
+        if characters > _MAX_CHARS:
+            raise _too_large(path, f"more than {_MAX_CHARS:,} characters of text")
         yield text
 
 
@@ -118,7 +108,7 @@ def _title(reader: pypdf.PdfReader) -> str:
     try:
         information: Any = reader.metadata
         title = information.title if information else None
-    except Exception:  # the title is no reason to lose the text
+    except Exception:  # a bad title must not prevent reading the text
         return ""
     return " ".join(clean(title)[0].split()) if isinstance(title, str) else ""
 
@@ -126,7 +116,7 @@ def _title(reader: pypdf.PdfReader) -> str:
 def _blocks(lines: list[str], pages: list[str]) -> Iterator[Block]:
     start = 0
     for number, page in enumerate(pages, 1):
-        # A page without text is one empty line of the joined text, as a page of one line is.
+        # In the joined text a page without text is one empty line.
         end = min(start + max(1, len(split_lines(page))), len(lines))
         for first, last in runs(lines, start, end):
             yield block_of(lines, "paragraph", first, last)._replace(page=number)

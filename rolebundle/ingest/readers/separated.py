@@ -1,4 +1,4 @@
-"""One file of many documents, cut at a declared separator line."""
+"""One file with several documents, split at a declared separator line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.markdown_blocks import first_heading, markdown_blocks
-from rolebundle.ingest.readers.text_file import TextFile, is_blank, open_text
+from rolebundle.ingest.readers.base import ReaderOptions, TextFile, is_blank, open_text
+from rolebundle.ingest.readers.markdown import first_heading, markdown_blocks
 
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What stands between two separator lines, as indexes of lines."""
+    """The lines between two separator lines, as indexes."""
 
     title: str
     ordinal: int
@@ -28,9 +27,9 @@ class _Part:
 
 
 class SeparatedReader:
-    """Reads a file whose documents each begin with a separator line, inside by Markdown's rules.
+    """Reads a file in which each document begins with a separator line.
 
-    The rest of the separator line is the document's title.
+    The rest of the separator line is the title. The content is read as Markdown.
     """
 
     name = "separated"
@@ -40,7 +39,7 @@ class SeparatedReader:
     def read(
         self, data: bytes, path: str, options: ReaderOptions
     ) -> Iterable[ParsedDocument | DocumentError]:
-        """One document a part; text before the first separator is one, too.
+        """One document per part. Text before the first separator is a document as well.
 
         Raises:
             DocumentError: ``no_separator``, ``undecodable``.
@@ -48,14 +47,14 @@ class SeparatedReader:
         if not options.separator:
             raise DocumentError(
                 "no_separator",
-                f"{path}: the reader `separated` needs a separator",
+                f"{path}: the reader `separated` requires a separator",
                 "set `separator` in rolebundle.toml, or --separator",
             )
         file = open_text(data, path)
-        taken: set[str] = set()
+        used_keys: set[str] = set()
         for part in _parts(file.lines, options.separator):
             try:
-                yield _document(file, part, path, _key(part, taken))
+                yield _document(file, part, path, _key(part, used_keys))
             except DocumentError as error:
                 yield error
 
@@ -71,13 +70,13 @@ def _parts(lines: Sequence[str], separator: str) -> Iterator[_Part]:
         yield _Part(title, ordinal, start, len(lines))
 
 
-def _key(part: _Part, taken: set[str]) -> str:
+def _key(part: _Part, used_keys: set[str]) -> str:
     slug = _NOT_WORD.sub("-", part.title.lower()).strip("-") or str(part.ordinal)
     key, n = slug, 1
-    while key in taken:
+    while key in used_keys:
         n += 1
         key = f"{slug}-{n}"
-    taken.add(key)
+    used_keys.add(key)
     return key
 
 
@@ -89,7 +88,7 @@ def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocumen
         blocks=blocks,
         declared=front.declared if front else {},
         declared_at=front.declared_at if front else part.start + 1,
-        found={"title": title} if title else {},
+        inferred={"title": title} if title else {},
         key=key,
         lines=file.lines,
         notes=file.notes,

@@ -8,8 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.text_file import LONGEST_TITLE, block_of, open_text, runs
+from rolebundle.ingest.readers.base import (
+    MAX_TITLE_CHARS,
+    ReaderOptions,
+    block_of,
+    open_text,
+    runs,
+)
 
 _POD = re.compile(r"=head([1-6])\s+(.*)")
 _ASCIIDOC = re.compile(r"(={1,6})\s+(\S.*)")
@@ -23,14 +28,14 @@ _POD_FORMATTING = re.compile(r"[A-Z]<+\s*([^<>]*?)\s*>+")
 
 
 class TextReader:
-    """Reads ``.txt`` and its kin, and every text file that no other reader takes."""
+    """Reads ``.txt`` and similar files, and every text file without a reader of its own."""
 
     name = "text"
     suffixes = suffixes_of("text")
     version = 1
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document a file."""
+        """One document per file."""
         file = open_text(data, path)
         front = read_front_matter(file.lines, path)
         suffix = path[path.rfind(".") :].lower() if "." in path else ""
@@ -49,23 +54,23 @@ def _blocks(lines: Sequence[str], body: int, suffix: str) -> Iterator[Block]:
         if pattern is None:
             yield block_of(lines, "paragraph", start, end)
         else:
-            yield from _structured(lines, start, end, pattern)
+            yield from _with_headings(lines, start, end, pattern)
 
 
-def _structured(
+def _with_headings(
     lines: Sequence[str], start: int, end: int, pattern: re.Pattern[str]
 ) -> Iterator[Block]:
-    """A run of lines, cut before and after each heading line in it."""
+    """Split a run of lines before and after each heading line."""
     first = start
     for i in range(start, end):
-        found = pattern.match(lines[i])
-        if not found:
+        match = pattern.match(lines[i])
+        if not match:
             continue
         if first < i:
             yield _body(lines, first, i, pattern)
-        level = int(found[1]) if pattern is _POD else len(found[1])
-        words = found[2]
-        if pattern is _POD and len(words) <= LONGEST_TITLE:
+        level = int(match[1]) if pattern is _POD else len(match[1])
+        words = match[2]
+        if pattern is _POD and len(words) <= MAX_TITLE_CHARS:
             words = _POD_FORMATTING.sub(r"\1", words)
         yield block_of(lines, "heading", i, i + 1, level=level, heading=words.strip())
         first = i + 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rolebundle.ingest.readers import html as html_reader
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.html_reduce import Reduced, reduced
+from rolebundle.ingest.readers.html_reduce import Reduced, reduce_source
 
 INLINE = ["span", "a", "code", "em", "strong", "b", "i", "tt", "sub"]
 ATTRIBUTES = [
@@ -84,7 +84,7 @@ def read(source):
 
 def read_whole(source, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(html_reader, "reduced", lambda source: Reduced(source, is_cut=False))
+        patch.setattr(html_reader, "reduce_source", lambda source: Reduced(source, is_cut=False))
         return read(source)
 
 
@@ -94,7 +94,7 @@ def test_a_reduced_page_reads_as_the_whole_one(source, monkeypatch):
     assert [(b.kind, b.text, b.level) for b in less.blocks] == [
         (b.kind, b.text, b.level) for b in whole.blocks
     ]
-    assert (less.found, less.notes) == (whole.found, whole.notes)
+    assert (less.inferred, less.notes) == (whole.inferred, whole.notes)
     for ours, theirs in zip(less.blocks, whole.blocks, strict=True):
         # An empty tag on a line of its own is no longer counted in.
         assert theirs.start_line <= ours.start_line <= ours.end_line <= theirs.end_line
@@ -162,7 +162,7 @@ def shown(document):
     ],
 )
 def test_what_is_taken_out(source, less):
-    assert reduced(source.encode()).source.decode() == less
+    assert reduce_source(source.encode()).source.decode() == less
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_what_is_taken_out(source, less):
     ],
 )
 def test_a_page_that_could_be_read_in_two_ways_stays_whole(source):
-    assert reduced(source.encode()) == Reduced(source.encode(), is_cut=False)
+    assert reduce_source(source.encode()) == Reduced(source.encode(), is_cut=False)
 
 
 def test_a_page_whose_text_libxml2_would_refuse_in_one_piece_is_read():

@@ -71,12 +71,12 @@ def test_the_head_tells_title_language_and_date():
         "<meta property='article:modified_time' content='2026-03-01T10:00:00Z'>"
         "<meta name=last-modified content='last Tuesday'></head><body>x</body></html>"
     )
-    assert read(page).found == {
+    assert read(page).inferred == {
         "title": "The title",
         "language": "de",
         "updated_at": "2026-03-01T10:00:00Z",
     }
-    assert read("<h1>Only a heading</h1>").found == {"title": "Only a heading"}
+    assert read("<h1>Only a heading</h1>").inferred == {"title": "Only a heading"}
 
 
 def test_line_breaks_in_odd_places_are_counted():

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.chunking import ChunkSettings, chunk_document
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for, reader_names, split_lines
+from rolebundle.ingest.readers import reader_for, reader_names
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.text.text_decoding import clean, decode
+from rolebundle.text.decoding import clean, decode, split_lines
 
 OPTIONS = ReaderOptions(separator="=====")
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)
@@ -91,7 +91,7 @@ def files(draw: st.DrawFn, name: str) -> tuple[str, bytes]:
 def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
     path, content = data.draw(files(name))
     settings = data.draw(SETTINGS)
-    lines = split_lines(decode(content))
+    lines = split_lines(decode(content)[0])
     for document in documents_of(name, content, path):
         for block in document.blocks:
             assert block.text == "\n".join(lines[block.start_line - 1 : block.end_line])
@@ -109,7 +109,7 @@ def test_no_line_with_text_is_lost(name, data):
     path, content = data.draw(files(name))
     (document,) = documents_of(name, content, path)
     chunks = chunk_document("d", document, data.draw(SETTINGS))
-    assert_all_lines_held(split_lines(decode(content)), document, chunks)
+    assert_all_lines_held(split_lines(decode(content)[0]), document, chunks)
 
 
 def assert_all_lines_held(lines, document, chunks, may_miss=lambda line: False):

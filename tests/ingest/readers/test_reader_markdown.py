@@ -3,7 +3,7 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.markdown_blocks import plain_words
+from rolebundle.ingest.readers.markdown import plain_words
 
 TEXT = """\
 ---
@@ -76,7 +76,7 @@ def test_front_matter_is_declared_and_the_first_heading_is_found():
     document = read(TEXT)
     assert document.declared == {"title": "Declared"}
     assert document.declared_at == 2
-    assert document.found == {"title": "The first heading"}
+    assert document.inferred == {"title": "The first heading"}
 
 
 def test_a_thematic_break_at_the_top_is_no_front_matter():

@@ -6,7 +6,6 @@ import pytest
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.pdf import pdf_lines
 
 
 def make_pdf(pages):
@@ -50,16 +49,15 @@ def refused(data):
     return caught.value.code
 
 
-def test_blocks_stay_on_their_page_and_name_lines_of_the_whole():
+def test_a_block_is_on_one_page_and_its_lines_are_those_of_the_document():
     data = make_pdf([["first line", "second line"], [], ["third page"]])
     document = read(data)
     assert [(b.page, b.text) for b in document.blocks] == [
         (1, "first line\nsecond line"),
         (3, "third page"),
     ]
-    lines = pdf_lines(data)
     for block in document.blocks:
-        assert block.text == "\n".join(lines[block.start_line - 1 : block.end_line])
+        assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
 def rewritten(data, change):
@@ -72,7 +70,7 @@ def rewritten(data, change):
 
 def test_the_title_is_found():
     data = rewritten(make_pdf([["x"]]), lambda w: w.add_metadata({"/Title": "The title"}))
-    assert read(data).found == {"title": "The title"}
+    assert read(data).inferred == {"title": "The title"}
 
 
 def test_what_cannot_be_taken_has_its_code():
@@ -86,10 +84,10 @@ def test_what_cannot_be_taken_has_its_code():
 
 
 def test_more_pages_than_the_cap_are_refused(monkeypatch):
-    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MOST_PAGES", 2)
+    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_PAGES", 2)
     assert refused(make_pdf([["x"]] * 3)) == "pdf_too_large"
 
 
 def test_more_text_than_the_cap_is_refused(monkeypatch):
-    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MOST_CHARACTERS", 10)
+    monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_CHARS", 10)
     assert refused(make_pdf([["more than ten characters"]])) == "pdf_too_large"

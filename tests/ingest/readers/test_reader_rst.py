@@ -2,7 +2,7 @@ import pytest
 
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.readers.rst_blocks import plain_words
+from rolebundle.ingest.readers.rst import plain_words
 
 TEXT = """\
 .. SPDX-License-Identifier: MIT
@@ -95,7 +95,7 @@ def test_blocks_are_the_source_lines_of_each_structure():
         ("heading", 2, "Other"),
         ("paragraph", 0, "text right below"),
     ]
-    assert document.found == {"title": "Title"}
+    assert document.inferred == {"title": "Title"}
     for block in document.blocks:
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 

@@ -28,7 +28,7 @@ def read(text, separator="==="):
 
 def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
     documents = read(TEXT)
-    assert [(d.key, d.found.get("title")) for d in documents] == [
+    assert [(d.key, d.inferred.get("title")) for d in documents] == [
         ("0", None),
         ("first-case", "First Case"),
         ("first-case-2", "First case"),

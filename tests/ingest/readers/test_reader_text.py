@@ -13,7 +13,7 @@ def shape(document):
 def test_paragraphs_lie_between_blank_lines():
     document = read("one\ntwo\n \t\n\nthree\n", "a.txt")
     assert shape(document) == [("paragraph", 0, "", 1, 2), ("paragraph", 0, "", 5, 5)]
-    assert "title" not in document.found
+    assert "title" not in document.inferred
 
 
 def test_front_matter_is_taken():

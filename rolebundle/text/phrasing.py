@@ -1,9 +1,9 @@
-"""How a question is put, apart from what it is about: "I am interested in articles on …".
+"""Removes the phrases of a question that do not name its topic: "I am interested in articles on …".
 
-Such stop structures are no single stop words, and their words pull both lanes toward texts about
+Such stop structures consist of more than stop words, and their words lead both lanes to texts about
 articles and interests (Callan, Croft and Broglio, "TREC and TIPSTER experiments with INQUERY",
-1995; Huston and Croft, "Evaluating verbose query processing techniques", SIGIR 2010). English
-only. What might be a name goes untouched: "list comprehension", "explain analyze", "find -name".
+1995; Huston and Croft, "Evaluating verbose query processing techniques", SIGIR 2010). English only.
+Phrases that may be names are not removed: "list comprehension", "explain analyze", "find -name".
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _LEARN = r"(?:find(?:\s+out)?|see|know|get|have|read|learn|understand|hear)"
 _STARTS = r"(?:^|(?<=[.?!;:]))\s*"
 _POLITE = r"(?:please\s+|(?:can|could|would|will)\s+you\s+(?:please\s+)?)?"
 _GIVE = r"(?:find|give|show|get|fetch|tell|list|provide|send|search\s+for|look\s+for|look\s+up)"
-# What a frame speaks of where it names no topic yet: "… in all papers on".
+# The object of a phrase that is followed by the topic: "… in all papers on".
 _WORKS = rf"(?:\s+{_SOME}{_KIND}\s+(?:{_ABOUT}|of)\b)?"
 
-_FRAMES = (
+_PHRASES = (
     rf"(?:\b{_WHO}{_ARE}\s+(?:not\s+)?)?\b{_OFTEN}interested\s+in\b{_WORKS}",
     r"\b(?:(?:areas?|(?:sub)?topics?|subjects?|questions?)\s+)?of\s+(?:particular|special|great"
     r"|main|primary)\s+interest\b(?:\s+(?:to\s+(?:me|us)\s+)?(?:is|are|includes?)\b)?",
@@ -44,9 +44,9 @@ _FRAMES = (
     rf"{_STARTS}(?:(?:what|which|are\s+there)\s+)?{_SOME}{_KIND}\s+(?:(?:exist|are\s+there|is\s+there"
     rf"|(?:are\s+|is\s+)?available|do\s+we\s+have)\s+)?{_ABOUT}\b",
 )
-# One of these words stands in every frame; looked for first, since the patterns take a while to
-# compile and most questions have none.
-_TELLING = frozenset(
+# Each phrase contains one of these words. They are searched first, because the patterns are slow to
+# compile and most questions contain none.
+_HINTS = frozenset(
     """
     anything article articles description descriptions details discussion discussions document
     documentation documents everything i information interest interested literature material me
@@ -55,18 +55,18 @@ _TELLING = frozenset(
 )
 
 
-def without_frames(task: str) -> tuple[str, int]:
-    """A task without the phrases that only ask, and how many there were.
+def remove_phrasing(task: str) -> tuple[str, int]:
+    """The task without phrases that do not name its topic, and how many were removed.
 
-    ``"Find all papers about solid fuel."`` becomes ``"solid fuel."``. What is left may be empty, or
-    without a topic: whoever calls has to look.
+    ``"Find all papers about solid fuel."`` becomes ``"solid fuel."``. The rest may be empty or have
+    no topic, which the caller must check.
     """
-    if _TELLING.isdisjoint(re.split(r"[^a-z]+", task.lower())):
+    if _HINTS.isdisjoint(re.split(r"[^a-z]+", task.lower())):
         return task, 0
-    rest, count = _frames().subn(" ", task)
+    rest, count = _pattern().subn(" ", task)
     return (" ".join(rest.split()), count) if count else (task, 0)
 
 
 @cache
-def _frames() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{frame})" for frame in _FRAMES), re.IGNORECASE)
+def _pattern() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNORECASE)

@@ -12,7 +12,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.ingest.door import Arrival, examine
+from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.settings import ScanSettings
@@ -164,7 +164,7 @@ def test_ready_made_chunks_keep_their_ids_and_their_own_texts(door: Door) -> Non
         ready=tuple(ReadyChunk(one["chunk_id"], one["content"], 1, 1) for one in chunks),
     )
     metadata = DocumentMetadata("d", "s", f"Ti{ZERO}tle", "u")
-    ((after, known, scanned),) = examine([Arrival(parsed, metadata)], ScanSettings())
+    ((after, known, scanned),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())
     assert [one.content for one in after.ready] == ["one\ntoken", "", "\n\nthree"]
     assert known.title == "Title" and scanned is not None
 
@@ -174,7 +174,7 @@ def test_blocks_without_lines_of_their_own_keep_their_texts_apart() -> None:
     blocks = tuple(Block("paragraph", text, n, n) for n, text in enumerate(texts, 1))
     parsed = ParsedDocument(blocks=blocks, line_exact=False)
     metadata = DocumentMetadata("d", "s", "Title", "u")
-    ((after, known, _),) = examine([Arrival(parsed, metadata)], ScanSettings())
+    ((after, known, _),) = scan_documents([IntakeDocument(parsed, metadata)], ScanSettings())
     assert [one.text for one in after.blocks] == ["a\nb", "", "c\n\nd", ""]
     assert [one.start_line for one in after.blocks] == [1, 2, 3, 4]
     assert known.title == "Title"
@@ -251,7 +251,9 @@ def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_goes() -> None:
     )
     block = Block("paragraph", "A token plan.", 1, 1)
     parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
-    ((_, shown, scanned),) = examine([Arrival(parsed, metadata)], ScanSettings(secrets="mask"))
+    ((_, shown, scanned),) = scan_documents(
+        [IntakeDocument(parsed, metadata)], ScanSettings(secrets="mask")
+    )
     assert scanned is not None
     assert key not in " ".join(shown.tags)
     assert "" not in shown.tags

@@ -1,4 +1,4 @@
-"""Phrases that only ask are taken out of a question; what might be a name is not."""
+"""Phrases that do not name the topic are removed from a question; possible names are not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 import pytest
 
 from rolebundle.retrieval.query import build_query
-from rolebundle.text.frames import without_frames
+from rolebundle.text.phrasing import remove_phrasing
 
 
 @pytest.mark.parametrize(
@@ -27,8 +27,8 @@ from rolebundle.text.frames import without_frames
         ("Sync queue. I would like to see reports on drift.", "Sync queue. drift."),
     ],
 )  # fmt: skip
-def test_what_only_asks_is_taken_out(task: str, topic: str) -> None:
-    assert without_frames(task)[0] == topic
+def test_phrases_without_a_topic_are_removed(task: str, topic: str) -> None:
+    assert remove_phrasing(task)[0] == topic
 
 
 @pytest.mark.parametrize(
@@ -53,17 +53,17 @@ def test_what_only_asks_is_taken_out(task: str, topic: str) -> None:
         "",
     ],
 )
-def test_what_may_be_a_name_stays(task: str) -> None:
-    assert without_frames(task) == (task, 0)
+def test_possible_names_stay(task: str) -> None:
+    assert remove_phrasing(task) == (task, 0)
 
 
 @pytest.mark.parametrize("task", ["Tell me about it", "What information is there on this?", "I am"])
-def test_a_question_without_a_topic_stays_whole(task: str) -> None:
+def test_a_question_without_a_topic_is_unchanged(task: str) -> None:
     query = build_query(task, None)
     assert query.semantic_text == task and query.applied_rules == ()
 
 
-def test_both_lanes_are_asked_for_the_topic_and_the_trace_says_so() -> None:
+def test_both_lanes_search_for_the_topic_and_the_trace_names_the_rule() -> None:
     query = build_query("I am interested in articles on solid fuel", None)
     assert query.semantic_text == "solid fuel"
     assert [term.text for term in query.task_terms] == ["solid", "fuel"]
@@ -71,10 +71,9 @@ def test_both_lanes_are_asked_for_the_topic_and_the_trace_says_so() -> None:
     assert query.applied_rules == ("task:frame(1)",)
 
 
-def test_a_question_of_a_megabyte_takes_no_time() -> None:
-    """Nothing in the patterns goes back and forth."""
+def test_the_patterns_do_not_backtrack() -> None:
     for piece in ("all any some ", "i am ", "find me the ", " ", "interested in all "):
         task = piece * (400_000 // len(piece)) + "articles"
         begin = time.process_time()
-        without_frames(task)
+        remove_phrasing(task)
         assert time.process_time() - begin < 3  # A third of a second on a slow processor.

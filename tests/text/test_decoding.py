@@ -3,10 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
-from rolebundle.text.text_decoding import (
+from rolebundle.text.decoding import (
     clean,
     decode,
-    decode_noting,
     looks_binary,
     split_lines,
 )
@@ -23,35 +22,35 @@ from rolebundle.text.text_decoding import (
         ("a\fb\vc\x1cd\u2028e\x85f\n", ["a\fb\vc\x1cd\u2028e\x85f"]),
     ],
 )
-def test_lines_end_where_an_editor_ends_them(text, lines):
+def test_lines_are_split_as_in_an_editor(text, lines):
     assert split_lines(text) == lines
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
-def test_unicode_with_its_mark_is_decoded(encoding):
-    assert decode("naïve — 漢字\n".encode(encoding)) == "naïve — 漢字\n"
+def test_unicode_with_a_byte_order_mark_is_decoded(encoding):
+    assert decode("naïve — 漢字\n".encode(encoding))[0] == "naïve — 漢字\n"
 
 
-def test_western_text_is_read_as_cp1252_and_said():
-    text, notes = decode_noting("The café was “déjà vu” – quite naïve.\n".encode("cp1252"))
+def test_western_text_is_decoded_as_cp1252_with_a_note():
+    text, notes = decode("The café was “déjà vu” – quite naïve.\n".encode("cp1252"))
     assert text == "The café was “déjà vu” – quite naïve.\n"
     assert notes == ("not UTF-8: read as cp1252",)
 
 
-def test_text_that_cp1252_would_garble_is_refused_by_name():
+def test_text_that_cp1252_would_garble_is_an_error():
     with pytest.raises(DocumentError) as caught:
         decode("Съешь же ещё этих мягких булок".encode("koi8-r"), "notes/old.txt")
     assert caught.value.code == "undecodable"
     assert "notes/old.txt" in caught.value.message
 
 
-def test_nul_becomes_a_replacement_character_and_is_said():
-    text, notes = decode_noting(b"a" * 9000 + b"\x00b")
+def test_nuls_are_replaced_with_a_note():
+    text, notes = decode(b"a" * 9000 + b"\x00b")
     assert text.endswith("a\ufffdb")
     assert notes == ("1 NUL or surrogate characters replaced by U+FFFD",)
 
 
-def test_lone_surrogates_are_replaced():
+def test_unpaired_surrogates_are_replaced():
     assert clean("a\ud800b\udfff") == ("a\ufffdb\ufffd", 2)
 
 
@@ -66,14 +65,14 @@ def test_lone_surrogates_are_replaced():
         (b"\x00" + "漢字".encode("utf-16"), True),
     ],
 )
-def test_binary_is_told_from_text(data, binary):
+def test_binary_data_is_detected(data, binary):
     assert looks_binary(data) is binary
 
 
 @given(st.binary())
-def test_any_bytes_are_decoded_to_storable_text_or_refused(data):
+def test_any_bytes_are_decoded_to_storable_text_or_raise(data):
     try:
-        text = decode(data)
+        text, _ = decode(data)
     except DocumentError as error:
         assert error.code == "undecodable"
         return
