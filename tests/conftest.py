@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from support.amounts import EXAMPLES
+from support.commands import SAMPLE, invoke
 
 settings.register_profile(
     "default",
@@ -40,3 +42,25 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     names = ("ROLEBUNDLE_DB", "ROLEBUNDLE_OVERLAYS", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def sample_with_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample corpus with the static model's vectors. Tests share it, so they only read it."""
+    db = tmp_path_factory.mktemp("sample") / "corpus.db"
+    assert invoke("ingest", SAMPLE, "--workers", "1", "--db", db).code == 0
+    return db
+
+
+@pytest.fixture(scope="session")
+def sample_without_vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample corpus without vectors. Tests share it, so they only read it."""
+    db = tmp_path_factory.mktemp("sample") / "corpus.db"
+    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db).code == 0
+    return db
+
+
+@pytest.fixture
+def sample_db(sample_without_vectors: Path, tmp_path: Path) -> Path:
+    """A copy of the sample corpus without vectors, which the test may change."""
+    return Path(shutil.copy(sample_without_vectors, tmp_path / "sample.db"))

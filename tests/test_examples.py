@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import CHECKOUT, SAMPLE, invoke
+from support.commands import CHECKOUT
 
 AGENT = CHECKOUT / "examples" / "citing_agent.py"
 
@@ -24,10 +24,8 @@ def ran(db: Path, task: str, role: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Path:
-    path = tmp_path / "team.db"
-    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", path).code == 0
-    return path
+def db(sample_without_vectors: Path) -> Path:
+    return sample_without_vectors
 
 
 def test_the_citing_agent_cites_and_asks_why(db: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.admin import Admin
 from rolebundle.engine import Engine
 from rolebundle.evaluation.evaluation import Plan, evaluate
 from rolebundle.evaluation.floors import check_floors, with_floors
@@ -17,7 +16,6 @@ from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
 from rolebundle.resources import data_folder
-from support.commands import SAMPLE
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ROLES = [entry.role_id for entry in list_overlays([data_folder("overlays")])]
@@ -29,10 +27,8 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    path = tmp_path_factory.mktemp("golden") / "sample.db"
-    with Engine(path, overlay_folders()) as engine:
-        Admin(engine.workspace).ingest([SAMPLE])
+def sample(sample_with_vectors: Path) -> Iterator[Engine]:
+    with Engine(sample_with_vectors, overlay_folders()) as engine:
         yield engine
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from support.commands import CHECKOUT, invoke
+from support.commands import invoke
 from support.served import Served
 
 HERE = Path(__file__).parent
@@ -133,15 +133,8 @@ def check_digests(name: str, digests: dict[str, str]) -> None:
     assert digests.keys() == stored[name].keys()
 
 
-@pytest.fixture(scope="module")
-def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    db = tmp_path_factory.mktemp("golden") / "corpus.db"
-    assert invoke("ingest", CHECKOUT / "sample_corpus", "--db", db).code == 0
-    return db
-
-
-def test_the_readable_bundles(sample_corpus: Path) -> None:
-    with Served("--db", sample_corpus) as server:
+def test_the_readable_bundles(sample_with_vectors: Path) -> None:
+    with Served("--db", sample_with_vectors) as server:
         for case in WHOLE:
             path = HERE / "bundles" / f"{case.replace('/', '--')}.json"
             bundle = ask(server, SAMPLE_TASKS, case)
@@ -152,8 +145,8 @@ def test_the_readable_bundles(sample_corpus: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_bundle_of_the_sample_corpus(sample_corpus: Path) -> None:
-    with Served("--db", sample_corpus) as server:
+def test_every_bundle_of_the_sample_corpus(sample_with_vectors: Path) -> None:
+    with Served("--db", sample_with_vectors) as server:
         digests = {
             case: digest(ask(server, SAMPLE_TASKS, case))
             for case in cases(SAMPLE_ROLES, SAMPLE_TASKS)

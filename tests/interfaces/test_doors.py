@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator
 from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
 from support.amounts import rounds
-from support.commands import PROGRAM, SAMPLE, invoke, run
+from support.commands import PROGRAM, run
 
 NOW = "2026-11-15T00:00:00Z"
 TASKS = (
@@ -55,10 +54,8 @@ REQUESTS = [
 
 
 @pytest.fixture(scope="module")
-def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    path = tmp_path_factory.mktemp("doors") / "sample.db"
-    assert invoke("ingest", SAMPLE, "--workers", "1", "--db", path).code == 0
-    yield path
+def db(sample_with_vectors: Path) -> Path:
+    return sample_with_vectors
 
 
 @pytest.fixture(scope="module")

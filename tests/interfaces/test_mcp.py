@@ -20,14 +20,14 @@ pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundl
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
-from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, ingest_sample, text_of
+from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, text_of
 
 NOW = "2026-03-01T00:00:00Z"
 
 
 @pytest.fixture(scope="module")
-def sample_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ingest_sample(tmp_path_factory.mktemp("mcp") / "sample.db")
+def sample_db(sample_without_vectors: Path) -> Path:
+    return sample_without_vectors
 
 
 @pytest.fixture(scope="module")

@@ -21,15 +21,14 @@ from support.mcp import (
     Session,
     command,
     error_of,
-    ingest_sample,
     text_of,
     with_session,
 )
 
 
 @pytest.fixture(scope="module")
-def sample_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ingest_sample(tmp_path_factory.mktemp("mcp") / "sample.db")
+def sample_db(sample_without_vectors: Path) -> Path:
+    return sample_without_vectors
 
 
 def test_an_empty_corpus_answers_that_nothing_was_found(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup
@@ -24,7 +23,6 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle, shaped_lookup
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
 from rolebundle.retrieval.lookup import look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
 
@@ -52,9 +50,8 @@ names = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def sample() -> Iterator[Engine]:
-    with scratch_folder() as folder, Engine(folder / "c.db", overlay_folders(())) as engine:
-        Admin(engine.workspace).ingest([data_folder("sample_corpus")], lexical_only=True)
+def sample(sample_without_vectors: Path) -> Iterator[Engine]:
+    with Engine(sample_without_vectors, overlay_folders(())) as engine:
         yield engine
 
 

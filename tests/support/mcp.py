@@ -15,19 +15,13 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
-from support.commands import SAMPLE, invoke
+from support.commands import SAMPLE
 
 TASK = "How long does a refresh token live, and when is it rotated?"
 OVERLAYS = SAMPLE.parent / "overlays"
 SECONDS = 30
 SERVE = "from rolebundle.interfaces.cli.main import main; main()"
 Session = ClientSession
-
-
-def ingest_sample(db: Path) -> Path:
-    """The sample corpus, without vectors."""
-    assert invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db).code == 0
-    return db
 
 
 def command(db: Path, *more: str, program: str = SERVE) -> list[str]:
