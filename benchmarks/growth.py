@@ -25,9 +25,9 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import ConfigurationError
 from rolebundle.storage import store, vector_index
-from rolebundle.storage.chunk_rows import StoredChunk
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 _BATCH = 4_000
@@ -55,7 +55,7 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
     # companions behind.
     with open_writer(path) as corpus:
         index = vector_index.active_index(corpus)
-    if index is None or not any(share.fast for share in index.shares):
+    if index is None or not any(share.approximate for share in index.shares):
         with Admin(path) as admin:
             try:
                 admin.optimize()
@@ -83,7 +83,7 @@ def _fill(base: Path, path: Path, size: int) -> None:
 def _store(corpus: Corpus, batch: list[tuple[StoredFile, list[StoredDocument]]]) -> None:
     with corpus.writing():
         store.put_files(corpus, batch)
-        store.note_change(corpus)
+        store.increment_generation(corpus)
 
 
 def _documents(base: Path, size: int) -> Iterator[StoredDocument]:

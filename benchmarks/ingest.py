@@ -30,7 +30,8 @@ from rolebundle.ingest.embedding import BATCH, embedding_text
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import documents
-from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"

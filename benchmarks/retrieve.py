@@ -34,9 +34,9 @@ from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import query_vector
 from rolebundle.storage import documents, vector_index
-from rolebundle.storage.compartments import filled
+from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.lexical_index import table as lexical_table
+from rolebundle.storage.lexical_index import table_name as lexical_table
 
 _ROWS = 100
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -130,7 +130,7 @@ class _Naive:
         index = vector_index.active_index(self.corpus)
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
-        [place] = filled(self.corpus)
+        [place] = searchable_compartments(self.corpus)
         share = next(one for one in index.shares if one.compartment == place.id)
         self.words_table, self.table = lexical_table(place.id), share.table
         self.provider = engine.workspace.query_provider(self.corpus)

@@ -28,7 +28,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.policy.scopes import set_policy
-from rolebundle.storage.connection import open_writer
+from rolebundle.storage.opening import open_writer
 
 _SCOPES = 10
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)

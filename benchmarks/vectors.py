@@ -26,9 +26,10 @@ from retrieve import build
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.semantic import query_vector
-from rolebundle.storage import fast_index, vector_index, vector_search
-from rolebundle.storage.connection import Corpus, open_reader
-from rolebundle.storage.fast_index import Share
+from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _WANTED = 100
@@ -91,18 +92,18 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
             "ORDER BY distance"
         )
         proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _WANTED))]
-        return _best(vector_search.score(corpus, index, query, proposed))
+        return _best(vector_index.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
-        proposed = fast_index.nearest(corpus, share, query, 2 * _WANTED)
-        return _best(vector_search.score(corpus, index, query, proposed))
+        proposed = approximate_index.nearest(corpus, share, query, 2 * _WANTED)
+        return _best(vector_index.score(corpus, index, query, proposed))
 
     ways: dict[str, Search] = {
         "float, exact": exact,
         f"int8, k = {_WANTED}, scored again": lambda query: small(query, 1),
         f"int8, k = {2 * _WANTED}, scored again": lambda query: small(query, 2),
     }
-    if fast_index.may_answer(corpus, share):
+    if approximate_index.is_usable(corpus, share):
         ways["IVF (`--optimize`), scored again"] = fast
     return measure(ways, queries)
 
@@ -143,11 +144,11 @@ def among(
     chosen = json.dumps(sorted(random.Random(1).sample(rowids, int(share * len(rowids)))))
 
     def through_all(query: bytes) -> list[int]:
-        sql = vector_search.search_sql(own, within=True)
+        sql = vector_index.search_sql(own, within=True)
         return [row[0] for row in corpus.rows(sql, (query, _WANTED, chosen))]
 
     def one_by_one(query: bytes) -> list[int]:
-        sql = vector_search.NEAREST_OF_FEW
+        sql = vector_index.NEAREST_OF_FEW_SQL
         return [row[0] for row in corpus.rows(sql, (query, index.id, chosen, _WANTED))]
 
     return measure({"vec0 with `rowid IN`": through_all, "one by one": one_by_one}, queries)

@@ -30,9 +30,10 @@ from rolebundle.policy.purge import Wanted
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
 from rolebundle.storage import check as corpus_check
-from rolebundle.storage import vector_cache
-from rolebundle.storage.connection import Corpus, open_writer
-from rolebundle.storage.quarantine import Flagged, flagged
+from rolebundle.storage import vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
+from rolebundle.storage.quarantine import Flagged, flagged_documents
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
 
@@ -160,8 +161,8 @@ class Admin:
     def clear_vector_cache(self) -> int:
         """Delete the cached vectors of text that is no longer in the corpus; return how many."""
         with self.workspace.open_writer() as corpus, corpus.writing():
-            count, _ = vector_cache.size(corpus)
-            vector_cache.clear(corpus)
+            count, _ = vector_index.cache_size(corpus)
+            vector_index.clear_cache(corpus)
             return count
 
     def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:
@@ -170,7 +171,7 @@ class Admin:
         Args:
             verdict: ``quarantine``, ``released`` or ``label``; empty for all of them.
         """
-        return flagged(self.workspace.corpus, verdict)
+        return flagged_documents(self.workspace.corpus, verdict)
 
     def flagged_document(self, document_id: str) -> Flagged:
         """What the scan found in a document.
@@ -281,7 +282,7 @@ class Admin:
             with self.workspace.open_writer() as corpus:
                 if repair:
                     corpus_check.repair(corpus)
-                return corpus_status(corpus, corpus_check.problems(corpus))
+                return corpus_status(corpus, corpus_check.find_problems(corpus))
         status = corpus_status(self.workspace.corpus)
         index = status.corpus.index
         if index is not None and index.provider != "static":

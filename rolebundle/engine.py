@@ -23,9 +23,9 @@ from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.rerankers import Rerankers
-from rolebundle.storage import compartments, policy_rows
+from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import documents_after
+from rolebundle.storage.documents import page_of_documents
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -213,7 +213,7 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         with self._errors_for(agent), self.open_view(agent) as (corpus, _):
-            return documents_after(corpus, after, count)
+            return page_of_documents(corpus, after, count)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """What the corpus holds, as far as an agent may see it.
@@ -225,7 +225,7 @@ class Engine:
 
         with self._errors_for(agent), self.open_view(agent) as (corpus, _):
             status = corpus_status(corpus)
-            if not corpus.narrowed:
+            if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.
             return replace(status, location=self.workspace.path.name, bytes=0)
@@ -337,7 +337,7 @@ class Engine:
 
     def is_under_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
-        return self.workspace.path.exists() and policy_rows.ever_set(self.workspace.corpus)
+        return self.workspace.path.exists() and stored_policy.has_policy(self.workspace.corpus)
 
     def warm_up(self) -> None:
         """Open the corpus and load the embedding model before the first request.
@@ -368,7 +368,7 @@ class Engine:
 
 
 def _is_governed(corpus: Corpus) -> bool:
-    return policy_rows.ever_set(corpus) or compartments.any_quarantined(corpus)
+    return stored_policy.has_policy(corpus) or compartments.has_quarantined(corpus)
 
 
 def _now(request: RetrievalRequest) -> datetime:

@@ -15,7 +15,8 @@ from rolebundle.embedding.registry import (
 )
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.vector_index import active_index
 
 
@@ -63,7 +64,7 @@ class Workspace:
         """The corpus, open for reading, with nothing in it until a view is shown to an agent."""
         if self._narrowed_reader is None:
             reader = open_reader(self.path)
-            reader.narrow()
+            reader.enable_restriction()
             self._narrowed_reader = reader
         return self._narrowed_reader
 

@@ -15,7 +15,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.interfaces.operations import Operations
 from rolebundle.policy.audit import AuditLog
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document

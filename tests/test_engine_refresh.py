@@ -10,7 +10,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
 from rolebundle.storage import connection
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, remove
 
 

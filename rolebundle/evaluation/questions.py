@@ -12,6 +12,7 @@ from rolebundle.errors import UsageError
 from rolebundle.evaluation.collection import Collection
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import DocumentPath
 from rolebundle.text.globs import matches
 
 _LOCATOR = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
@@ -51,7 +52,7 @@ class References:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._paths: list[tuple[str, str]] | None = None
+        self._paths: list[DocumentPath] | None = None
         self._found: dict[str, frozenset[str]] = {}
         self.passages: set[str] = set()
         """Those of the units resolved so far that are chunk ids."""
@@ -78,7 +79,7 @@ class References:
         located = _LOCATOR.fullmatch(reference)
         if located is not None:
             path, start, end = located[1], int(located[2]), int(located[3])
-            found = documents.passages_at(self._corpus, path, max(_LEAST_LINE, start), end)
+            found = documents.passages_at_lines(self._corpus, path, max(_LEAST_LINE, start), end)
             chunks = {passage.chunk_id for passage in found}
             self.passages |= chunks
             return chunks
@@ -90,12 +91,9 @@ class References:
             }
         return ()
 
-    def _all(self) -> list[tuple[str, str]]:
+    def _all(self) -> list[DocumentPath]:
         if self._paths is None:
-            rows = self._corpus.rows(
-                "SELECT d.document_id, f.path FROM document d JOIN file f ON f.id = d.file"
-            )
-            self._paths = [(str(document_id), str(path)) for document_id, path in rows]
+            self._paths = documents.document_paths(self._corpus)
         return self._paths
 
 

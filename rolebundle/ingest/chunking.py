@@ -24,7 +24,7 @@ from itertools import accumulate, pairwise
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.storage.chunk_rows import StoredChunk, content_hash
+from rolebundle.storage.store import StoredChunk, content_hash
 
 CHUNKER_VERSION = "structure-1"
 

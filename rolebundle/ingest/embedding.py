@@ -12,7 +12,7 @@ from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.storage import documents, store, vector_cache, vector_index
+from rolebundle.storage import documents, store, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -86,7 +86,7 @@ def _of_today(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingI
             texts = _texts(corpus, list(stored))
             others = [row for row, text in texts.items() if stored[row] != _input_hash(text)]
             vector_index.remove(corpus, index, others)
-        store.note_change(corpus)
+        store.increment_generation(corpus)
         return vector_index.set_chunker(corpus, index, chunker)
 
 
@@ -127,8 +127,8 @@ def build_index(
             # Somebody may have ingested since the last batch; then there is more to do.
             left = count_waiting(corpus, index)
             if left == 0:
-                vector_index.use(corpus, index)
-                store.note_change(corpus)
+                vector_index.activate_index(corpus, index)
+                store.increment_generation(corpus)
                 return index, EmbeddingReport(embedded, 0)
         if report.problem or report.embedded == 0:
             return index, EmbeddingReport(embedded, left, report.problem)
@@ -137,7 +137,7 @@ def build_index(
 def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
     """How many chunks have no vector in an index, or in the one that answers."""
     index = index or vector_index.active_index(corpus)
-    embedded = vector_index.count_embedded(corpus, index) if index else 0
+    embedded = vector_index.count_vectors(corpus, index) if index else 0
     return documents.counts(corpus).chunks - embedded
 
 
@@ -188,7 +188,7 @@ class _Filling:
     def waiting(self) -> Iterator[_Batch]:
         """Batch after batch; each chunk once."""
         after = 0
-        while rowids := vector_index.waiting(self.corpus, self.index, after, BATCH):
+        while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, BATCH):
             after = rowids[-1]
             # Counted before the texts are read: a change in between is then seen as one.
             changes = self._changes_of_others()
@@ -196,13 +196,13 @@ class _Filling:
 
     def recall(self) -> int:
         """Give vectors from the cache to text that was embedded before; how many those were."""
-        if vector_cache.size(self.corpus)[0] == 0:
+        if vector_index.cache_size(self.corpus)[0] == 0:
             return 0
         done = 0
         for batch in self.waiting():
             hashes = {rowid: _input_hash(text) for rowid, text in batch.texts.items()}
             model = self.index.identity.model
-            known = vector_cache.recall(self.corpus, model, list(hashes.values()))
+            known = vector_index.cached_vectors(self.corpus, model, list(hashes.values()))
             made = [
                 (rowid, text, known[hashes[rowid]])
                 for rowid, text in batch.texts.items()
@@ -224,7 +224,7 @@ class _Filling:
             rows = [(rowid, _input_hash(text), vector) for rowid, text, vector in made]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
-                store.note_change(self.corpus)
+                store.increment_generation(self.corpus)
         self.own_changes += bool(rows)
         return len(rows)
 

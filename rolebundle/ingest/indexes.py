@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
 from time import perf_counter
 
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.ingest.embedding import count_waiting, embedding_text
-from rolebundle.storage import documents, fast_index, vector_index, vector_search
+from rolebundle.storage import approximate_index, documents, store, vector_index
+from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, Share
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.fast_index import LEAST_RECALL, FastState, Share
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 SAMPLE_QUERIES = 100
@@ -53,9 +52,7 @@ def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
     index = vector_index.find_index(corpus, IndexIdentity(model, chunker))
     chunks = documents.counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
-    rows = corpus.rows("SELECT id FROM chunk ORDER BY id LIMIT ?", (_TIMED_TEXTS,))
-    stored = documents.texts(corpus, [rowid for (rowid,) in rows])
-    texts = [embedding_text(*passage[1:]) for passage in stored]
+    texts = [embedding_text(*text[1:]) for text in documents.first_texts(corpus, _TIMED_TEXTS)]
     if not texts:
         return Plan(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model
@@ -105,8 +102,8 @@ def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
                 f"the index {index.id} ({label(index)}) lacks the vectors of {left} chunks",
                 "complete it with `rolebundle embed --provider … --model …`, which changes over",
             )
-        vector_index.use(corpus, index)
-        corpus.run("UPDATE corpus_state SET generation = generation + 1")
+        vector_index.activate_index(corpus, index)
+        store.increment_generation(corpus)
 
 
 def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
@@ -123,7 +120,7 @@ def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
                 f"the index {index.id} ({label(index)}) is the one that answers",
                 "change over to another one first with `rolebundle embed use`",
             )
-        vector_index.discard(corpus, index)
+        vector_index.delete_index(corpus, index)
 
 
 def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
@@ -132,7 +129,7 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
     Raises:
         ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
     """
-    if not fast_index.available(corpus):
+    if not approximate_index.is_available(corpus):
         raise ConfigurationError(
             "no_vec1",
             "this build of apsw does not carry the vec1 extension",
@@ -141,20 +138,20 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
     corpus.load_vectors()
     started = perf_counter()
     with corpus.writing():
-        count = vector_index.count_embedded(corpus, index)
+        count = vector_index.count_vectors(corpus, index)
         if count < SAMPLE_QUERIES:
             raise ConfigurationError(
                 "too_few_vectors",
                 f"{count} vectors are too few to gain anything from a fast index",
-                f"it pays from about {fast_index.WORTH_VECTORS:,} on",
+                f"it pays from about {approximate_index.MIN_VECTORS:,} on",
             )
-        shares = vector_index.shares_of(corpus, index)
+        shares = vector_index.current_shares(corpus, index)
         # In a small compartment the exact search is as fast; a small corpus may still try it.
-        large = [share for share in shares if share.vectors >= fast_index.WORTH_VECTORS]
+        large = [share for share in shares if share.vectors >= approximate_index.MIN_VECTORS]
         built = [_built(corpus, share) for share in large or [max(shares, key=_size)]]
     recall = min(recall for _, recall in built)
     buckets = sum(buckets for buckets, _ in built)
-    return Optimized(recall >= LEAST_RECALL, recall, buckets, perf_counter() - started)
+    return Optimized(recall >= MIN_RECALL, recall, buckets, perf_counter() - started)
 
 
 def _size(share: Share) -> int:
@@ -162,34 +159,29 @@ def _size(share: Share) -> int:
 
 
 def _built(corpus: Corpus, share: Share) -> tuple[int, float]:
-    """Buckets and recall of a share's new companion, which is kept if it is good enough."""
-    fast_index.remove(corpus, share)
-    fast_index.build(corpus, share)
-    buckets = fast_index.buckets_for(share.vectors)
-    # As few probes as find enough; the sample says how many that are on these vectors.
+    """Buckets and recall of a share's new approximate index, which is dropped if it is bad."""
+    approximate_index.drop(corpus, share)
+    approximate_index.build(corpus, share)
+    buckets = approximate_index.bucket_count(share.vectors)
+    # As few probes as have enough recall; how many that are depends on the vectors.
     for probes in (32, 64, 128, 256):
-        state = FastState(buckets, min(probes, buckets), 1.0, share.vectors, 0)
+        state = ApproximateState(buckets, min(probes, buckets), 1.0, share.vectors, 0)
         recall = _sampled_recall(corpus, share, state)
         if recall >= WANTED_RECALL or probes >= buckets:
             break
-    fast_index.record(corpus, share, replace(state, recall=recall))
-    if recall < LEAST_RECALL:
-        fast_index.remove(corpus, share)
+    approximate_index.store_state(corpus, share, replace(state, recall=recall))
+    if recall < MIN_RECALL:
+        approximate_index.drop(corpus, share)
     return buckets, recall
 
 
-def _sampled_recall(corpus: Corpus, share: Share, state: FastState) -> float:
-    """The share of the exact nearest that the companion finds, for vectors from all over."""
-    trial = share._replace(fast=state.write())
-    rowids = corpus.each(f"SELECT rowid FROM {share.table}")
-    sample = list(islice(rowids, 0, None, max(1, share.vectors // SAMPLE_QUERIES)))
-    hits = wanted = 0
-    for (rowid,) in sample[:SAMPLE_QUERIES]:
-        vector = corpus.value(
-            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (share.index_id, rowid)
-        )
-        exact = corpus.rows(vector_search.search_sql(share), (vector, SAMPLE_NEIGHBOURS))
-        proposed = set(fast_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
-        hits += sum(row in proposed for row, _ in exact)
-        wanted += len(exact)
-    return hits / wanted if wanted else 0.0
+def _sampled_recall(corpus: Corpus, share: Share, state: ApproximateState) -> float:
+    """The share of the exact neighbours that the approximate index finds, for sampled vectors."""
+    trial = share._replace(approximate=state.write())
+    hits = total = 0
+    for vector in vector_index.sample_vectors(corpus, share, SAMPLE_QUERIES):
+        exact = vector_index.exact_neighbours(corpus, share, vector, SAMPLE_NEIGHBOURS)
+        proposed = set(approximate_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
+        hits += sum(rowid in proposed for rowid, _ in exact)
+        total += len(exact)
+    return hits / total if total else 0.0

@@ -27,8 +27,7 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.chunk_rows import StoredChunk
-from rolebundle.storage.store import FileIdentity, StoredDocument, StoredFile
+from rolebundle.storage.store import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.decoding import decode, looks_binary
 from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 

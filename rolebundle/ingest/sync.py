@@ -263,7 +263,7 @@ def _ingest_files(
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:
     """Merge in short transactions, so that other writers do not wait long."""
-    for compartment in compartments.all_compartments(corpus):
+    for compartment in compartments.visible_compartments(corpus):
         has_more = True
         while has_more:
             with corpus.writing():
@@ -276,7 +276,7 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
     with corpus.writing():
         store.remove_files(corpus, locations)
         store.drop_unused(corpus)
-        store.note_change(corpus)
+        store.increment_generation(corpus)
     report.removed += len(locations)
 
 
@@ -341,7 +341,7 @@ def _store_batch(
             [(file.file, file.documents) for _, file in prepared],
             deny_matcher(corpus),
         )
-        store.note_change(corpus)
+        store.increment_generation(corpus)
     for (task, file), problem in zip(prepared, problems, strict=True):
         # The file is stored even if some of its records were rejected, which are errors.
         report.skipped += [note for note in file.notes if note.code in ERROR_CODES]

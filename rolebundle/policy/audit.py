@@ -1,7 +1,7 @@
-"""The audit: who asked what, how much was shown, how much was kept back, and what was changed.
+"""The audit: who asked what, how much was shown, how much was withheld, and what was changed.
 
-Records are made by the engine, through every door alike, as the settings in the audit's own file
-say (docs/decisions/0009).
+The engine records, whatever the interface, according to the settings in the audit's own file
+(docs/decisions/0009).
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from rolebundle.contracts.audit import (
     AuditEntry,
     AuditKind,
     AuditMode,
+    AuditProblem,
     AuditRow,
     AuditSettings,
     Verification,
 )
-from rolebundle.errors import RolebundleError, StorageError, UsageError
-from rolebundle.policy.audit_check import check
-from rolebundle.storage import audit_log
-from rolebundle.storage.audit_chain import bounded, canonical
-from rolebundle.storage.audit_file import (
-    create,
-    damaged,
+from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
+from rolebundle.storage import audit
+from rolebundle.storage.audit import (
+    Head,
+    bounded_text,
+    canonical,
+    create_audit,
+    genesis_hash,
     open_audit_reader,
     open_audit_writer,
+    row_hash,
+    tampered,
 )
 from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.sqlite_file import SqliteFile
@@ -45,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What became of an entry: its row, where one was made, and what the caller must hear."""
+    """The row of an entry, if it was written, and a warning to pass on."""
 
     row: AuditRow | None = None
     warning: str = ""
@@ -56,8 +60,7 @@ class AuditLog:
 
     Args:
         corpus: the corpus file; the audit lies beside it.
-        floor: the least that is wanted whatever the audit's own settings say, and also where its
-            file has gone.
+        floor: the least mode, whatever the settings in the file say, and also if the file is gone.
         clock: the time of a row, as ISO 8601 in UTC.
     """
 
@@ -68,8 +71,8 @@ class AuditLog:
         self._floor = floor
         self._clock = clock or _now
         self._writer: SqliteFile | None = None
-        self._known: AuditSettings | None = None
-        self._one_at_a_time = Lock()
+        self._last_settings: AuditSettings | None = None
+        self._lock = Lock()
 
     # -- settings ------------------------------------------------------------------------------
 
@@ -79,7 +82,7 @@ class AuditLog:
         return is_there(self.path)
 
     def settings(self) -> AuditSettings:
-        """What governs: the settings in the file, or the floor where it asks for more.
+        """The settings in effect: those in the file, or the floor if that is stricter.
 
         Raises:
             WrongFile, CorpusCorrupt, StorageError: they cannot be read.
@@ -87,110 +90,110 @@ class AuditLog:
         if not self.exists:
             return AuditSettings(mode=self._floor)
         with open_audit_reader(self.path) as log:
-            return self._raised(_settings_of(log))
+            return self._with_floor(_settings_of(log))
 
     def set(
         self, settings: AuditSettings, details: Mapping[str, Any] | None = None
     ) -> AuditSettings:
-        """Change the settings, for every door; the file is made where there is none.
+        """Change the settings. Create the file if there is none.
 
         Args:
-            settings: the new ones.
-            details: what else belongs on record about the change, such as who made it.
+            settings: the new settings.
+            details: what else to record about the change, such as who made it.
 
         Raises:
             CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
         """
         more = dict(details or {})
-        if self.exists or not self._made(settings, more):
+        if self.exists or not self._create(settings, more):
             with open_audit_writer(self.path) as log:
-                audit_log.configure(log, settings, self._clock, more)
-        self._known = self._raised(settings)
-        return self._known
+                audit.configure(log, settings, self._clock, more)
+        self._last_settings = self._with_floor(settings)
+        return self._last_settings
 
     def begin(self, settings: AuditSettings) -> AuditSettings:
-        """Set what nobody has set yet; an audit that exists keeps its settings, ``off`` included.
+        """Create the audit with these settings. An existing one keeps its own, also ``off``.
 
         Raises:
             WrongFile, CorpusCorrupt, StorageError: there is an audit that cannot be read, or none
-                can be made.
+                can be created.
         """
         if not self.exists:
-            self._made(settings, {})
+            self._create(settings, {})
         return self.settings()
 
-    def _made(self, settings: AuditSettings, details: dict[str, Any]) -> bool:
-        return create(self.path, lambda log: audit_log.begin(log, settings, self._clock, details))
+    def _create(self, settings: AuditSettings, details: dict[str, Any]) -> bool:
+        return create_audit(self.path, settings, self._clock, details)
 
-    def _raised(self, settings: AuditSettings) -> AuditSettings:
+    def _with_floor(self, settings: AuditSettings) -> AuditSettings:
         mode = max(settings.mode, self._floor, key=AUDIT_MODES.index)
         return AuditSettings(mode=mode, query=settings.query)
 
     # -- recording -----------------------------------------------------------------------------
 
     def record(self, entry: AuditEntry) -> Recorded:
-        """Put an entry on record, if the settings want one; it is on the disk afterwards.
+        """Write an entry to the disk, if the settings ask for records.
 
         Returns:
-            the row, and a warning to pass on where it could not be made, or where the rows before
-            it are not what they were.
+            the row, and a warning if it could not be written, or if the rows before it were
+            changed.
 
         Raises:
-            StorageError: ``audit_unwritable``: the record is required, or whether it is cannot be
-                told, and it could not be made. Give no answer.
+            StorageError: ``audit_unwritable``: a record is required, or may be, and could not be
+                written. Give no answer.
         """
-        with self._one_at_a_time:
-            if self._known is None and self._floor == "off" and not self.exists:
+        with self._lock:
+            if self._last_settings is None and self._floor == "off" and not self.exists:
                 return Recorded()
             mode: AuditMode | None = None
             try:
-                log = self._appending()
-                self._known = self._raised(_settings_of(log))
-                mode = self._known.mode
+                log = self._open_writer()
+                self._last_settings = self._with_floor(_settings_of(log))
+                mode = self._last_settings.mode
                 if mode == "off":
                     return Recorded()
-                appended = audit_log.append(log, entry, self._clock)
+                appended = audit.append(log, entry, self._clock)
             except RolebundleError as error:
                 self.close()
-                return self._failed(mode or self._wanted(), error)
+                return self._failed(mode or self._mode_without_file(), error)
         return Recorded(
             appended.row,
             ""
-            if appended.intact
-            else f"{self.path}: the audit's last rows are not what was written; "
+            if appended.is_intact
+            else f"{self.path}: the last rows of the audit were changed; "
             "run `rolebundle audit verify`",
         )
 
-    def _appending(self) -> SqliteFile:
-        # A row in a file that has lost its name would be a row that nobody finds.
+    def _open_writer(self) -> SqliteFile:
+        # Nobody would find a row in a file that has lost its name.
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
             self._writer = open_audit_writer(self.path)
         return self._writer
 
-    def _wanted(self) -> AuditMode:
-        """What is wanted where the file cannot be appended to."""
-        known = self._known.mode if self._known else None
+    def _mode_without_file(self) -> AuditMode:
+        """The mode in effect if the file cannot be appended to."""
+        known = self._last_settings.mode if self._last_settings else None
         if not self.exists:
-            # It was there, or it is demanded: that it is gone turns nothing off.
+            # It existed, or it is required: removing the file does not turn the audit off.
             return known or self._floor
         try:
             return self.settings().mode
         except RolebundleError:
-            # The strictest, unless this process knows better. That the audit was off says nothing:
-            # somebody may have changed it since.
+            # The strictest, unless this process knows the mode. If it was "off", somebody may have
+            # changed it since.
             return known if known and known != "off" else "required"
 
     def _failed(self, mode: AuditMode, error: RolebundleError) -> Recorded:
         if mode == "off":
             return Recorded()
         if mode == "on":
-            return Recorded(None, f"no record of this was made in the audit: {error.message}")
+            return Recorded(None, f"this was not recorded in the audit: {error.message}")
         raise StorageError(
             "audit_unwritable",
-            f"no record could be made in the audit, so no answer is given: {error.message}",
-            f"{error.hint}; whoever runs the corpus may also make records optional: "
+            f"it cannot be recorded in the audit, so no answer is given: {error.message}",
+            f"{error.hint}; the owner of the corpus can also make records optional: "
             "`rolebundle audit set --mode on`",
         ) from error
 
@@ -209,10 +212,10 @@ class AuditLog:
         """Rows of the audit.
 
         Args:
-            agent: who reads. An agent gets its own rows, counted from 1 and without hashes, since
-                the true numbers tell how much others do; nobody (``""``) gets none. ``None`` is
-                the administrator.
-            by: whose rows the administrator wants.
+            agent: who reads. An agent gets its own rows, counted from 1 and without hashes: the
+                true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is the
+                administrator.
+            by: the agent whose rows the administrator asks for.
             since: from this time on, as ISO 8601 in UTC.
             kind: of this kind.
             limit: at most so many.
@@ -224,32 +227,32 @@ class AuditLog:
         """
         if agent == "":
             return
-        whose = by if agent is None else bounded(agent)
+        whose = by if agent is None else bounded_text(agent)
         with open_audit_reader(self.path) as log:
-            found = audit_log.pages(log, by=whose, since=since, kind=kind, newest=newest)
+            rows = audit.read_rows(log, by=whose, since=since, kind=kind, newest=newest)
             own = _OwnNumbers(log)
-            for row in islice(found, limit):
+            for row in islice(rows, limit):
                 yield row if agent is None else own.of(row)
 
     def row(self, seq: int, agent: str | None = None) -> AuditRow:
-        """One row, by the number that :meth:`rows` gives it.
+        """One row, by its number in :meth:`rows`.
 
         Raises:
             UsageError: there is no such row, or no audit.
         """
         with open_audit_reader(self.path) as log:
             if agent is None:
-                found = audit_log.one_row(log, seq)
+                row = audit.row_by_number(log, seq)
             else:
-                found = audit_log.nth_row_of(log, bounded(agent), seq) if agent else None
-        if found is not None:
-            return found if agent is None else _for_its_agent(found, seq)
+                row = audit.nth_row_of_agent(log, bounded_text(agent), seq) if agent else None
+        if row is not None:
+            return row if agent is None else _for_its_agent(row, seq)
         raise UsageError(
             "no_such_row", f"the audit has no row {seq}", "run `rolebundle audit list`"
         )
 
     def export(self, agent: str | None = None) -> Iterator[str]:
-        """Rows as lines of JSON, each the very text that was hashed with the hash put in.
+        """Rows as lines of JSON: the text that was hashed, with the hash added.
 
         Raises:
             UsageError, WrongFile, CorpusCorrupt, StorageError: as for :meth:`rows`.
@@ -258,22 +261,22 @@ class AuditLog:
             yield canonical(row.model_dump())
 
     def verify(self, expect: str = "") -> Verification:
-        """Whether the rows are those that were written, in their order, and all of them.
+        """Check that the rows are all that were written, unchanged and in order.
 
         Args:
-            expect: a head, ``seq:hash``, from an earlier time.
+            expect: the head of an earlier time, as ``seq:hash``.
 
         Raises:
-            UsageError: there is no audit, or ``expect`` is no head.
+            UsageError: there is no audit, or ``expect`` is not a head.
             WrongFile, StorageError: it cannot be read.
         """
-        return check(self.path, expect)
+        return verify_file(self.path, expect)
 
     def close(self) -> None:
         """Close the file."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            # What was acknowledged is in its log; folding it into the file can wait.
+            # Acknowledged rows are in its log; folding that into the file can wait.
             with suppress(RolebundleError):
                 writer.close()
 
@@ -293,14 +296,14 @@ def entry_of_bundle(
     action: str = "",
     details: Mapping[str, Any] | None = None,
 ) -> AuditEntry:
-    """What is put on record of an answer: counts and digests, and the query as the audit keeps it.
+    """The entry for an answer: counts and digests, and the query as the settings allow it.
 
     Args:
-        bundle: the answer as it is given.
-        kind: through which call.
+        bundle: the answer.
+        kind: the call.
         agent: who asked.
-        action: what for.
-        details: small and plain: names of approvals, no ids and no text of documents.
+        action: the action that was asked for.
+        details: small and plain, such as names of approvals; no ids and no text of documents.
     """
     return AuditEntry(
         kind=kind,
@@ -331,7 +334,7 @@ def _whole_as_integers(value: Any) -> Any:
 
 
 def iso_moment(text: str) -> str:
-    """A date or a time as rows have it.
+    """A date or time in the format of the rows.
 
     Raises:
         UsageError: it is neither.
@@ -356,26 +359,128 @@ def _iso(moment: datetime) -> str:
 
 
 def _settings_of(log: SqliteFile) -> AuditSettings:
-    head = audit_log.read_head(log)
+    head = audit.read_head(log)
     modes = [mode for mode in AUDIT_MODES if mode == head.mode]
     queries = [query for query in QUERY_MODES if query == head.query]
     if not (modes and queries):
-        raise damaged(log.path, "its settings are none that there are")
+        raise tampered(log.path, "its settings are not known")
     return AuditSettings(mode=modes[0], query=queries[0])
 
 
 class _OwnNumbers:
-    """Numbers rows by their place among their agent's own, counting each of them once."""
+    """Numbers rows by their position among their agent's own, counting each row once."""
 
     def __init__(self, log: SqliteFile) -> None:
         self._log, self._seq, self._number = log, 0, 0
 
     def of(self, row: AuditRow) -> AuditRow:
-        ahead = audit_log.count_of(self._log, row.agent, self._seq, row.seq)
-        back = audit_log.count_of(self._log, row.agent, row.seq, self._seq)
+        ahead = audit.count_agent_rows(self._log, row.agent, self._seq, row.seq)
+        back = audit.count_agent_rows(self._log, row.agent, row.seq, self._seq)
         self._seq, self._number = row.seq, self._number + ahead - back
         return _for_its_agent(row, self._number)
 
 
 def _for_its_agent(row: AuditRow, number: int) -> AuditRow:
     return AuditRow(**(row.model_dump() | {"seq": number, "previous": "", "hash": ""}))
+
+
+# -- verification --------------------------------------------------------------------------------
+
+
+def verify_file(path: Path, expect: str = "") -> Verification:
+    """Compare every row, the chain between them, the head and the settings.
+
+    Args:
+        path: the audit's file.
+        expect: the head of an earlier time, as ``seq:hash``.
+
+    Raises:
+        UsageError: there is no audit, or ``expect`` is not a head.
+        WrongFile, StorageError: it cannot be read.
+    """
+    anchor = _anchor_of(expect)
+    checked, last = 0, ""
+    try:
+        # One snapshot: rows that are written meanwhile are not part of it, and do not wait.
+        with open_audit_reader(path) as log, log.reading():
+            head = audit.read_head(log)
+            last, is_anchored = genesis_hash(head.log_id), False
+            configured: Mapping[str, Any] = {}
+            for row in audit.read_rows(log):
+                problem = _row_problem(row, checked + 1, last)
+                if problem is not None:
+                    return Verification(ok=False, rows=checked, expected=expect, problem=problem)
+                checked, last = row.seq, row.hash
+                is_anchored = is_anchored or (row.seq, row.hash) == anchor
+                configured = row.details if row.kind == "settings" else configured
+            problem = (
+                _head_problem(log, head, checked, last)
+                or _settings_problem(head, configured)
+                or _anchor_problem(anchor, is_anchored, checked)
+            )
+    except CorpusCorrupt as error:
+        problem = AuditProblem(code="file_damaged", message=error.message.removeprefix(f"{path}: "))
+    if problem is not None:
+        return Verification(ok=False, rows=checked, expected=expect, problem=problem)
+    return Verification(ok=True, rows=checked, head=f"{checked}:{last}", expected=expect)
+
+
+def _anchor_of(expect: str) -> tuple[int, str]:
+    seq, _, digest = expect.partition(":")
+    if not expect:
+        return 0, ""
+    if not (seq.isascii() and seq.isdigit() and len(seq) < 19 and len(digest) == 64):
+        raise UsageError(
+            "bad_head",
+            f"{expect[:100]!r} is not the head of an audit",
+            "give SEQ:HASH as `rolebundle audit verify` printed it",
+        )
+    return int(seq), digest
+
+
+def _row_problem(row: AuditRow, seq: int, previous: str) -> AuditProblem | None:
+    if row.seq > seq:
+        missing = f"row {seq} is missing; row {row.seq} is in its place"
+        return AuditProblem(code="row_missing", seq=seq, message=missing)
+    if row.seq < seq:
+        inserted = f"a row with the number {row.seq} is before the first"
+        return AuditProblem(code="row_inserted", seq=row.seq, message=inserted)
+    if row_hash(row) != row.hash:
+        altered = f"row {seq} was altered: its hash is wrong"
+        return AuditProblem(code="row_altered", seq=seq, message=altered)
+    if row.previous != previous:
+        moved = f"row {seq} does not follow row {seq - 1}: one of them was replaced or moved"
+        return AuditProblem(code="chain_broken", seq=seq, message=moved)
+    return None
+
+
+def _head_problem(log: SqliteFile, head: Head, checked: int, last: str) -> AuditProblem | None:
+    if (head.rows, head.hash) != (checked, last):
+        kind = "rows were cut off" if head.rows > checked else "rows or the head were replaced"
+        message = f"the head names {head.rows} rows and there are {checked}: {kind} at the end"
+        return AuditProblem(code="head_differs", seq=checked, message=message)
+    if audit.count_rows(log) != checked:
+        return AuditProblem(code="row_inserted", message="there are rows outside the chain")
+    problem = audit.file_problem(log)
+    return AuditProblem(code="file_damaged", message=problem) if problem else None
+
+
+def _settings_problem(head: Head, configured: Mapping[str, Any]) -> AuditProblem | None:
+    if (head.mode, head.query) == (configured.get("mode"), configured.get("query")):
+        return None
+    message = "the settings are not those that were recorded last"
+    return AuditProblem(code="settings_differ", message=message)
+
+
+def _anchor_problem(
+    anchor: tuple[int, str], is_anchored: bool, checked: int
+) -> AuditProblem | None:
+    seq, digest = anchor
+    if not digest or is_anchored:
+        return None
+    message = (
+        f"row {seq} is not the expected one: the rows up to it were replaced"
+        if seq <= checked
+        else f"row {seq} is expected and there are {checked} rows: the end was cut off"
+    )
+    return AuditProblem(code="expected_differs", seq=seq, message=message)

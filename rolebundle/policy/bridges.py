@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rolebundle.errors import UsageError
-from rolebundle.storage import bridge_rows, documents
+from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.vector_index import OwnedVector, active_index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,7 +115,7 @@ def find_bridges(
             f"a threshold of {threshold} or a limit of {limit} makes no sense",
             f"choose a threshold between 0 and 1 and a limit up to {MOST:,}",
         )
-    if corpus.narrowed:
+    if corpus.is_restricted:
         raise AssertionError("bridges are for whoever owns the corpus")
     with corpus.reading():
         index = active_index(corpus)
@@ -123,15 +123,17 @@ def find_bridges(
             raise UsageError(
                 "no_index", f"{corpus.path}: has no embedding index", "run `rolebundle embed`"
             )
-        counts = bridge_rows.vectors_by_scope(corpus, index)
+        counts = vector_index.count_vectors_by_scope(corpus, index)
         scopes, total = list(counts), sum(counts.values())
         best = _Best(threshold)
         done = 0
         # The last scope has been compared with all others when its turn would come.
         for place, scope in enumerate(scopes[:-1]):
-            for rows in bridge_rows.blocks(corpus, index, [scope], _BLOCK):
+            for rows in vector_index.vector_blocks(corpus, index, [scope], _BLOCK):
                 here = _block(rows)
-                for others in bridge_rows.blocks(corpus, index, scopes[place + 1 :], _BLOCK):
+                for others in vector_index.vector_blocks(
+                    corpus, index, scopes[place + 1 :], _BLOCK
+                ):
                     _compare(here, _block(others), best)
                 done += len(rows)
                 if progress:
@@ -146,7 +148,7 @@ class _Block:
     vectors: NDArray[np.float32]
 
 
-def _block(rows: list[tuple[int, int, bytes]]) -> _Block:
+def _block(rows: list[OwnedVector]) -> _Block:
     chunks, owners, vectors = zip(*rows, strict=True)
     matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(rows), -1)
     return _Block(np.array(chunks), np.array(owners), matrix)

@@ -1,31 +1,26 @@
-"""Putting on record what was asked and done, where a record is wanted.
-
-Apart from the audit itself, which takes longer to load than many an answer.
-"""
+"""The recorder of one engine: it writes answers and other calls to the audit, if that is on."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rolebundle.storage import policy_rows
+from rolebundle.contracts.audit import AuditEntry, AuditKind, AuditSettings
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.policy.audit import AuditLog, entry_of_bundle
+from rolebundle.storage import stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there
 
-if TYPE_CHECKING:
-    from rolebundle.contracts.audit import AuditEntry, AuditKind
-    from rolebundle.contracts.bundle import RetrievalBundle
-    from rolebundle.policy.audit import AuditLog
-
 
 class Recorder:
-    """The audit of one corpus, opened when the first record is wanted.
+    """Records to the audit of one corpus, which it opens for the first record.
 
     Args:
         path: the corpus file.
-        warn: told what a person should hear when a record could not be made and none is required.
+        warn: called with a warning if an optional record could not be written.
     """
 
     def __init__(self, path: Path, warn: Callable[[str], None] | None = None) -> None:
@@ -35,15 +30,15 @@ class Recorder:
         self._warned = ""
 
     def record(self, corpus: Corpus, entry: Callable[[], AuditEntry]) -> None:
-        """Put an entry on record, if one is wanted: by the audit's settings, or by a policy.
+        """Write an entry, if the audit's settings or a policy ask for records.
 
         Raises:
-            StorageError: ``audit_unwritable``: it is required, and could not be made.
+            StorageError: ``audit_unwritable``: it is required, and could not be written.
         """
-        log = self._wanted(corpus)
+        log = self._open_log(corpus)
         if log is not None:
             warning = log.record(entry()).warning
-            # Once, and again when it is another one: a thousand answers say nothing new.
+            # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
                 self.warn(warning)
             self._warned = warning
@@ -51,16 +46,14 @@ class Recorder:
     def answer(
         self, corpus: Corpus, bundle: RetrievalBundle, agent: str | None, action: str | None
     ) -> None:
-        """Put an answer on record, and the approval that it needed.
+        """Record an answer, and the approvals that it needed.
 
         Raises:
             StorageError: as for :meth:`record`.
         """
 
         def entry() -> AuditEntry:
-            from rolebundle.policy.audit import entry_of_bundle
-
-            approved = [one.approved_by for one in bundle.approvals or ()]
+            approved = [approval.approved_by for approval in bundle.approvals or ()]
             return entry_of_bundle(
                 bundle,
                 agent=agent or "",
@@ -69,14 +62,14 @@ class Recorder:
             )
 
         self.record(corpus, entry)
-        for one in bundle.approvals or ():
+        for approval in bundle.approvals or ():
             self.note(
                 corpus,
                 "approval",
                 agent=agent,
-                action=one.action,
-                allowed=len(one.chunk_ids),
-                details={"approved_by": one.approved_by},
+                action=approval.action,
+                allowed=len(approval.chunk_ids),
+                details={"approved_by": approval.approved_by},
             )
 
     def note(
@@ -91,15 +84,13 @@ class Recorder:
         allowed: int = 0,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        """Put on record something else than an answer; no text and no id of a document.
+        """Record something else than an answer; no text and no id of a document.
 
         Raises:
             StorageError: as for :meth:`record`.
         """
 
         def entry() -> AuditEntry:
-            from rolebundle.contracts.audit import AuditEntry
-
             return AuditEntry(
                 kind=kind,
                 agent=agent or "",
@@ -113,25 +104,20 @@ class Recorder:
         self.record(corpus, entry)
 
     def begin(self) -> None:
-        """Make the audit of a corpus that a policy was set for, unless somebody has set it before.
+        """Create the audit when a policy is set, unless it exists.
 
         Raises:
-            StorageError: it cannot be made.
+            StorageError: it cannot be created.
         """
-        from rolebundle.contracts.audit import AuditSettings
-        from rolebundle.policy.audit import AuditLog
-
         with AuditLog(self.path) as log:
             log.begin(AuditSettings(mode="on"))
 
-    def _wanted(self, corpus: Corpus) -> AuditLog | None:
+    def _open_log(self, corpus: Corpus) -> AuditLog | None:
         if self._log is None:
-            governed = policy_rows.ever_set(corpus)
-            if not governed and not is_there(audit_path(self.path)):
+            has_policy = stored_policy.has_policy(corpus)
+            if not has_policy and not is_there(audit_path(self.path)):
                 return None
-            from rolebundle.policy.audit import AuditLog
-
-            self._log = AuditLog(self.path, floor="on" if governed else "off")
+            self._log = AuditLog(self.path, floor="on" if has_policy else "off")
         return self._log
 
     def close(self) -> None:

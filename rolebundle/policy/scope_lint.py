@@ -9,8 +9,9 @@ from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.policy.policy import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.scopes import denies, doubt
 from rolebundle.policy.trust import loosened_values
-from rolebundle.storage import policy_rows
+from rolebundle.storage import stored_policy
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import AccessAttributes, access_attributes
 
 
 def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFinding]:
@@ -22,7 +23,7 @@ def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFindin
     """
     found = list(_of_the_policy(policy))
     if corpus is not None:
-        documents = _documents(corpus)
+        documents = access_attributes(corpus)
         for agent, rule in policy.agents.items():
             found += _against(agent, rule, documents)
     return found
@@ -30,7 +31,7 @@ def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFindin
 
 def lint_stored(corpus: Corpus) -> list[LintFinding]:
     """What to look at twice in the policy that the corpus is under."""
-    stored = policy_rows.stored(corpus)
+    stored = stored_policy.load_policy(corpus)
     if stored is None:
         return [
             LintFinding(
@@ -68,15 +69,8 @@ def _of_the_policy(policy: Policy) -> Iterator[LintFinding]:
         yield LintFinding("warning", "trust", "trust_loosened", message)
 
 
-def _documents(corpus: Corpus) -> list[tuple[str, str, str, str]]:
-    return corpus.rows(
-        "SELECT DISTINCT d.scope, d.sensitivity, f.path, f.location FROM document d "
-        "JOIN file f ON f.id = d.file"
-    )
-
-
 def _against(
-    agent: str, rule: AgentRule, documents: Sequence[tuple[str, str, str, str]]
+    agent: str, rule: AgentRule, documents: Sequence[AccessAttributes]
 ) -> Iterator[LintFinding]:
     scopes = {scope for scope, *_ in documents}
     for scope in rule.scopes:

@@ -7,7 +7,7 @@ from typing import TypedDict
 from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.policy.policy import Policy, parse_policy
 from rolebundle.policy.scopes import doubt, may_see
-from rolebundle.storage import compartments, policy_rows
+from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 
 
@@ -43,8 +43,8 @@ def report(corpus: Corpus, only: str | None = None) -> PolicyReport:
         UsageError: the policy does not name that agent.
     """
     with corpus.reading():
-        stored = policy_rows.stored(corpus)
-        places = compartments.all_compartments(corpus)
+        stored = stored_policy.load_policy(corpus)
+        places = compartments.visible_compartments(corpus)
     total = sum(place.documents for place in places)
     if stored is None:
         return PolicyReport(

@@ -19,12 +19,12 @@ from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.policy.admitted import Admitted
 from rolebundle.policy.policy import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.trust import DEFAULT_TABLE
-from rolebundle.storage import compartments, policy_rows
+from rolebundle.storage import compartments, documents, stored_policy
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.partition import DeniedPatterns, nothing_denied, partition
-from rolebundle.storage.policy_rows import StoredPolicy
-from rolebundle.storage.store import note_change
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.store import increment_generation
+from rolebundle.storage.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
 
 LARGEST_POLICY = 1_000_000
@@ -46,10 +46,10 @@ def policy_in_force(corpus: Corpus) -> Policy | None:
     Raises:
         AccessDenied: there is one, and it cannot be relied upon.
     """
-    if not policy_rows.ever_set(corpus):
+    if not stored_policy.has_policy(corpus):
         return None
     try:
-        stored = policy_rows.stored(corpus)
+        stored = stored_policy.load_policy(corpus)
         if stored is None or doubt(stored):
             raise denied()
         return parse_policy(stored.content, stored.format, "the policy")
@@ -59,7 +59,7 @@ def policy_in_force(corpus: Corpus) -> Policy | None:
 
 def doubt(stored: StoredPolicy) -> str:
     """Why the stored policy denies everybody; empty where it holds."""
-    if policy_rows.digest_of(stored.content) != stored.digest:
+    if stored_policy.policy_digest(stored.content) != stored.digest:
         return "the policy in the corpus was changed"
     if not stored.location:
         return ""
@@ -67,7 +67,7 @@ def doubt(stored: StoredPolicy) -> str:
         content = read_policy_file(Path(stored.location))
     except ConfigurationError as error:
         return error.message
-    if policy_rows.digest_of(content) != stored.digest:
+    if stored_policy.policy_digest(content) != stored.digest:
         return f"{stored.location}: was changed since it was set"
     return ""
 
@@ -94,10 +94,10 @@ def show(corpus: Corpus, agent: str | None) -> Admitted:
     """
     policy = policy_in_force(corpus)
     rule = rule_of(policy, agent) if policy else None
-    places = compartments.every_compartment(corpus)
+    places = compartments.stored_compartments(corpus)
     # Under a policy a count of writes would tell of those to what the agent cannot see.
-    generation = 0 if policy else int(corpus.value("SELECT generation FROM main.corpus_state"))
-    corpus.show(
+    generation = 0 if policy else documents.true_generation(corpus)
+    corpus.restrict_to_compartments(
         (place.id for place in places if (may_see(rule, place) if rule else not place.quarantined)),
         generation=generation,
     )
@@ -194,9 +194,9 @@ def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: s
     """
     policy = parse_policy(content, kind, location or "the policy")
     with corpus.writing():
-        policy_rows.store(corpus, content, kind, location, set_at)
-        moved = partition(corpus, _matcher(_patterns(policy.agents.values())))
-        note_change(corpus)
+        stored_policy.save_policy(corpus, content, kind, location, set_at)
+        moved = assign_compartments(corpus, _matcher(_patterns(policy.agents.values())))
+        increment_generation(corpus)
     return moved
 
 
@@ -206,11 +206,11 @@ def deny_matcher(corpus: Corpus) -> DeniedPatterns:
     A policy that cannot be read denies everybody, so that nothing depends on it.
     """
     try:
-        stored = policy_rows.stored(corpus) if policy_rows.ever_set(corpus) else None
+        stored = stored_policy.load_policy(corpus) if stored_policy.has_policy(corpus) else None
         policy = parse_policy(stored.content, stored.format, "the policy") if stored else None
     except RolebundleError:
         policy = None
-    return _matcher(_patterns(policy.agents.values())) if policy else nothing_denied
+    return _matcher(_patterns(policy.agents.values())) if policy else no_denied_patterns
 
 
 def _patterns(rules: Iterable[AgentRule]) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ def _patterns(rules: Iterable[AgentRule]) -> tuple[str, ...]:
 
 def _matcher(patterns: Sequence[str]) -> DeniedPatterns:
     if not patterns:
-        return nothing_denied
+        return no_denied_patterns
 
     def matching(path: str, location: str) -> tuple[str, ...]:
         return tuple(pattern for pattern in patterns if denies(pattern, path, location))

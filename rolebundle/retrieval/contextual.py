@@ -33,7 +33,7 @@ from rolebundle.embedding.provider import (
 from rolebundle.errors import EmbedderError, RolebundleError
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.storage import rerank_cache
-from rolebundle.storage.chunk_rows import indexed_title
+from rolebundle.storage.store import indexed_title
 
 if TYPE_CHECKING:
     from rolebundle.contracts.index import ModelIdentity

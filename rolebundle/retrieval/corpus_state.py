@@ -5,7 +5,7 @@ from __future__ import annotations
 from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.migrate import latest_version
+from rolebundle.storage.opening import latest_version
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 

@@ -85,7 +85,7 @@ def search(
         also: rowids that will have to be completed: in a large corpus it is cheaper to score them
             on the way.
     """
-    places = compartments.filled(corpus)
+    places = compartments.searchable_compartments(corpus)
     task = _best(corpus, places, query.task_terms, depth, within, also)
     role = _best(corpus, places, query.expansion_terms, depth, within)
     return LexicalFound(task.best, role.best, task.others)
@@ -95,7 +95,7 @@ def complete(
     corpus: Corpus, query: Query, found: LexicalFound, rowids: Sequence[int]
 ) -> list[LexicalHit]:
     """The true scores of ``rowids`` on both counts, whoever proposed them; zeros are left out."""
-    places = compartments.filled(corpus)
+    places = compartments.searchable_compartments(corpus)
     if not places:
         return []
     known = {**(found.others or {}), **found.task}
@@ -113,7 +113,7 @@ def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
     """Those of the terms that the index has for a chunk, as they are shown, in their order."""
     return [
         term.shown
-        for place in compartments.of_chunks(corpus, [rowid])
+        for place in compartments.chunks_by_compartment(corpus, [rowid])
         for term in terms
         if lexical_index.matches(corpus, place, _literal(term), rowid)
     ]
@@ -176,7 +176,7 @@ def _scores(
     once = " OR ".join(_literal(term) for term in terms)
     return {
         rowid: together.bm25(tokens, occurrences)
-        for place, chunks in compartments.of_chunks(corpus, rowids).items()
+        for place, chunks in compartments.chunks_by_compartment(corpus, rowids).items()
         for rowid, (tokens, *occurrences) in lexical_index.occurrences(
             corpus, place, once, chunks
         ).items()

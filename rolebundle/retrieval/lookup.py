@@ -20,10 +20,10 @@ from rolebundle.contracts.lookup import (
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.corpus_state import corpus_state
-from rolebundle.storage import documents, fast_index, vector_cache, vector_index
+from rolebundle.storage import approximate_index, documents, vector_index
+from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.fast_index import FastState
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
@@ -68,7 +68,7 @@ def referenced(
     named = _LINES.match(reference) if known else None
     start, end = (int(named["start"]), int(named["end"])) if named else (1, 0)
     if named and start <= end:
-        found = documents.passages_at(corpus, named["path"], start, end)
+        found = documents.passages_at_lines(corpus, named["path"], start, end)
         if len({passage.document.document_id for passage in found}) > 1:
             ids = ", ".join(sorted({passage.document.document_id for passage in found}))
             raise UsageError(
@@ -118,12 +118,12 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
     with corpus.reading():
         state = corpus_state(corpus)
         index = vector_index.active_index(corpus)
-        embedded = vector_index.count_embedded(corpus, index) if index else 0
+        embedded = vector_index.count_vectors(corpus, index) if index else 0
         sizes = documents.source_sizes(corpus)
         indexes = [
             _index_status(corpus, one, state.chunks) for one in vector_index.all_indexes(corpus)
         ]
-        cached, _ = vector_cache.size(corpus)
+        cached, _ = vector_index.cache_size(corpus)
     by_source: dict[str, list[tuple[str, int, int]]] = {}
     for source_id, tier, document_count, chunk_count in sizes:
         by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))
@@ -144,7 +144,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         indexes=indexes,
         cached_vectors=cached,
         fast_index_would_pay=any(
-            one.active and one.fast_recall is None and one.vectors >= fast_index.WORTH_VECTORS
+            one.active and one.fast_recall is None and one.vectors >= approximate_index.MIN_VECTORS
             for one in indexes
         ),
         checked=problems is not None,
@@ -156,7 +156,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
     model = index.identity.model
-    states = [FastState.read(share.fast) for share in index.shares]
+    states = [ApproximateState.read(share.approximate) for share in index.shares]
     recalls = [state.recall for state in states if state]
     return IndexStatus(
         id=index.id,
@@ -173,7 +173,7 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         waiting=chunks - index.vectors,
         since=index.started_at,
         fast_recall=min(recalls) if recalls else None,
-        fast_doubt=vector_index.doubt(corpus, index),
+        fast_doubt=vector_index.stale_reason(corpus, index),
     )
 
 
@@ -185,7 +185,7 @@ def _lookup(
     lines: tuple[int, int] | None,
 ) -> Lookup:
     first = passages[0]
-    places = documents.places(corpus, [passage.rowid for passage in passages])
+    places = documents.positions(corpus, [passage.rowid for passage in passages])
     document = first.document
     return Lookup(
         reference=reference,

@@ -42,7 +42,7 @@ from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.rerank import best_by_lanes, rerank
-from rolebundle.storage import documents, vector_index, vector_search
+from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 POOL_DEPTH = 100
 """What each lane proposes at first; at least four times what is wanted."""
-MAX_DEPTH = vector_search.MAX_NEIGHBOURS
+MAX_DEPTH = vector_index.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 
@@ -143,7 +143,7 @@ def retrieve(
         reranker.state(_rescored(done)) if reranker else None,
         reranker.warnings() if reranker else (),
     )
-    diagnostics = _diagnostics(done, perf_counter() - started, narrowed=corpus.narrowed)
+    diagnostics = _diagnostics(done, perf_counter() - started, narrowed=corpus.is_restricted)
     return assemble(done.made, done.rejected, context, diagnostics)
 
 
@@ -198,7 +198,7 @@ def _semantic_lane(
         index = semantic.usable_index(corpus, provider)
         vector = semantic.query_vector(query, provider)
         say = semantic.say(query, provider)
-        return SemanticLane(index, vector, say, doubt=vector_index.doubt(corpus, index))
+        return SemanticLane(index, vector, say, doubt=vector_index.stale_reason(corpus, index))
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return SemanticLane(degraded=f"{error.message}; {error.hint}")
@@ -329,7 +329,7 @@ def _allowed_documents(
 ) -> list[int]:
     return sorted(
         rowid
-        for document, rowids in documents.alike(corpus, dated=rejects_by_age(overlay))
+        for document, rowids in documents.document_groups(corpus, dated=rejects_by_age(overlay))
         if rejection(document, document.excluded_roles, overlay, now, purpose) is None
         for rowid in rowids
     )
@@ -338,7 +338,7 @@ def _allowed_documents(
 def _waiting(corpus: Corpus, lane: SemanticLane, state: CorpusState) -> int:
     if lane.index is None:
         return 0
-    return state.chunks - vector_index.count_embedded(corpus, lane.index)
+    return state.chunks - vector_index.count_vectors(corpus, lane.index)
 
 
 def _rescored(done: Run) -> int:

@@ -60,7 +60,7 @@ class Rerankers:
 
         provider = self._provider(request.rerank)
         cache = rerank_cache_path(self._path)
-        return Contextual(provider, request.task, cache, corpus.refuse_if_over)
+        return Contextual(provider, request.task, cache, corpus.raise_if_interrupted)
 
     def _provider(self, named: str) -> EmbeddingProvider:
         if named not in self._made:

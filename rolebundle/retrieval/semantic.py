@@ -8,7 +8,7 @@ from dataclasses import replace
 from rolebundle.contracts.candidate import Query, SemanticHit
 from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
-from rolebundle.storage import vector_index, vector_search
+from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -82,7 +82,7 @@ def search(
     within: Sequence[int] | None = None,
 ) -> list[SemanticHit]:
     """The ``depth`` nearest chunks, ordered by rowid."""
-    found = vector_search.search(corpus, index, vector, depth, within)
+    found = vector_index.search(corpus, index, vector, depth, within)
     return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(found)]
 
 
@@ -92,5 +92,5 @@ def score(
     """The true cosines of chunks that the other lane proposed."""
     if not rowids:
         return []
-    found = vector_search.score(corpus, index, vector, rowids)
+    found = vector_index.score(corpus, index, vector, rowids)
     return [SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(found.items())]

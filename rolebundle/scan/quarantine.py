@@ -32,7 +32,7 @@ def release(corpus: Corpus, document_id: str) -> None:
     """
     with corpus.writing():
         quarantine.release(corpus, _kept_back(corpus, document_id))
-        store.note_change(corpus)
+        store.increment_generation(corpus)
 
 
 def drop(corpus: Corpus, document_id: str) -> None:
@@ -44,7 +44,7 @@ def drop(corpus: Corpus, document_id: str) -> None:
     with corpus.writing():
         store.remove_document(corpus, _kept_back(corpus, document_id).row)
         store.drop_unused(corpus)
-        store.note_change(corpus)
+        store.increment_generation(corpus)
 
 
 def _kept_back(corpus: Corpus, document_id: str) -> Flagged:

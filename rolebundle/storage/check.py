@@ -1,16 +1,18 @@
-"""Looking for damage that SQLite alone does not see, and mending what can be mended."""
+"""Finding damage that SQLite alone does not see, and repairing what derives from the chunks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import lexical_index, vector_index, vector_repair
-from rolebundle.storage.chunk_rows import content_hash
-from rolebundle.storage.compartments import all_compartments, miscounted, recount
+from rolebundle.storage import approximate_index, lexical_index, vector_index
+from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.compartments import recount, visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.fast_index import Share
+from rolebundle.storage.store import content_hash
+
+_CHUNKS_OF = "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,33 +23,33 @@ class Problem:
     message: str
 
 
-def problems(corpus: Corpus) -> list[Problem]:
-    """Compare everything in the file that can be compared. Needs a corpus opened for writing."""
-    looks = (
+def find_problems(corpus: Corpus) -> list[Problem]:
+    """Compare everything in the file that can be compared. The corpus must be open for writing."""
+    checks = (
         _file_problems,
         _count_problems,
         _content_problems,
         _lexical_problems,
         _vector_problems,
     )
-    found: list[Problem] = []
-    for look in looks:
+    problems: list[Problem] = []
+    for check in checks:
         try:
-            found += look(corpus)
+            problems += check(corpus)
         except CorpusCorrupt as error:
-            # Damage that ends one look is a finding, and no reason to leave out the others.
-            found.append(Problem("unreadable", error.message))
-        if look is _file_problems and found:
+            # Damage that ends one check is a finding; the other checks still run.
+            problems.append(Problem("unreadable", error.message))
+        if check is _file_problems and problems:
             # sqlite-vec may end the process on a damaged tree; the file is lost in any case.
             break
-    return found
+    return problems
 
 
 def repair(corpus: Corpus) -> list[str]:
-    """Rebuild what derives from the chunks; what was done, in words.
+    """Rebuild what derives from the chunks. Return what was done, in words.
 
-    The lexical index is built anew. Vectors that do not match their hash are dropped, so that the
-    next ingest makes them again. Damaged content cannot be repaired here: its file has to be
+    The lexical index is rebuilt. Vectors that do not match their hash are dropped, so that the
+    next ingest computes them again. Damaged content cannot be repaired here: its file must be
     ingested again.
 
     Raises:
@@ -61,17 +63,21 @@ def repair(corpus: Corpus) -> list[str]:
         )
     done = []
     with corpus.writing():
-        drifted = [one.id for one in all_compartments(corpus) if _lexical_drift(corpus, one.id)]
+        drifted = [
+            compartment.id
+            for compartment in visible_compartments(corpus)
+            if _lexical_drift(corpus, compartment.id)
+        ]
         for compartment in drifted:
             lexical_index.rebuild(corpus, compartment)
         if drifted:
             done.append("rebuilt the lexical index from the chunks")
         for share in _shares(corpus):
-            if vector_repair.is_misshapen(corpus, share):
-                vector_repair.clear(corpus, share)
+            if _is_malformed(corpus, share):
+                _empty_share(corpus, share)
                 done.append(f"emptied {share.table}, which was damaged as a whole")
                 continue
-            dropped = vector_repair.drop(corpus, share, _bad_vectors(corpus, share))
+            dropped = _drop_vectors(corpus, share, _bad_vectors(corpus, share))
             if dropped:
                 done.append(f"dropped {dropped} damaged vectors of {share.table}")
         if any(_count_problems(corpus)):
@@ -80,7 +86,7 @@ def repair(corpus: Corpus) -> list[str]:
                 "UPDATE corpus_state SET documents = (SELECT count(*) FROM document), "
                 "chunks = (SELECT count(*) FROM chunk)"
             )
-            done.append("counted documents and chunks anew")
+            done.append("counted documents and chunks again")
     return done
 
 
@@ -94,13 +100,15 @@ def _file_problems(corpus: Corpus) -> Iterator[Problem]:
 
 def _count_problems(corpus: Corpus) -> Iterator[Problem]:
     for table, column in (("document", "documents"), ("chunk", "chunks")):
-        said = corpus.value(f"SELECT {column} FROM corpus_state")
-        found = corpus.value(f"SELECT count(*) FROM {table}")
-        if said != found:
-            yield Problem("miscounted", f"the corpus says {said} {column}, and holds {found}")
-    for compartment, what, said, found in miscounted(corpus):
+        recorded = corpus.value(f"SELECT {column} FROM corpus_state")
+        actual = corpus.value(f"SELECT count(*) FROM {table}")
+        if recorded != actual:
+            yield Problem("miscounted", f"the corpus records {recorded} {column}, and has {actual}")
+    for wrong in wrong_counts(corpus):
         yield Problem(
-            "miscounted", f"compartment {compartment} says {said} {what}, and holds {found}"
+            "miscounted",
+            f"compartment {wrong.compartment} records {wrong.recorded} {wrong.what}, "
+            f"and has {wrong.actual}",
         )
 
 
@@ -113,7 +121,7 @@ def _content_problems(corpus: Corpus) -> Iterator[Problem]:
 
 
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
-    for compartment in all_compartments(corpus):
+    for compartment in visible_compartments(corpus):
         drift = _lexical_drift(corpus, compartment.id)
         if drift:
             yield Problem("lexical_drift", f"the lexical index differs from the chunks ({drift})")
@@ -134,11 +142,11 @@ def _shares(corpus: Corpus) -> list[Share]:
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
     for share in _shares(corpus):
         corpus.load_vectors()
-        if vector_repair.is_misshapen(corpus, share):
+        if _is_malformed(corpus, share):
             yield Problem("vectors_damaged", f"{share.table}: its own tables are damaged")
             continue
         stored = corpus.value(f"SELECT count(*) FROM {share.table}")
-        recorded = vector_repair.recorded(corpus, share)
+        recorded = _count_records(corpus, share)
         if not stored == recorded == share.vectors:
             yield Problem(
                 "vectors_miscounted",
@@ -158,8 +166,82 @@ def _bad_vectors(corpus: Corpus, share: Share) -> list[int]:
     )
     return [
         rowid
-        for rowid, scanned, kept, expected in pairs
-        if not isinstance(kept, bytes)
-        or scanned != kept
-        or vector_index.vector_hash(kept) != expected
+        for rowid, indexed, stored, expected in pairs
+        if not isinstance(stored, bytes)
+        or indexed != stored
+        or vector_index.vector_hash(stored) != expected
     ]
+
+
+# -- the tables of a share ------------------------------------------------------------------------
+
+
+def _is_malformed(corpus: Corpus, share: Share) -> bool:
+    """Whether vec0's own tables do not have the form that sqlite-vec relies on.
+
+    sqlite-vec 0.1.9 does not check them. A full scan of damaged tables can end the process.
+    """
+    table = share.table
+    flaws = (
+        f"SELECT count(*) FROM {table}_chunks WHERE typeof(size) <> 'integer' OR size <= 0 "
+        "OR typeof(validity) <> 'blob' OR length(validity) * 8 <> size "
+        "OR typeof(rowids) <> 'blob' OR length(rowids) <> size * 8",
+        f"SELECT count(*) FROM {table}_rowids r LEFT JOIN {table}_chunks c "
+        "ON c.chunk_id = r.chunk_id WHERE typeof(r.chunk_id) <> 'integer' OR c.chunk_id IS NULL "
+        "OR typeof(r.chunk_offset) <> 'integer' OR r.chunk_offset NOT BETWEEN 0 AND c.size - 1",
+        f"SELECT count(*) FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v "
+        "ON v.rowid = c.chunk_id WHERE typeof(v.vectors) <> 'blob' "
+        f"OR length(v.vectors) <> c.size * {int(share.dimensions) * 4}",
+    )
+    return any(corpus.value(flaw) for flaw in flaws)
+
+
+def _empty_share(corpus: Corpus, share: Share) -> None:
+    """Replace a share by an empty one. Its chunks need new vectors."""
+    corpus.load_vectors()
+    approximate_index.drop(corpus, share)
+    corpus.run(f"DROP TABLE {share.table}")
+    vector_index.create_table(corpus, share)
+    corpus.run(
+        f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF})",
+        (share.index_id, share.compartment),
+    )
+    _set_count(corpus, share, 0)
+
+
+def _drop_vectors(corpus: Corpus, share: Share, rowids: Sequence[int]) -> int:
+    """Delete damaged vectors, and records without a vector. Return how many there were.
+
+    Unlike ``vector_index.remove`` it relies neither on the records nor on the count.
+    """
+    corpus.load_vectors()
+    approximate_index.drop(corpus, share)
+    corpus.run_many(f"DELETE FROM {share.table} WHERE rowid = ?", ((row,) for row in rowids))
+    before = _count_records(corpus, share)
+    corpus.run(
+        f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF}) "
+        f"AND chunk NOT IN (SELECT rowid FROM {share.table})",
+        (share.index_id, share.compartment),
+    )
+    after = _count_records(corpus, share)
+    _set_count(corpus, share, after)
+    return max(len(rowids), before - after)
+
+
+def _count_records(corpus: Corpus, share: Share) -> int:
+    """How many chunks of a share have a record of their vector, counted one by one."""
+    return int(
+        corpus.value(
+            "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
+            "CROSS JOIN document d ON d.id = c.document "
+            "WHERE e.index_id = ? AND d.compartment = ?",
+            (share.index_id, share.compartment),
+        )
+    )
+
+
+def _set_count(corpus: Corpus, share: Share, count: int) -> None:
+    corpus.run(
+        "UPDATE embedding_share SET vectors = ? WHERE index_id = ? AND compartment = ?",
+        (count, share.index_id, share.compartment),
+    )

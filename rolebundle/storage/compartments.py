@@ -1,7 +1,7 @@
-"""Compartments: documents that any agent may either see or not see together.
+"""Compartments: documents that any agent may either all see or not see at all.
 
-Retrieval runs in each compartment that is visible, and merges. What is computed for an agent is
-therefore a function of what it may see, and of nothing else (docs/decisions/0011).
+Retrieval runs in each visible compartment by itself, and merges. So an answer depends on nothing
+but what its agent may see (docs/decisions/0011). `partition.py` assigns documents to compartments.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from rolebundle.storage import lexical_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import check_types, damaged
+from rolebundle.storage.sqlite_file import check_types, parse_strings
 
 
 class Compartment(NamedTuple):
-    """One compartment, and how much is in it."""
+    """One compartment. ``denied`` are the deny patterns that match its documents."""
 
     id: int
     scope: str
@@ -27,87 +26,63 @@ class Compartment(NamedTuple):
     chunks: int
 
 
-def all_compartments(corpus: Corpus) -> list[Compartment]:
-    """The compartments that can be seen from here, the oldest first."""
+def visible_compartments(corpus: Corpus) -> list[Compartment]:
+    """The compartments that are visible through this connection, the oldest first."""
     return _read(corpus, "compartment")
 
 
-def every_compartment(corpus: Corpus) -> list[Compartment]:
-    """All of the file's, for deciding which of them may be seen."""
+def stored_compartments(corpus: Corpus) -> list[Compartment]:
+    """All compartments of the file, visible or not: to decide which an agent may see."""
     return _read(corpus, "main.compartment")
 
 
-def filled(corpus: Corpus) -> list[Compartment]:
-    """The compartments that can be seen from here and have chunks, the oldest first."""
-    return [one for one in all_compartments(corpus) if one.chunks and not one.quarantined]
-
-
-def any_quarantined(corpus: Corpus) -> bool:
-    """Whether the file holds anything that no agent may see."""
-    return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
-
-
-def _read(corpus: Corpus, table: str) -> list[Compartment]:
-    found = corpus.rows(
-        "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
-        f"FROM {table} ORDER BY id"
-    )
-    for row in found:
-        check_types(row, (int, str, str, str, int, int, int), "a compartment")
+def searchable_compartments(corpus: Corpus) -> list[Compartment]:
+    """The visible compartments with chunks, without quarantined ones, the oldest first."""
     return [
-        Compartment(
-            number, scope, sensitivity, _patterns(denied), bool(quarantined), documents, chunks
-        )
-        for number, scope, sensitivity, denied, quarantined, documents, chunks in found
+        compartment
+        for compartment in visible_compartments(corpus)
+        if compartment.chunks and not compartment.quarantined
     ]
 
 
-def _patterns(text: str) -> tuple[str, ...]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-        raise damaged("a compartment's patterns")
-    return tuple(found)
+def has_quarantined(corpus: Corpus) -> bool:
+    """Whether the file has documents in quarantine, which no agent may see."""
+    return bool(corpus.value("SELECT count(*) FROM main.compartment WHERE quarantined = 1"))
 
 
-def find_or_create(
-    corpus: Corpus,
-    scope: str,
-    sensitivity: str,
-    denied: Sequence[str],
-    quarantined: bool = False,
-) -> int:
-    """The compartment of documents like this. Call it inside a write transaction.
-
-    Args:
-        corpus: a corpus open for writing.
-        scope: the documents' scope.
-        sensitivity: their sensitivity.
-        denied: the deny patterns that match their path.
-        quarantined: whether the scan at the door keeps them back.
-    """
-    kind = (scope, sensitivity, json.dumps(sorted(denied)), int(quarantined))
-    known = corpus.value(
-        "SELECT id FROM compartment "
-        "WHERE scope = ? AND sensitivity = ? AND denied = ? AND quarantined = ?",
-        kind,
+def count_chunks(corpus: Corpus, compartments: Iterable[int]) -> int:
+    """How many chunks these compartments have together."""
+    numbers = set(compartments)
+    return sum(
+        compartment.chunks
+        for compartment in visible_compartments(corpus)
+        if compartment.id in numbers
     )
-    if known is not None:
-        return int(known)
-    corpus.run(
-        "INSERT INTO compartment (scope, sensitivity, denied, quarantined, documents, chunks) "
-        "VALUES (?, ?, ?, ?, 0, 0)",
-        kind,
+
+
+def _read(corpus: Corpus, table: str) -> list[Compartment]:
+    rows = corpus.rows(
+        "SELECT id, scope, sensitivity, denied, quarantined, documents, chunks "
+        f"FROM {table} ORDER BY id"
     )
-    compartment = corpus.last_rowid()
-    lexical_index.create(corpus, compartment)
-    return compartment
+    for row in rows:
+        check_types(row, (int, str, str, str, int, int, int), "a compartment")
+    return [
+        Compartment(
+            number,
+            scope,
+            sensitivity,
+            parse_strings(denied, "a compartment's patterns"),
+            bool(quarantined),
+            documents,
+            chunks,
+        )
+        for number, scope, sensitivity, denied, quarantined, documents, chunks in rows
+    ]
 
 
-def of_chunks(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
-    """Compartment → those of these chunks that are in it, in their order by rowid."""
+def chunks_by_compartment(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
+    """Compartment → those of these chunks that are in it, ordered by rowid."""
     by_compartment: dict[int, list[int]] = {}
     for rowid, compartment in corpus.rows(
         "SELECT c.id, d.compartment FROM chunk c JOIN document d ON d.id = c.document "
@@ -118,8 +93,8 @@ def of_chunks(corpus: Corpus, rowids: Sequence[int]) -> dict[int, list[int]]:
     return by_compartment
 
 
-def of_range(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int]:
-    """Compartment → how many of the chunks in the range, ends included, are in it."""
+def count_by_compartment(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int]:
+    """Compartment → how many chunks of the range, ends included, are in it."""
     return dict(
         corpus.rows(
             "SELECT d.compartment, count(*) FROM chunk c CROSS JOIN document d "
@@ -129,8 +104,8 @@ def of_range(corpus: Corpus, first_rowid: int, last_rowid: int) -> dict[int, int
     )
 
 
-def count(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
-    """Note that a compartment holds so many more."""
+def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int = 0) -> None:
+    """Add to the recorded numbers of a compartment; negative numbers subtract."""
     corpus.run(
         "UPDATE compartment SET documents = documents + ?, chunks = chunks + ? WHERE id = ?",
         (documents, chunks, compartment),
@@ -138,7 +113,7 @@ def count(corpus: Corpus, compartment: int, *, documents: int = 0, chunks: int =
 
 
 def recount(corpus: Corpus) -> None:
-    """Count anew what each compartment holds."""
+    """Count the documents and chunks of each compartment again, and record the numbers."""
     corpus.run(
         "UPDATE compartment SET "
         "documents = (SELECT count(*) FROM document d WHERE d.compartment = compartment.id), "
@@ -147,9 +122,18 @@ def recount(corpus: Corpus) -> None:
     )
 
 
-def miscounted(corpus: Corpus) -> list[tuple[int, str, int, int]]:
-    """(compartment, what, said, found) where a compartment's record is wrong."""
-    found: dict[int, tuple[int, int]] = {
+class WrongCount(NamedTuple):
+    """A recorded number that differs from what a compartment has."""
+
+    compartment: int
+    what: str
+    recorded: int
+    actual: int
+
+
+def wrong_counts(corpus: Corpus) -> list[WrongCount]:
+    """The recorded numbers that are wrong."""
+    actual: dict[int, tuple[int, int]] = {
         number: (documents, chunks)
         for number, documents, chunks in corpus.rows(
             "SELECT d.compartment, count(DISTINCT d.id), count(c.id) FROM document d "
@@ -157,31 +141,11 @@ def miscounted(corpus: Corpus) -> list[tuple[int, str, int, int]]:
         )
     }
     wrong = []
-    for one in all_compartments(corpus):
-        documents, chunks = found.pop(one.id, (0, 0))
-        if one.documents != documents:
-            wrong.append((one.id, "documents", one.documents, documents))
-        if one.chunks != chunks:
-            wrong.append((one.id, "chunks", one.chunks, chunks))
-    return wrong + [(number, "documents", 0, held[0]) for number, held in found.items()]
-
-
-def remove_empty(corpus: Corpus) -> None:
-    """Forget compartments that have no documents left, with their indexes."""
-    for one in all_compartments(corpus):
-        if not one.documents:
-            _remove(corpus, one.id)
-
-
-def _remove(corpus: Corpus, compartment: int) -> None:
-    from rolebundle.storage import vector_index
-
-    vector_index.drop_compartment(corpus, compartment)
-    lexical_index.drop(corpus, compartment)
-    corpus.run("DELETE FROM compartment WHERE id = ?", (compartment,))
-
-
-def chunks_in(corpus: Corpus, compartments: Iterable[int]) -> int:
-    """How many chunks these compartments hold."""
-    wanted = set(compartments)
-    return sum(one.chunks for one in all_compartments(corpus) if one.id in wanted)
+    for compartment in visible_compartments(corpus):
+        documents, chunks = actual.pop(compartment.id, (0, 0))
+        if compartment.documents != documents:
+            wrong.append(WrongCount(compartment.id, "documents", compartment.documents, documents))
+        if compartment.chunks != chunks:
+            wrong.append(WrongCount(compartment.id, "chunks", compartment.chunks, chunks))
+    unknown = [WrongCount(number, "documents", 0, counts[0]) for number, counts in actual.items()]
+    return wrong + unknown

@@ -1,87 +1,105 @@
-"""Opening the corpus file: who may read it, who may write it, and what is refused unopened."""
+"""One open corpus file: statements, interruption, and what an agent may see through it.
+
+A restricted connection hides each table behind a temporary view of its name. So no statement can
+forget the restriction: it sees the allowed compartments, or nothing. What no agent may see at all
+(the table ``policy``) is read by its full name, ``main.policy``.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from pathlib import Path
-from time import monotonic, perf_counter, sleep
+from time import perf_counter
 
 import apsw
 
-from rolebundle.errors import Interrupted, StorageError, WrongFile
-from rolebundle.storage.migrate import (
-    APPLICATION_ID,
-    apply_migrations,
-    corpus_format,
-    latest_version,
-)
-from rolebundle.storage.narrowing import NARROWING
-from rolebundle.storage.sqlite_file import (
-    Row,
-    SqliteFile,
-    busy_timeout,
-    is_missing_or_empty,
-    mapped_errors,
-)
+from rolebundle.errors import Interrupted
+from rolebundle.storage.sqlite_file import Row, SqliteFile
 
-CACHE_KIB = 32_768
-"""Pages that a writer caches: an ingest returns to the pages of the indexes."""
-LOG_PAGES = 16_384
-"""How long the write-ahead log grows before it is folded into the file: 64 MB."""
+MAX_CACHED_FREQUENCIES = 10_000
+_STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
 
-FREQUENCIES_KEPT = 10_000
-_PAUSE_SECONDS = 0.02
-_STEPS_BETWEEN_LOOKS = 10_000  # of SQLite's machine: well under a millisecond
+_ALLOWED = "(SELECT compartment FROM temp.allowed_compartment)"
+_ALLOWED_DOCUMENT = f"main.document d WHERE d.compartment IN {_ALLOWED}"
+RESTRICTING_VIEWS = (
+    "CREATE TEMP TABLE allowed_compartment (compartment INTEGER PRIMARY KEY)",
+    "CREATE TEMP TABLE restricted_state (generation INTEGER NOT NULL)",
+    f"CREATE TEMP VIEW scanned AS SELECT * FROM main.scanned "
+    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = scanned.document)",
+    f"CREATE TEMP VIEW compartment AS SELECT * FROM main.compartment WHERE id IN {_ALLOWED}",
+    f"CREATE TEMP VIEW document AS SELECT * FROM main.document WHERE compartment IN {_ALLOWED}",
+    "CREATE TEMP VIEW chunk AS SELECT c.* FROM main.chunk c CROSS JOIN main.document d "
+    "ON d.id = c.document CROSS JOIN temp.allowed_compartment v ON v.compartment = d.compartment",
+    "CREATE TEMP VIEW file AS SELECT * FROM main.file "
+    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.file = file.id)",
+    "CREATE TEMP VIEW source AS SELECT * FROM main.source "
+    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.source = source.id)",
+    "CREATE TEMP VIEW supersession AS SELECT * FROM main.supersession "
+    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = newer)",
+    "CREATE TEMP VIEW embedded AS SELECT e.* FROM main.embedded e CROSS JOIN chunk c "
+    "ON c.id = e.chunk",
+    "CREATE TEMP VIEW embedding_share AS SELECT * FROM main.embedding_share "
+    f"WHERE compartment IN {_ALLOWED}",
+    "CREATE TEMP VIEW embedding_cache AS SELECT * FROM main.embedding_cache WHERE 0",
+    # The number and time of purges would reveal documents that the agent may not see.
+    "CREATE TEMP VIEW purge AS SELECT * FROM main.purge WHERE 0",
+    "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
+    "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "
+    "(SELECT coalesce(sum(documents), 0) FROM compartment) AS documents, "
+    "(SELECT coalesce(sum(chunks), 0) FROM compartment) AS chunks FROM main.corpus_state",
+)
+"""One statement each. A test compares them with the schema."""
 
 
 @dataclass(slots=True)
 class Corpus(SqliteFile):
     """One open corpus file."""
 
-    _vectors_loaded: bool = field(default=False, init=False)
-    _extras: set[str] = field(default_factory=set, init=False)
-    _stopped: bool = field(default=False, init=False)
+    is_restricted: bool = field(default=False, init=False)
+    """Whether only the compartments of :meth:`restrict_to_compartments` are visible."""
+    _has_vectors: bool = field(default=False, init=False)
+    _has_occurrences: bool = field(default=False, init=False)
+    _bundled_extensions: set[str] = field(default_factory=set, init=False)
+    _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
-    _counts_occurrences: bool = field(default=False, init=False)
-    narrowed: bool = False
-    """Whether only what :meth:`show` names can be seen through this connection."""
+
+    # -- interruption --------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """End what runs inside :meth:`interruptible` now; from any thread."""
-        self._stopped = True
+        """End the current :meth:`interruptible` block. Can be called from any thread."""
+        self._is_stopped = True
         self.db.interrupt()
 
     @contextmanager
     def interruptible(self, seconds: float | None = None) -> Iterator[None]:
-        """A block that ends with ``Interrupted`` when it is told to, or after so many seconds.
+        """A block that raises ``Interrupted`` after :meth:`interrupt`, or after so many seconds.
 
-        SQLite's own interrupt ends only the statement that runs at that moment; this one also ends
-        the block's next one.
+        SQLite's own interrupt ends only the statement that runs at that moment. This one also ends
+        the next statement of the block.
         """
-        self._stopped = False
+        self._is_stopped = False
         self._end = perf_counter() + (inf if seconds is None else seconds)
-        self.db.set_progress_handler(self._is_over, _STEPS_BETWEEN_LOOKS)
+        self.db.set_progress_handler(self._is_over, _STEPS_BETWEEN_CHECKS)
         try:
             yield
-            # A model works outside of SQLite, and may have used the time up.
-            self.refuse_if_over()
+            # A model works outside of SQLite, and may have used up the time.
+            self.raise_if_interrupted()
         finally:
             self.db.set_progress_handler(None)
-            self._stopped, self._end = False, inf
+            self._is_stopped, self._end = False, inf
 
     def _is_over(self) -> bool:
-        return self._stopped or perf_counter() > self._end
+        return self._is_stopped or perf_counter() > self._end
 
-    def refuse_if_over(self) -> None:
-        """Between two pieces of work outside of SQLite: go on, or end the block now.
+    def raise_if_interrupted(self) -> None:
+        """Check between two pieces of work outside of SQLite whether to go on.
 
         Raises:
-            Interrupted: it was told to end, or its time is over.
+            Interrupted: :meth:`interrupt` was called, or the time is over.
         """
         if self._is_over():
             raise Interrupted(
@@ -90,41 +108,40 @@ class Corpus(SqliteFile):
                 "ask again with a longer deadline_ms, or with lexical_only",
             )
 
-    def narrow(self) -> None:
-        """From now on, only what :meth:`show` names can be seen through this connection.
+    # -- restriction ---------------------------------------------------------------------------
 
-        Each table of the file disappears behind a temporary view of its name, so that no statement
-        can forget to ask: it sees the visible part, or nothing.
-        """
-        if self.narrowed:
+    def enable_restriction(self) -> None:
+        """From now on this connection sees nothing but :meth:`restrict_to_compartments` allows."""
+        if self.is_restricted:
             return
-        with self._mapped_errors(), self._taking_notes():
-            for statement in NARROWING:
+        with self._mapped_errors(), self._writable_temporary_tables():
+            for statement in RESTRICTING_VIEWS:
                 self.db.execute(statement)
-        self.narrowed = True
+        self.is_restricted = True
 
-    def show(self, compartments: Iterable[int], *, generation: int = 0) -> None:
-        """Let these compartments be seen until the end of :meth:`reading`.
+    def restrict_to_compartments(self, compartments: Iterable[int], *, generation: int = 0) -> None:
+        """Make these compartments visible, until the end of :meth:`reading`.
 
         Args:
             compartments: their numbers.
-            generation: the state that the corpus says it is in. A count of writes would tell an
-                agent of those to what it cannot see.
+            generation: the generation that the corpus reports. The true one counts writes, also
+                those to documents that the agent may not see.
         """
-        if not self.narrowed or not self.db.in_transaction:
-            raise AssertionError("show() is for a narrowed corpus, inside reading()")
-        with self._mapped_errors(), self._taking_notes():
-            self.db.execute("DELETE FROM temp.visible")
+        if not self.is_restricted or not self.db.in_transaction:
+            raise AssertionError("call enable_restriction() first, and stay inside reading()")
+        with self._mapped_errors(), self._writable_temporary_tables():
+            self.db.execute("DELETE FROM temp.allowed_compartment")
             self.db.executemany(
-                "INSERT INTO temp.visible VALUES (?)", ((one,) for one in compartments)
+                "INSERT INTO temp.allowed_compartment VALUES (?)",
+                ((number,) for number in compartments),
             )
-            self.db.execute("DELETE FROM temp.shown_state")
-            self.db.execute("INSERT INTO temp.shown_state VALUES (?)", (generation,))
+            self.db.execute("DELETE FROM temp.restricted_state")
+            self.db.execute("INSERT INTO temp.restricted_state VALUES (?)", (generation,))
 
     @contextmanager
-    def _taking_notes(self) -> Iterator[None]:
-        # query_only keeps a reader from writing anything, its own notes in memory as well. The file
-        # itself is open for reading alone.
+    def _writable_temporary_tables(self) -> Iterator[None]:
+        # query_only also forbids writes to temporary tables. A reader's file itself is open
+        # read-only, whatever this setting is.
         self.db.pragma("query_only", False)
         try:
             yield
@@ -132,25 +149,27 @@ class Corpus(SqliteFile):
             self.db.pragma("query_only", not self.writable)
 
     @contextmanager
-    def own_views(self) -> Iterator[None]:
-        """A block in which the file's views work: ours, which opening it has made sure of."""
+    def allow_own_views(self) -> Iterator[None]:
+        """A block in which the views of the file work. Opening it checked that they are ours."""
         self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
         try:
             yield
         finally:
             self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
 
-    def frequencies(self) -> dict[tuple[int, str], int]:
-        """A place to remember how often terms occur, emptied when the corpus changes."""
-        # The file's own state, also where an agent sees another one.
+    # -- caches and extensions -----------------------------------------------------------------
+
+    def frequency_cache(self) -> dict[tuple[int, str], int]:
+        """(compartment, MATCH expression) → number of chunks; emptied when the corpus changes."""
+        # The true generation, also if an agent is shown another one.
         state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
-        if state != self._frequencies[0] or len(self._frequencies[1]) > FREQUENCIES_KEPT:
+        if state != self._frequencies[0] or len(self._frequencies[1]) > MAX_CACHED_FREQUENCIES:
             self._frequencies = (state, {})
         return self._frequencies[1]
 
-    def load_extra(self, name: str) -> bool:
-        """Load an extension that ships inside apsw; False where this build has none such."""
-        if name in self._extras:
+    def load_bundled_extension(self, name: str) -> bool:
+        """Load an extension that ships with apsw; False if this build does not have it."""
+        if name in self._bundled_extensions:
             return True
         try:
             import apsw.sqlite_extra
@@ -160,32 +179,12 @@ class Corpus(SqliteFile):
             self.db.enable_load_extension(False)
         except (ImportError, apsw.Error, ValueError):
             return False
-        self._extras.add(name)
+        self._bundled_extensions.add(name)
         return True
-
-    def load_occurrences(self, column_weights: Sequence[float]) -> None:
-        """Make the function ``occurrences`` available to full-text queries on this connection.
-
-        It gives, as packed doubles, the chunk's tokens, and for each phrase of the query how often
-        it occurs in the chunk, each time weighted by its column.
-        """
-        if self._counts_occurrences:
-            return
-
-        def occurrences(api: apsw.FTS5ExtensionApi, /, *_: object) -> bytes:
-            found = array("d", [float(api.column_size(-1))])
-            for phrase in range(api.phrase_count):
-                places = zip(api.phrase_locations(phrase), column_weights, strict=True)
-                found.append(sum(len(column) * weight for column, weight in places))
-            return found.tobytes()
-
-        with self._mapped_errors():
-            self.db.register_fts5_function("occurrences", occurrences)
-        self._counts_occurrences = True
 
     def load_vectors(self) -> None:
         """Make sqlite-vec's functions and tables available on this connection."""
-        if self._vectors_loaded:
+        if self._has_vectors:
             return
         import sqlite_vec
 
@@ -193,88 +192,24 @@ class Corpus(SqliteFile):
             self.db.enable_load_extension(True)
             self.db.load_extension(sqlite_vec.loadable_path())
             self.db.enable_load_extension(False)
-        self._vectors_loaded = True
+        self._has_vectors = True
 
+    def register_occurrences(self, column_weights: Sequence[float]) -> None:
+        """Make the function ``occurrences`` available to full-text queries on this connection.
 
-def open_reader(path: Path) -> Corpus:
-    """Open a corpus for retrieval. Takes no write lock and works on a read-only file (law 8).
+        It returns packed doubles: the number of tokens of the chunk, then for each phrase of the
+        query how often it occurs in the chunk, each occurrence weighted by its column.
+        """
+        if self._has_occurrences:
+            return
 
-    Raises:
-        UsageError: there is no file.
-        WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
-    """
-    corpus = Corpus.open_read_only(path, corpus_format())
-    try:
-        version = corpus.value("PRAGMA user_version")
-        if version < latest_version():
-            raise WrongFile(
-                "older_schema",
-                f"{path}: has schema {version}, this version reads {latest_version()}",
-                "run `rolebundle ingest` once with this version: it backs the file up "
-                "and migrates it",
-            )
-    except BaseException:
-        corpus.close()
-        raise
-    return corpus
+        def occurrences(api: apsw.FTS5ExtensionApi, /, *_: object) -> bytes:
+            numbers = array("d", [float(api.column_size(-1))])
+            for phrase in range(api.phrase_count):
+                columns = zip(api.phrase_locations(phrase), column_weights, strict=True)
+                numbers.append(sum(len(column) * weight for column, weight in columns))
+            return numbers.tobytes()
 
-
-def open_writer(path: Path) -> Corpus:
-    """Open a corpus for writing. Create or migrate it if necessary.
-
-    An existing file is first checked through a read-only connection, so that a foreign or newer
-    file is refused before a byte of it changes.
-
-    Raises:
-        WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
-    """
-    if not is_missing_or_empty(path):
-        Corpus.open_read_only(path, corpus_format()).close()
-    else:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                "cannot_create",
-                f"{path}: its folder cannot be made ({error.strerror})",
-                "choose another file with --db",
-            ) from error
-    corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
-    db = corpus.db
-    try:
-        with mapped_errors(path, corpus.file_format):
-            _retry_while_busy(lambda: _use_write_ahead_log(db))
-            # FULL: what was acknowledged survives a power loss, not only a crash.
-            db.pragma("synchronous", "full")
-            # Pages that many batches change, such as the lexical index's, are copied once.
-            db.pragma("wal_autocheckpoint", LOG_PAGES)
-            db.pragma("cache_size", -CACHE_KIB)
-            db.pragma("foreign_keys", True)
-            db.pragma("secure_delete", True)
-            apply_migrations(db, path)
-    except BaseException:
-        db.close()
-        raise
-    return corpus
-
-
-def _use_write_ahead_log(db: apsw.Connection) -> None:
-    if db.pragma("user_version") == 0:
-        # In the file's header, so that a bare `file corpus.db` can read it.
-        db.pragma("application_id", APPLICATION_ID)
-    # EXTRA while the file gives up its first journal. If that journal came back after a power
-    # loss, it would undo the change to WAL, and with it all that the log holds.
-    db.pragma("synchronous", "extra")
-    db.pragma("journal_mode", "wal")
-
-
-def _retry_while_busy(step: Callable[[], None]) -> None:
-    """Repeat what SQLite refuses at once, without waiting, while others create the same file."""
-    deadline = monotonic() + busy_timeout() / 1000
-    while True:
-        try:
-            return step()
-        except apsw.BusyError:
-            if monotonic() >= deadline:
-                raise
-            sleep(_PAUSE_SECONDS)
+        with self._mapped_errors():
+            self.db.register_fts5_function("occurrences", occurrences)
+        self._has_occurrences = True

@@ -1,4 +1,4 @@
-"""Sources, files, documents and chunks: what is stored, and how it is read back."""
+"""Reading documents and passages; `store.py` writes them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, check_types, damaged
+from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_strings
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
@@ -42,7 +42,7 @@ _JOINED = (
 
 @dataclass(frozen=True, slots=True)
 class CorpusCounts:
-    """What the corpus says of itself without counting."""
+    """The identity, generation and recorded sizes of a corpus."""
 
     corpus_id: str
     generation: int
@@ -58,8 +58,13 @@ def counts(corpus: Corpus) -> CorpusCounts:
     return CorpusCounts(*row)
 
 
+def true_generation(corpus: Corpus) -> int:
+    """The generation of the file, also if the connection is restricted."""
+    return int(corpus.value("SELECT generation FROM main.corpus_state"))
+
+
 def passages_sql(condition: str) -> str:
-    """Chunks with everything that they carry, for a WHERE condition."""
+    """Chunks with all that belongs to them, for a WHERE condition."""
     return (
         f"SELECT {_CHUNK_COLUMNS}, d.id, {_DOCUMENT_COLUMNS} {_JOINED} WHERE {condition} "
         "ORDER BY c.document, c.ordinal"
@@ -68,147 +73,171 @@ def passages_sql(condition: str) -> str:
 
 def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
     """The chunks with these rowids, by rowid."""
-    found = corpus.rows(
+    rows = corpus.rows(
         passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
     )
-    return {passage.rowid: passage for passage in _passages(corpus, found)}
+    return {passage.rowid: passage for passage in _passages(corpus, rows)}
 
 
-def texts(
-    corpus: Corpus, rowids: Sequence[int]
-) -> list[tuple[int, str, tuple[str, ...], str, tuple[str, ...]]]:
-    """(rowid, title, headings, content, tags) of these chunks: what is embedded, and no more."""
-    found = corpus.rows(
-        "SELECT id, title, headings, content, tags FROM chunk "
-        "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(list(rowids)),),
+class ChunkText(NamedTuple):
+    """The parts of a chunk that are embedded."""
+
+    rowid: int
+    title: str
+    headings: tuple[str, ...]
+    content: str
+    tags: tuple[str, ...]
+
+
+def texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
+    """What is embedded of these chunks, ordered by rowid."""
+    return _texts(
+        corpus, "id IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps(list(rowids))
     )
-    for row in found:
+
+
+def first_texts(corpus: Corpus, count: int) -> list[ChunkText]:
+    """What is embedded of the first ``count`` chunks of the corpus."""
+    return _texts(corpus, "true ORDER BY id LIMIT ?", count)
+
+
+def _texts(corpus: Corpus, condition: str, binding: str | int) -> list[ChunkText]:
+    rows = corpus.rows(
+        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", (binding,)
+    )
+    for row in rows:
         check_types(row, (int, str, str, str, str), "a chunk")
     return [
-        (rowid, title, _strings(headings), content, _strings(tags))
-        for rowid, title, headings, content, tags in found
+        ChunkText(
+            rowid,
+            title,
+            parse_strings(headings, "the headings of a chunk"),
+            content,
+            parse_strings(tags, "the tags of a chunk"),
+        )
+        for rowid, title, headings, content, tags in rows
     ]
 
 
 def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
     """The chunk with this id, or ``None``."""
-    found = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
-    return found[0] if found else None
+    matches = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
+    return matches[0] if matches else None
 
 
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
-    """The chunks of a document, in order; empty where there is no such document."""
+    """The chunks of a document, in order; empty if there is no such document."""
     return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
 
 
 def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
     """The chunks of a document from the ``first`` on, counted from 1, in order."""
-    found = corpus.rows(
+    rows = corpus.rows(
         passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
         (document_id, first - 1, first - 1 + count),
     )
-    return _passages(corpus, found)
+    return _passages(corpus, rows)
 
 
-def places(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
-    """The place of each of these chunks in its document, counted from 1, by rowid."""
-    found = corpus.rows(
+def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
+    """Rowid → position of the chunk in its document, counted from 1."""
+    rows = corpus.rows(
         "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
         (json.dumps(list(rowids)),),
     )
-    for row in found:
-        check_types(row, (int, int), "the place of a chunk")
-    return {row[0]: row[1] for row in found}
+    for row in rows:
+        check_types(row, (int, int), "the position of a chunk")
+    return {row[0]: row[1] for row in rows}
 
 
-def passages_at(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
+def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
     """The chunks of a file that share a line with the range, in order."""
-    found = corpus.rows(
+    rows = corpus.rows(
         passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
         (path, end_line, start_line),
     )
-    return _passages(corpus, found)
+    return _passages(corpus, rows)
 
 
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
-    """Every document by rowid: what policy decides on."""
-    found = corpus.rows(
+    """(rowid, metadata) of every document."""
+    rows = corpus.rows(
         f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
-    return [(rowid, _metadata(columns)) for rowid, *columns in found]
+    return [(rowid, _metadata(columns)) for rowid, *columns in rows]
 
 
-def alike(corpus: Corpus, *, dated: bool) -> list[tuple[DocumentMetadata, list[int]]]:
-    """Documents that a role's policy cannot tell apart: one of them, and the rowids of all.
+def document_groups(corpus: Corpus, *, dated: bool) -> list[tuple[DocumentMetadata, list[int]]]:
+    """Groups of documents that a role's policy treats alike: the metadata of one, all rowids.
 
-    A large corpus has few kinds of documents, and to read all of them takes half a second.
+    A large corpus has few such groups, and to read all of its documents takes half a second.
 
     Args:
         corpus: an open corpus.
-        dated: whether the policy looks at their dates, too.
+        dated: whether the policy looks at dates, too.
     """
     by_date = ", updated_at" if dated else ""
-    found = corpus.rows(
+    rows = corpus.rows(
         f"SELECT kind.rows, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS first, "
         "json_group_array(id) AS rows FROM document GROUP BY source, document_type, domain, "
         f"origin, excluded_roles{by_date}) AS kind JOIN document d ON d.id = kind.first "
         "JOIN source s ON s.id = d.source ORDER BY d.id"
     )
-    return [(_metadata(columns), json.loads(rows)) for rows, *columns in found]
+    return [(_metadata(columns), json.loads(rowids)) for rowids, *columns in rows]
 
 
-def documents_after(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
-    """The next documents: one page of a listing, told by how many were listed before.
+def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
+    """The next ``count`` documents of a listing, after those that were listed before.
 
-    Not by the last one's row: a gap between rows tells of what lies in it.
+    The offset is a number of documents and not a rowid: a gap between rowids would reveal documents
+    that the agent may not see.
     """
-    found = corpus.rows(
+    rows = corpus.rows(
         f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
         "ORDER BY d.id LIMIT ? OFFSET ?",
         (count, listed),
     )
-    return [_metadata(columns) for _, *columns in found]
+    return [_metadata(columns) for _, *columns in rows]
 
 
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     width = len(_CHUNK_TYPES)
     newer = _superseders(corpus, {row[width] for row in rows})
     documents: dict[int, DocumentMetadata] = {}
-    found = []
+    passages = []
     for row in rows:
         document = row[width]
         check_types(row[:width], _CHUNK_TYPES, "a chunk")
         if document not in documents:
             documents[document] = _metadata(row[width + 1 :])
-        found.append(
+        passages.append(
             Passage(
                 rowid=row[0],
                 chunk_id=row[1],
                 path=row[2],
-                headings=_strings(row[3]),
+                headings=parse_strings(row[3], "a list of a chunk"),
                 content=row[4],
                 content_type=row[5],
                 content_hash=row[6],
                 start_line=row[7],
                 end_line=row[8],
                 page=row[9],
-                tags=_strings(row[10]),
-                applicable_roles=_strings(row[11]),
-                excluded_roles=_strings(row[12]),
-                flags=_strings(row[13]),
+                tags=parse_strings(row[10], "a list of a chunk"),
+                applicable_roles=parse_strings(row[11], "a list of a chunk"),
+                excluded_roles=parse_strings(row[12], "a list of a chunk"),
+                flags=parse_strings(row[13], "a list of a chunk"),
                 document=documents[document],
                 superseded_by=newer.get(document, ()),
             )
         )
-    return found
+    return passages
 
 
 def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Superseder, ...]]:
-    # Documents that claim to replace one another in a circle cancel out: no claim of theirs can be
-    # trusted. "above" is whatever replaces the newer one, directly or in several steps.
-    found = corpus.rows(
+    # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
+    # whatever replaces the newer document, directly or in several steps.
+    rows = corpus.rows(
         "SELECT DISTINCT old.id, old.trust_tier, old.origin, new.document_id, new.trust_tier, "
         "new.origin FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
@@ -224,9 +253,9 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
-    for old, old_tier, old_origin, document_id, trust_tier, origin in found:
-        # An untrusted document must not hide a trusted one by claiming to replace it, and neither
-        # must one from outside hide one of our own.
+    for old, old_tier, old_origin, document_id, trust_tier, origin in rows:
+        # A less trusted document must not hide a more trusted one by claiming to replace it, nor
+        # may a document from outside hide one of our own.
         if trust_rank(trust_tier) < trust_rank(old_tier):
             continue
         if ORIGINS.index(origin) > ORIGINS.index(old_origin):
@@ -241,7 +270,8 @@ def _metadata(columns: Sequence[object]) -> DocumentMetadata:
     if columns[_TRUST_TIER] not in _TRUST_TIERS or not (undated or _is_moment(columns)):
         raise damaged(f"the document {columns[0]!r}")
     plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
-    return DocumentMetadata(*plain, *(_strings(str(text)) for text in lists))  # type: ignore[arg-type]
+    tuples = (parse_strings(str(text), "a list of a document") for text in lists)
+    return DocumentMetadata(*plain, *tuples)  # type: ignore[arg-type]
 
 
 def _is_moment(columns: Sequence[object]) -> bool:
@@ -251,25 +281,57 @@ def _is_moment(columns: Sequence[object]) -> bool:
         return False
 
 
-def _strings(text: str) -> tuple[str, ...]:
-    if text == "[]":
-        return ()
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-        raise damaged(f"the list {text[:60]!r}")
-    return tuple(found)
+class SourceSize(NamedTuple):
+    """How much of one source and trust tier there is."""
+
+    source_id: str
+    trust_tier: str
+    documents: int
+    chunks: int
 
 
-def source_sizes(corpus: Corpus) -> list[tuple[str, str, int, int]]:
-    """(source_id, trust tier, documents, chunks), ordered by both."""
-    found = corpus.rows(
+def source_sizes(corpus: Corpus) -> list[SourceSize]:
+    """The sizes of all sources, ordered by source and trust tier."""
+    rows = corpus.rows(
         "SELECT s.source_id, d.trust_tier, count(DISTINCT d.id), count(c.id) FROM source s "
         "JOIN document d ON d.source = s.id LEFT JOIN chunk c ON c.document = d.id "
         "GROUP BY s.source_id, d.trust_tier ORDER BY s.source_id, d.trust_tier"
     )
-    for row in found:
+    for row in rows:
         check_types(row, (str, str, int, int), "a source")
-    return [(source_id, tier, documents, chunks) for source_id, tier, documents, chunks in found]
+    return [SourceSize(*row) for row in rows]
+
+
+class DocumentPath(NamedTuple):
+    """A document and the path of its file."""
+
+    document_id: str
+    path: str
+
+
+def document_paths(corpus: Corpus) -> list[DocumentPath]:
+    """Every document with the path of its file."""
+    rows = corpus.rows("SELECT d.document_id, f.path FROM document d JOIN file f ON f.id = d.file")
+    for row in rows:
+        check_types(row, (str, str), "the path of a document")
+    return [DocumentPath(*row) for row in rows]
+
+
+class AccessAttributes(NamedTuple):
+    """What a policy's access rules look at in a document."""
+
+    scope: str
+    sensitivity: str
+    path: str
+    location: str
+
+
+def access_attributes(corpus: Corpus) -> list[AccessAttributes]:
+    """The distinct combinations in the corpus."""
+    rows = corpus.rows(
+        "SELECT DISTINCT d.scope, d.sensitivity, f.path, f.location FROM document d "
+        "JOIN file f ON f.id = d.file"
+    )
+    for row in rows:
+        check_types(row, (str, str, str, str), "a document")
+    return [AccessAttributes(*row) for row in rows]

@@ -1,14 +1,13 @@
 """Erasing documents so that no byte of them is left in any file of the corpus.
 
-Deleting is not erasing. ``secure_delete`` overwrites rows that are deleted, and misses the copies
-that a page keeps of rows that moved to its neighbour when it was split. FTS5 keeps the words of a
-deleted chunk in its segments until they are merged, and its 'optimize' merges them without dropping
-those words once a table had more levels than it has segments. So a purge deletes, builds every
-lexical index anew from the chunks, then has the whole file written anew (VACUUM) and the log
-emptied.
+Deleting is not erasing. ``secure_delete`` overwrites deleted rows, but not the copies that stay in
+a page when it is split and some of its rows move to a new page. FTS5 keeps the words of a deleted
+chunk in its segments until they are merged; its 'optimize' does not drop those words if a table had
+more levels than it has segments. So a purge deletes, rebuilds every lexical index from the chunks,
+then rewrites the whole file (VACUUM) and empties the log.
 
-A row of the table ``purge`` is added with the deletion, in one transaction: a run that is killed
-has either done nothing, or has left a row that says what remains to be done.
+The deletion and a row in the table ``purge`` are one transaction. A run that is killed has either
+done nothing, or left a row that says what remains to be done.
 """
 
 from __future__ import annotations
@@ -23,24 +22,21 @@ from uuid import uuid4
 from rolebundle.contracts.receipt import Obstacle, Receipt
 from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
 from rolebundle.storage import (
+    approximate_index,
     compartments,
-    fast_index,
     lexical_index,
     rerank_cache,
     store,
-    vector_cache,
-    vector_remains,
+    vector_index,
 )
-from rolebundle.storage.chunk_rows import json_array
+from rolebundle.storage.approximate_index import ApproximateState, Share
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.fast_index import FastState, Share
-from rolebundle.storage.vector_index import all_indexes
 
 _THESE = "IN (SELECT value FROM json_each(?))"
 
 
 class Extent(NamedTuple):
-    """How much there is to purge."""
+    """How much is purged."""
 
     documents: int
     chunks: int
@@ -48,7 +44,7 @@ class Extent(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A document that could be purged, and the file that it came from."""
+    """A document that can be purged, and the file that it came from."""
 
     row: int
     document_id: str
@@ -58,16 +54,16 @@ class Candidate(NamedTuple):
 
 
 def candidates(corpus: Corpus) -> list[Candidate]:
-    """Every document, with what it can be named by."""
-    found = corpus.rows(
+    """Every document, with the names that a request to purge can match."""
+    rows = corpus.rows(
         "SELECT d.id, d.document_id, s.source_id, f.path, f.location FROM document d "
         "JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file ORDER BY d.document_id"
     )
-    return [Candidate(*row) for row in found]
+    return [Candidate(*row) for row in rows]
 
 
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
-    """How much goes with these documents; vectors of all embedding indexes count."""
+    """How much is purged with these documents. Vectors of all embedding indexes count."""
     chosen = (json.dumps(list(documents)),)
     chunks = corpus.value(f"SELECT count(*) FROM chunk WHERE document {_THESE}", chosen)
     vectors = corpus.value(
@@ -78,56 +74,56 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
 
 
 def erase(corpus: Corpus, documents: Sequence[Candidate], purged_at: str) -> str:
-    """Delete documents with all that derives from them; the id of the receipt.
+    """Delete documents with all that derives from them. Return the id of the receipt.
 
     Call it inside a write transaction, and :func:`finish` after it.
 
     Raises:
-        ConfigurationError: a fast index holds vectors that cannot be got at here.
+        ConfigurationError: an approximate index has vectors that cannot be erased here.
     """
-    rows = [one.row for one in documents]
-    gone = extent(corpus, rows)
-    _drop_companions(corpus, _compartments_of(corpus, rows))
+    rows = [document.row for document in documents]
+    erased = extent(corpus, rows)
+    _drop_approximate_indexes(corpus, _compartments_of(corpus, rows))
     store.remove_documents(corpus, rows)
-    # What is kept of a text is kept by its hash alone, so that an earlier wording of a document
-    # cannot be told from another document's text.
-    vector_cache.clear(corpus)
+    # The cache knows a text only by its hash. So vectors of earlier versions of these documents
+    # cannot be told apart from those of other documents.
+    vector_index.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     store.drop_unused(corpus)
-    for one in compartments.all_compartments(corpus):
-        # All of them: documents that were moved or changed left words behind where they were.
-        lexical_index.rebuild(corpus, one.id)
-    for index in all_indexes(corpus):
+    for compartment in compartments.visible_compartments(corpus):
+        # All of them: documents that moved or changed left words in other compartments.
+        lexical_index.rebuild(corpus, compartment.id)
+    for index in vector_index.all_indexes(corpus):
         for share in index.shares:
-            vector_remains.overwrite(corpus, share)
-    store.note_change(corpus)
+            _overwrite_remains(corpus, share)
+    store.increment_generation(corpus)
     receipt = uuid4().hex
     corpus.run(
         "INSERT INTO purge (id, purged_at, documents, chunks, vectors, state) "
         "VALUES (?, ?, ?, ?, ?, 'erased')",
-        (receipt, purged_at, *gone),
+        (receipt, purged_at, *erased),
     )
     return receipt
 
 
 def _compartments_of(corpus: Corpus, documents: Sequence[int]) -> set[int]:
-    found = corpus.rows(
+    rows = corpus.rows(
         f"SELECT DISTINCT compartment FROM document WHERE id {_THESE}",
         (json.dumps(list(documents)),),
     )
-    return {compartment for (compartment,) in found}
+    return {compartment for (compartment,) in rows}
 
 
-def _drop_companions(corpus: Corpus, changing: set[int]) -> None:
-    """Drop the fast indexes that hold, or once held, more than the vectors that stay.
+def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
+    """Drop the approximate indexes that hold, or once held, more than the vectors that stay.
 
-    Their buckets are made of the vectors that they were trained on, and a bucket of one vector is
-    that vector.
+    Their buckets are computed from the vectors that they were trained on, and a bucket of one
+    vector is that vector.
     """
-    shares = [share for index in all_indexes(corpus) for share in index.shares]
-    kept = {
-        share.fast_table
+    shares = [share for index in vector_index.all_indexes(corpus) for share in index.shares]
+    unaffected = {
+        share.approximate_table
         for share in shares
         if share.compartment not in changing and _unchanged(share)
     }
@@ -138,37 +134,83 @@ def _drop_companions(corpus: Corpus, changing: set[int]) -> None:
             "ESCAPE '!'"
         )
     }
-    doomed = sorted(tables - kept)
-    if doomed and not fast_index.available(corpus):
+    doomed = sorted(tables - unaffected)
+    if doomed and not approximate_index.is_available(corpus):
         raise ConfigurationError(
             "fast_index_out_of_reach",
-            f"{corpus.path}: has a fast index, whose extension is missing here; "
+            f"{corpus.path}: has an approximate index, whose extension is missing here; "
             "the vectors in it cannot be erased, and nothing was purged",
             "install the wheel of apsw that carries vec1, or ingest into a new file with --db",
         )
     for share in shares:
-        if share.fast_table not in kept:
-            fast_index.remove(corpus, share)
+        if share.approximate_table not in unaffected:
+            approximate_index.drop(corpus, share)
     for table in doomed:
-        # Also those that no record speaks of, such as one that an older schema left behind.
+        # Also tables without a record, such as one that an older schema left behind.
         corpus.run(f"DROP TABLE IF EXISTS {table}")
 
 
 def _unchanged(share: Share) -> bool:
-    state = FastState.read(share.fast)
+    state = ApproximateState.read(share.approximate)
     return state is not None and state.changed == 0
+
+
+def _overwrite_remains(corpus: Corpus, share: Share) -> bool:
+    """Rebuild the vec0 table of a share if a free place of it holds bytes. Return whether it did.
+
+    sqlite-vec 0.1.9 writes zeroes over a deleted vector. Earlier versions left its bytes until
+    another vector took the place.
+    """
+    blocks = corpus.rows(f"SELECT chunk_id FROM {share.table}_chunks")
+    if not any(_has_remains(corpus, share, block) for (block,) in blocks):
+        return False
+    corpus.load_vectors()
+    corpus.run(f"DROP TABLE {share.table}")
+    vector_index.create_table(corpus, share)
+    corpus.run(
+        f"INSERT INTO {share.table} (rowid, embedding) SELECT e.chunk, e.vector FROM embedded e "
+        "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
+        "WHERE e.index_id = ? AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
+        (share.index_id, share.compartment, 4 * share.dimensions),
+    )
+    return True
+
+
+def _has_remains(corpus: Corpus, share: Share, block: int) -> bool:
+    """Whether a block has bytes in a place without a vector, or cannot be read."""
+    rows = corpus.rows(
+        f"SELECT c.size, c.validity, v.vectors FROM {share.table}_chunks c "
+        f"LEFT JOIN {share.table}_vector_chunks00 v ON v.rowid = c.chunk_id WHERE c.chunk_id = ?",
+        (block,),
+    )
+    size, validity, vectors = rows[0]
+    width = 4 * share.dimensions
+    if not (
+        isinstance(validity, bytes)
+        and isinstance(vectors, bytes)
+        and len(validity) * 8 == size
+        and len(vectors) == size * width
+    ):
+        return True
+    empty = bytes(width)
+    return any(
+        not validity[place // 8] >> place % 8 & 1
+        and vectors[place * width : (place + 1) * width] != empty
+        for place in range(size)
+    )
 
 
 def _forget_files(corpus: Corpus, documents: Sequence[Candidate]) -> None:
     corpus.run(
         f"DELETE FROM file WHERE location {_THESE} AND id NOT IN (SELECT file FROM document)",
-        (json.dumps(sorted({one.location for one in documents})),),
+        (json.dumps(sorted({document.location for document in documents})),),
     )
 
 
 def _forget_claims(corpus: Corpus, documents: Sequence[Candidate]) -> None:
-    """Take what is gone out of what other documents say that they replace."""
-    names = {one.document_id for one in documents} | {one.path for one in documents}
+    """Remove purged documents from what other documents claim to replace."""
+    names = {document.document_id for document in documents}
+    names |= {document.path for document in documents}
     names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
     chosen = (json.dumps(sorted(names)),)
     claims = corpus.rows(
@@ -177,19 +219,21 @@ def _forget_claims(corpus: Corpus, documents: Sequence[Candidate]) -> None:
         chosen,
     )
     for row, claimed in claims:
-        left = tuple(name for name in json.loads(claimed) if name not in names)
-        corpus.run("UPDATE document SET supersedes = ? WHERE id = ?", (json_array(left), row))
+        remaining = tuple(name for name in json.loads(claimed) if name not in names)
+        corpus.run(
+            "UPDATE document SET supersedes = ? WHERE id = ?", (store.json_array(remaining), row)
+        )
     corpus.run(f"DELETE FROM supersession WHERE superseded {_THESE}", chosen)
 
 
 def unfinished(corpus: Corpus) -> list[Receipt]:
-    """The purges of which bytes may still be there, the oldest first."""
-    return [one for one in receipts(corpus) if one.state != "done"]
+    """The purges that may have left bytes in a file, the oldest first."""
+    return [receipt for receipt in receipts(corpus) if receipt.state != "done"]
 
 
 def receipts(corpus: Corpus) -> list[Receipt]:
-    """Every purge that there was, the oldest first."""
-    found = corpus.rows(
+    """Every purge, the oldest first."""
+    rows = corpus.rows(
         "SELECT id, purged_at, documents, chunks, vectors, state FROM purge ORDER BY purged_at, id"
     )
     return [
@@ -201,21 +245,21 @@ def receipts(corpus: Corpus) -> list[Receipt]:
             vectors=vectors,
             state="done" if state == "done" else "pending",
         )
-        for receipt, purged_at, documents, chunks, vectors, state in found
+        for receipt, purged_at, documents, chunks, vectors, state in rows
     ]
 
 
 def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
-    """Do what remains of every purge: write the file anew, and empty its log.
+    """Do what remains of every purge: rewrite the file, and empty its log.
 
     Call it outside of any transaction.
 
     Args:
         corpus: a corpus open for writing.
-        patience_ms: how long to wait for other processes; as always, where nothing is said.
+        patience_ms: how long to wait for other processes; ``None`` means the usual time.
 
     Returns:
-        What stood in the way, so that it has to be called again; empty where all is done.
+        What prevented it, so that it must be called again; empty if all is done.
     """
     if not _in_state(corpus, "erased", "rewritten"):
         return ""
@@ -229,7 +273,7 @@ def finish(corpus: Corpus, patience_ms: int | None = None) -> Obstacle:
 
 
 def _finish(corpus: Corpus) -> Obstacle:
-    # Each step vouches for the purges that it knew of: another process may add one meanwhile.
+    # Each step only counts for the purges read before it: another process may add one meanwhile.
     erased = _in_state(corpus, "erased")
     if erased:
         corpus.run("VACUUM")
@@ -238,7 +282,7 @@ def _finish(corpus: Corpus) -> Obstacle:
     if not _log_emptied(corpus):
         return "reader"
     try:
-        # Now: nobody reads the old state any more, and so nobody adds to the cache out of it.
+        # Only now: nobody reads the old state any more, and could add vectors of it to the cache.
         rerank_cache.erase(corpus.path)
     except StorageError:
         return "cache"
@@ -247,14 +291,14 @@ def _finish(corpus: Corpus) -> Obstacle:
 
 
 def _log_emptied(corpus: Corpus) -> bool:
-    """Fold the log into the file and cut it off; False while somebody still reads from it."""
+    """Fold the log into the file and truncate it; False if somebody still reads from it."""
     [(busy, *_)] = corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     return not busy
 
 
 def _in_state(corpus: Corpus, *states: str) -> list[str]:
-    found = corpus.rows(f"SELECT id FROM purge WHERE state {_THESE}", (json.dumps(states),))
-    return [receipt for (receipt,) in found]
+    rows = corpus.rows(f"SELECT id FROM purge WHERE state {_THESE}", (json.dumps(states),))
+    return [receipt for (receipt,) in rows]
 
 
 def _advance(corpus: Corpus, purges: Sequence[str], state: str) -> None:
@@ -278,7 +322,7 @@ def _waiting(corpus: Corpus, milliseconds: int | None) -> Iterator[None]:
 
 
 def backups(path: Path) -> list[Path]:
-    """The copies that migrations left beside a corpus, whole or cut off: each holds it all."""
+    """The backups that migrations left beside a corpus, also partial ones."""
     prefix = f"{path.name}.schema-"
     try:
         beside = sorted(path.absolute().parent.iterdir())
@@ -292,19 +336,19 @@ def backups(path: Path) -> list[Path]:
 
 
 def delete_backups(path: Path) -> int:
-    """Delete these copies; how many there were.
+    """Delete these backups. Return how many there were.
 
     Raises:
         StorageError: one of them could not be deleted.
     """
-    found = backups(path)
-    for entry in found:
+    entries = backups(path)
+    for entry in entries:
         try:
             entry.unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(
                 "backup_stays",
-                f"{entry}: this copy of the corpus could not be deleted ({error.strerror})",
+                f"{entry}: this backup of the corpus could not be deleted ({error.strerror})",
                 "delete it yourself; what was purged from the corpus is still in it",
             ) from error
-    return len(found)
+    return len(entries)

@@ -1,4 +1,4 @@
-"""What the scan at the door found, and what it keeps back.
+"""What the intake scan found in documents, and the quarantine.
 
 A quarantined document is stored and indexed like any other, in a compartment that no agent sees.
 """
@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rolebundle.storage import compartments
+from rolebundle.storage import compartments, partition
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.partition import move_documents
 from rolebundle.storage.sqlite_file import Row, check_types
 
 
@@ -22,11 +21,11 @@ class Scanned(NamedTuple):
     kinds: str
     findings: str
     original: str
-    """The text before what was hidden in it was taken out; empty where nothing was."""
+    """The text before hidden parts were removed; empty if nothing was removed."""
 
 
 class Flagged(NamedTuple):
-    """A document that the scan found something in."""
+    """A document in which the scan found something."""
 
     row: int
     document_id: str
@@ -41,18 +40,18 @@ _COLUMNS = (
 )
 
 
-def flagged(corpus: Corpus, verdict: str = "") -> list[Flagged]:
-    """The documents with findings, or those with this verdict, by their ids."""
-    found = corpus.rows(
+def flagged_documents(corpus: Corpus, verdict: str = "") -> list[Flagged]:
+    """The documents with findings, or those with this verdict, ordered by id."""
+    rows = corpus.rows(
         f"SELECT {_COLUMNS} WHERE ? IN ('', s.verdict) ORDER BY d.document_id", (verdict,)
     )
-    return [_flagged(row) for row in found]
+    return [_flagged(row) for row in rows]
 
 
 def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
-    """What was found in the document with this id; ``None`` where nothing was."""
-    found = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (document_id,))
-    return _flagged(found[0]) if found else None
+    """The findings in the document with this id, or ``None`` if there are none."""
+    rows = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (document_id,))
+    return _flagged(rows[0]) if rows else None
 
 
 def _flagged(row: Row) -> Flagged:
@@ -62,23 +61,27 @@ def _flagged(row: Row) -> Flagged:
 
 
 def is_released(corpus: Corpus, document: int, scanned: Scanned) -> bool:
-    """Whether a person has released just this, found in this document."""
-    found = corpus.rows(
-        "SELECT 1 FROM scanned WHERE document = ? AND verdict = 'released' AND content_hash = ?",
-        (document, scanned.content_hash),
+    """Whether a person has released these findings in this document."""
+    return bool(
+        corpus.rows(
+            "SELECT 1 FROM scanned WHERE document = ? AND verdict = 'released' "
+            "AND content_hash = ?",
+            (document, scanned.content_hash),
+        )
     )
-    return bool(found)
 
 
-def release(corpus: Corpus, one: Flagged) -> None:
-    """Let a quarantined document be seen. Call it inside a write transaction."""
-    [(here, scope, sensitivity)] = corpus.rows(
-        "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (one.row,)
+def release(corpus: Corpus, document: Flagged) -> None:
+    """Make a quarantined document visible. Call it inside a write transaction."""
+    [(current, scope, sensitivity)] = corpus.rows(
+        "SELECT compartment, scope, sensitivity FROM document WHERE id = ?", (document.row,)
     )
     denied = next(
-        place.denied for place in compartments.all_compartments(corpus) if place.id == here
+        compartment.denied
+        for compartment in compartments.visible_compartments(corpus)
+        if compartment.id == current
     )
-    there = compartments.find_or_create(corpus, scope, sensitivity, denied)
-    move_documents(corpus, [one.row], here, there)
-    corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (one.row,))
-    compartments.remove_empty(corpus)
+    target = partition.find_or_create(corpus, scope, sensitivity, denied)
+    partition.move_documents(corpus, [document.row], current, target)
+    corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))
+    partition.remove_empty(corpus)

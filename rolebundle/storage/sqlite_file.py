@@ -5,6 +5,7 @@ The corpus, the audit and the rerank cache are such files. Each kind has a `File
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -572,3 +573,20 @@ def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None
     """
     if [type(column) for column in row] != list(types):
         raise damaged(what)
+
+
+def parse_strings(text: str, what: str) -> tuple[str, ...]:
+    """A JSON array of strings as it is stored.
+
+    Raises:
+        CorpusCorrupt: it is something else.
+    """
+    if text == "[]":
+        return ()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise damaged(what)
+    return tuple(values)

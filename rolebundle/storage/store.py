@@ -1,33 +1,60 @@
-"""Writing files into the corpus. Every function here runs inside the caller's transaction."""
+"""Writing files, documents and chunks. Every function here runs inside the caller's transaction.
+
+A chunk that did not change keeps its row, its place in the lexical index and its vector.
+"""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from json.encoder import encode_basestring
+from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
-from rolebundle.storage import compartments, quarantine
-from rolebundle.storage.chunk_rows import (
-    StoredChunk,
-    assignments,
-    chunk_columns,
-    insert,
-    insert_chunks,
-    json_array,
-    next_row,
-    remove_chunks,
-    update_chunks,
-)
+from rolebundle.storage import compartments, lexical_index, partition, quarantine, vector_index
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.partition import DeniedPatterns, move_documents, nothing_denied
+from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite_file import Row, check_types
 
 FileIdentity = tuple[str, str, str]
-"""What tells whether a file must be read again: (path, content hash, recipe)."""
+"""(path, content hash, recipe): a file with the same identity need not be read again."""
+
+_INDEXED = "title, headings, content, tags, hints"
+_UNINDEXED = (
+    "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
+    "excluded_roles"
+)
+_EMBEDDED = 4  # title, headings, content and tags are what a vector is made of
+_DOCUMENT = (
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
+    "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
+    "retrieval_hints, supersedes, compartment"
+)
+
+
+class StoredChunk(NamedTuple):
+    """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
+
+    chunk_id: str
+    headings: tuple[str, ...]
+    content: str
+    content_type: ContentType
+    content_hash: str
+    start_line: int
+    end_line: int
+    page: int = 0
+    tags: tuple[str, ...] = ()
+    applicable_roles: tuple[str, ...] = ()
+    excluded_roles: tuple[str, ...] = ()
+    forms: str = ""
+    """Further word forms for the index (``rolebundle/text/forms.py``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +69,14 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document with its chunks, in order, and what the scan at the door found in it."""
+    """A document with its chunks, in order, and what the intake scan found in it."""
 
     metadata: DocumentMetadata
     chunks: tuple[StoredChunk, ...]
     scanned: Scanned | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Between processes as bare tuples, which takes half the time.
+        # It is pickled as bare tuples, which takes half the time between processes.
         return _restored, (self.metadata, tuple(map(tuple, self.chunks)), self.scanned)
 
 
@@ -60,11 +87,11 @@ def _restored(
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
-    """What was read before, by its location."""
-    found = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
-    for row in found:
+    """Location → identity, for every file in the corpus."""
+    rows = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
+    for row in rows:
         check_types(row, (str, str, str, str), "a file")
-    return {location: (path, digest, recipe) for location, path, digest, recipe in found}
+    return {location: (path, digest, recipe) for location, path, digest, recipe in rows}
 
 
 def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
@@ -81,7 +108,7 @@ def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocumen
 def put_files(
     corpus: Corpus,
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
-    denied: DeniedPatterns = nothing_denied,
+    denied: DeniedPatterns = no_denied_patterns,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing what the corpus had of it.
 
@@ -103,18 +130,18 @@ def put_files(
         except DocumentError as problem:
             problems.append(problem)
     batch.insert_what_is_new()
-    compartments.remove_empty(corpus)
+    partition.remove_empty(corpus)
     return problems
 
 
 def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
     """Remove files with all of their documents."""
     for location in locations:
-        found = corpus.rows(
+        rows = corpus.rows(
             "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
             (location,),
         )
-        remove_documents(corpus, [row for (row,) in found])
+        remove_documents(corpus, [row for (row,) in rows])
         corpus.run("DELETE FROM file WHERE location = ?", (location,))
 
 
@@ -123,30 +150,23 @@ def remove_document(corpus: Corpus, row: int) -> None:
     remove_documents(corpus, [row])
 
 
-def note_change(corpus: Corpus) -> None:
-    """Name a new state of the corpus. Every transaction that changes an answer ends with it."""
+def increment_generation(corpus: Corpus) -> None:
+    """Count the generation up. Every transaction that changes an answer ends with this."""
     corpus.run("UPDATE corpus_state SET generation = generation + 1")
 
 
 def drop_unused(corpus: Corpus) -> None:
-    """Forget sources and compartments that have no documents left."""
+    """Remove sources and compartments that have no documents left."""
     corpus.run("DELETE FROM source WHERE id NOT IN (SELECT source FROM document)")
-    compartments.remove_empty(corpus)
-
-
-_DOCUMENT = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
-    "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
-    "retrieval_hints, supersedes, compartment"
-)
+    partition.remove_empty(corpus)
 
 
 class _Batch:
     """Files that are stored together.
 
-    What exists is changed file by file. What is new waits and goes in at the end, in one statement
-    a table: ids are checked before anything is written, so that a refused file needs no savepoint
-    of its own. FTS5 writes a segment to disk for each savepoint.
+    Existing rows are changed file by file. New rows wait, and are inserted at the end with one
+    statement per table. Ids are checked before anything is written, so that a refused file needs
+    no savepoint: FTS5 writes a segment to disk for each savepoint.
     """
 
     def __init__(
@@ -162,7 +182,7 @@ class _Batch:
         self.file_rows: dict[str, int] = dict(
             _among(corpus, "SELECT location, id FROM file", (file.location for file, _ in files))
         )
-        # Who has the ids that this batch brings: the row of the file, and its path.
+        # For each document id of this batch that exists: the row of its file, and its path.
         self.document_owners: dict[str, tuple[int, str]] = {
             document_id: (file_row, path)
             for document_id, file_row, path in _among(
@@ -220,7 +240,7 @@ class _Batch:
             "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
         )
         for compartment, count in Counter(row[-1] for row in self.new_documents).items():
-            compartments.count(self.corpus, compartment, documents=count)
+            compartments.add_to_counts(self.corpus, compartment, documents=count)
 
     def _refuse_taken_ids(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
@@ -241,7 +261,7 @@ class _Batch:
             if len(own) != len(document.chunks):
                 raise DocumentError(
                     "duplicate_chunk_id",
-                    f"the document {document_id!r} brings one chunk id twice",
+                    f"the document {document_id!r} has one chunk id twice",
                     "give each of its chunks an id of its own",
                 )
             taken = [
@@ -260,7 +280,7 @@ class _Batch:
     def _update_file(
         self, file_row: int, file: StoredFile, documents: Sequence[StoredDocument]
     ) -> dict[str, int]:
-        """Bring the file's row up to date, and take out its documents that are gone."""
+        """Update the file's row, and remove the documents that it has no more."""
         self.corpus.run(
             "UPDATE file SET path = ?, content_hash = ?, recipe = ? WHERE id = ?",
             (file.path, file.content_hash, file.recipe, file_row),
@@ -268,9 +288,9 @@ class _Batch:
         before: dict[str, int] = dict(
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
         )
-        kept = {document.metadata.document_id for document in documents}
-        remove_documents(self.corpus, [row for name, row in before.items() if name not in kept])
-        # The ids that it gave up are free for the files after it.
+        current = {document.metadata.document_id for document in documents}
+        remove_documents(self.corpus, [row for name, row in before.items() if name not in current])
+        # The ids that the file gave up are free for the files after it.
         self.document_owners = {
             name: owner for name, owner in self.document_owners.items() if owner[0] != file_row
         }
@@ -286,8 +306,8 @@ class _Batch:
         scanned = document.scanned
         if scanned and row is not None and quarantine.is_released(self.corpus, row, scanned):
             scanned = scanned._replace(verdict="released")
-        kept_back = scanned is not None and scanned.verdict == "quarantine"
-        compartment = self._compartment(metadata, file, kept_back)
+        is_quarantined = scanned is not None and scanned.verdict == "quarantine"
+        compartment = self._compartment(metadata, file, is_quarantined)
         source_row = self._source_row(metadata.source_id)
         values = _document_columns(file_row, source_row, compartment, metadata)
         chunks = chunk_columns(metadata, document.chunks)
@@ -296,9 +316,9 @@ class _Batch:
             self.next_document += 1
             self.new_documents.append((row, metadata.document_id, *values))
         else:
-            here = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
-            if here != compartment:
-                move_documents(self.corpus, [row], here, compartment)
+            current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
+            if current != compartment:
+                partition.move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
                 f"UPDATE document SET {assignments(_DOCUMENT)} WHERE id = ?", (*values, row)
             )
@@ -314,7 +334,7 @@ class _Batch:
         denied = self.denied(file.path, file.location)
         kind = (metadata.scope, metadata.sensitivity, denied, quarantined)
         if kind not in self.compartments:
-            self.compartments[kind] = compartments.find_or_create(self.corpus, *kind)
+            self.compartments[kind] = partition.find_or_create(self.corpus, *kind)
         return self.compartments[kind]
 
     def _source_row(self, source_id: str) -> int:
@@ -372,6 +392,148 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
         "WHERE id IN (SELECT value FROM json_each(?)) GROUP BY compartment",
         (chosen,),
     ):
-        compartments.count(corpus, compartment, documents=-count)
+        compartments.add_to_counts(corpus, compartment, documents=-count)
     corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
+
+
+# -- chunks --------------------------------------------------------------------------------------
+
+
+def indexed_title(title: str, content: str) -> str:
+    """The title under which a chunk is indexed, lexically and as a vector."""
+    # A title that is the whole text would be indexed twice, and count for more than a text.
+    return "" if content == title else title
+
+
+def content_hash(content: str) -> str:
+    """The stored hash of a chunk's text: BLAKE2b, 16 bytes, hexadecimal.
+
+    Chunk ids contain its first 10 digits.
+    """
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
+    """Chunk id → the other columns of the chunk's row."""
+    return {
+        chunk.chunk_id: (
+            indexed_title(metadata.title, chunk.content),
+            json_array(chunk.headings),
+            chunk.content,
+            json_array(_distinct(metadata.tags, chunk.tags)),
+            # Both are for the index alone and never shown.
+            json_array((*metadata.retrieval_hints, chunk.forms))
+            if chunk.forms
+            else json_array(metadata.retrieval_hints),
+            ordinal,
+            chunk.content_type,
+            chunk.content_hash,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.page,
+            json_array(chunk.applicable_roles or metadata.applicable_roles),
+            json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
+        )
+        for ordinal, chunk in enumerate(chunks)
+    }
+
+
+def update_chunks(
+    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
+) -> dict[str, Row]:
+    """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
+    before: dict[str, Row] = {
+        row[0]: row[1:]
+        for row in corpus.rows(
+            f"SELECT chunk_id, id, {_INDEXED}, {_UNINDEXED} FROM chunk WHERE document = ?",
+            (document_row,),
+        )
+    }
+    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
+    for name, values in now.items():
+        if name in before:
+            _update_chunk(corpus, compartment, before[name], values)
+    return {name: values for name, values in now.items() if name not in before}
+
+
+def _update_chunk(corpus: Corpus, compartment: int, before: Row, values: Row) -> None:
+    rowid, old = before[0], before[1:]
+    if old == values:
+        return
+    indexed = _INDEXED.count(",") + 1
+    reindex = old[:indexed] != values[:indexed]
+    if reindex:
+        lexical_index.remove_chunks(corpus, compartment, [rowid])
+    if old[:_EMBEDDED] != values[:_EMBEDDED]:
+        _remove_vectors(corpus, [rowid])
+    corpus.run(
+        f"UPDATE chunk SET {assignments(f'{_INDEXED}, {_UNINDEXED}')} WHERE id = ?",
+        (*values, rowid),
+    )
+    if reindex:
+        lexical_index.add_range(corpus, compartment, rowid, rowid)
+
+
+def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
+    """Insert chunks, each given as (document row, chunk id, *columns)."""
+    if not rows:
+        return
+    first = next_row(corpus, "chunk")
+    insert(
+        corpus,
+        f"chunk (id, document, chunk_id, {_INDEXED}, {_UNINDEXED})",
+        [(first + offset, *row) for offset, row in enumerate(rows)],
+    )
+    last = first + len(rows) - 1
+    for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
+        lexical_index.add_range(corpus, compartment, first, last)
+        compartments.add_to_counts(corpus, compartment, chunks=count)
+    corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
+
+
+def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
+    """Remove chunks from the table and from all indexes."""
+    if not rowids:
+        return
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        lexical_index.remove_chunks(corpus, compartment, chunks)
+        compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
+    _remove_vectors(corpus, rowids)
+    corpus.run(
+        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
+
+
+def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
+    for index in vector_index.all_indexes(corpus):
+        vector_index.remove(corpus, index, rowids)
+
+
+def next_row(corpus: Corpus, table: str) -> int:
+    """The first rowid after all rows of the table."""
+    return 1 + int(corpus.value(f"SELECT coalesce(max(id), 0) FROM {table}"))
+
+
+def insert(corpus: Corpus, target: str, rows: Sequence[Row]) -> None:
+    """Insert rows into ``target``: a table and its columns."""
+    if rows:
+        places = ", ".join("?" * len(rows[0]))
+        corpus.run_many(f"INSERT INTO {target} VALUES ({places})", rows)
+
+
+def assignments(columns: str) -> str:
+    """The SET part of an UPDATE of these columns."""
+    return ", ".join(f"{name} = ?" for name in columns.split(", "))
+
+
+@lru_cache(maxsize=4096)
+def json_array(values: tuple[str, ...]) -> str:
+    """Strings as they are stored. Cached, because neighbouring chunks share most of theirs."""
+    return f"[{', '.join(map(encode_basestring, values))}]"
+
+
+def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second))) if second else first

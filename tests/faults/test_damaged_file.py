@@ -13,7 +13,7 @@ import pytest
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
 from rolebundle.storage import check
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
@@ -423,6 +423,6 @@ def test_a_check_of_a_file_that_is_not_there_makes_none(tmp_path: Path) -> None:
 def test_problems_of_a_sound_corpus(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
     with open_writer(db) as corpus:
-        assert check.problems(corpus) == []
+        assert check.find_problems(corpus) == []
         assert check.repair(corpus) == []
     assert json.loads(invoke("status", "--check", "--json", "--db", db).out)["checked"] is True

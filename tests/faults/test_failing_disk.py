@@ -13,7 +13,8 @@ import pytest
 from rolebundle.errors import StorageError
 from rolebundle.ingest import embedding, sync
 from rolebundle.storage import store
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import CHECKOUT, invoke, run
 from support.corpora import ask, document, file_of, fill, scratch_folder
@@ -30,7 +31,7 @@ def put(corpus: Corpus, number: int) -> None:
 def replace_and_remove(corpus: Corpus, number: int) -> None:
     with corpus.writing():
         store.remove_files(corpus, [file_of(f"d{number}").location])
-        store.note_change(corpus)
+        store.increment_generation(corpus)
 
 
 # -- power loss ------------------------------------------------------------------------------

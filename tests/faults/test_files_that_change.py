@@ -13,7 +13,8 @@ import pytest
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest import prepare, sync, walk
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.sound import assert_sound, paths_in
 

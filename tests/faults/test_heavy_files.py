@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import sync
-from rolebundle.storage.connection import open_writer
+from rolebundle.storage.opening import open_writer
 from support.killing import Say, run_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")

@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.storage import vector_index
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import embedding, sync
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder

@@ -12,8 +12,8 @@ import pytest
 import sqlite_vec
 
 from rolebundle.errors import WrongFile
-from rolebundle.storage import migrate
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage import opening
+from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
@@ -43,13 +43,13 @@ def old(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def newer(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """One more migration than this version of the package has."""
-    known = migrate.migrations()
+    known = opening.migrations()
     (tmp_path / "migrations").mkdir()
     for entry in known:
         (tmp_path / "migrations" / entry.name).write_bytes(entry.read_bytes())
     added = tmp_path / "migrations" / f"{len(known) + 1:04}_second.sql"
     added.write_text(SECOND, encoding="utf-8")
-    monkeypatch.setattr(migrate, "data_folder", lambda name: tmp_path / name)
+    monkeypatch.setattr(opening, "data_folder", lambda name: tmp_path / name)
     forget_migrations()
     yield len(known) + 1
     monkeypatch.undo()
@@ -57,8 +57,8 @@ def newer(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 
 def forget_migrations() -> None:
-    migrate.migrations.cache_clear()
-    migrate.corpus_format.cache_clear()
+    opening.migrations.cache_clear()
+    opening.corpus_format.cache_clear()
 
 
 def backups(db: Path) -> list[Path]:
@@ -107,7 +107,7 @@ def test_an_earlier_backup_keeps_its_name_and_stops_nobody(old: Path, newer: int
 def test_a_migration_that_fails_leaves_the_old_schema(
     old: Path, newer: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = migrate.migrations()[-1]
+    script = opening.migrations()[-1]
     script.write_text(f"{SECOND}; INSERT INTO nowhere VALUES (1);", encoding="utf-8")
     with pytest.raises(Exception, match="nowhere"):
         open_writer(old)
@@ -199,7 +199,7 @@ def test_kill_while_documents_are_put_into_compartments(rounds: int) -> None:
             seen.add(schema_of(db))
             if schema_of(db) == 1:
                 assert plain_contents(db) == before
-            elif schema_of(db) == migrate.latest_version():
+            elif schema_of(db) == opening.latest_version():
                 assert contents(db) == expected
             open_writer(db).close()
             assert contents(db) == expected

@@ -14,7 +14,7 @@ from rolebundle.admin import Admin
 from rolebundle.errors import UsageError
 from rolebundle.ingest import sync
 from rolebundle.policy.purge import Wanted, finish, purge
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.canaries import files_of, found_in, hatch, vector_traces

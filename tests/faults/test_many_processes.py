@@ -15,7 +15,7 @@ import pytest
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import embedding, sync
 from rolebundle.storage import documents, vector_index
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, invoke
 from support.corpora import ask, build, document, fill, scratch_folder

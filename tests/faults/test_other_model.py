@@ -15,7 +15,7 @@ from rolebundle.embedding.provider import unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest import sync
 from rolebundle.storage import vector_index
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.corpora import ask, build, document
 from support.fake_embedder import DIMENSIONS, IDENTITY, BrokenProvider, HashingProvider

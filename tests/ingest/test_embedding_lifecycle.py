@@ -21,7 +21,8 @@ from rolebundle.ingest import embedding, indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, build_index
 from rolebundle.storage import vector_index
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.workspace import Workspace
 from support.commands import invoke
@@ -132,7 +133,7 @@ def test_the_change_over_is_one_transaction(db: Path, monkeypatch: pytest.Monkey
         raise RuntimeError("killed between the two")
 
     with monkeypatch.context() as broken:
-        broken.setattr(vector_index, "use", half)
+        broken.setattr(vector_index, "activate_index", half)
         with pytest.raises(RuntimeError):
             build(db, Watched(NEW))
     assert active(db).identity.model == IDENTITY

@@ -17,7 +17,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
 from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import quarantine
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import kept_back, search_everywhere
 
 ZERO = "\u200b"

@@ -11,8 +11,8 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.metadata import METADATA_KEYS, load_manifest, resolve, validated
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.documents import all_documents
+from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 
 # One value a key, that no default has.

@@ -14,7 +14,8 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage import store
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask

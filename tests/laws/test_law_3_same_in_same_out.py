@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from support.corpora import NOW, ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider

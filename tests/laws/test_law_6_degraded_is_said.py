@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from support.bundles import without_the_semantic_lanes_state
 from support.corpora import ask, build, built, remove

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.text.decoding import decode, split_lines
 from support.corpora import ask, overlay
 from support.fake_embedder import HashingProvider

@@ -27,7 +27,7 @@ from rolebundle.errors import RolebundleError
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.scopes import deny_matcher, set_policy
 from rolebundle.storage import rerank_cache, store
-from rolebundle.storage.connection import open_writer
+from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
 from rolebundle.workspace import Workspace
 from support.corpora import NOW, build, chunk, embed, scratch_folder
@@ -157,7 +157,7 @@ class Machine(RuleBasedStateMachine):
         one = StoredDocument(metadata, chunks)
         with open_writer(self.path) as corpus, corpus.writing():
             [problem] = store.put_files(corpus, [(file, [one])], deny_matcher(corpus))
-            store.note_change(corpus)
+            store.increment_generation(corpus)
         assert problem is None
         self.stored[name] = (file, one)
 
@@ -170,13 +170,13 @@ class Machine(RuleBasedStateMachine):
         with open_writer(self.path) as corpus, corpus.writing():
             store.remove_files(corpus, [file.location])
             store.drop_unused(corpus)
-            store.note_change(corpus)
+            store.increment_generation(corpus)
 
     @rule(waiting=st.integers(0, 3))
     def embed_all(self, waiting: int) -> None:
         with open_writer(self.path) as corpus, corpus.writing():
             embed(corpus, HashingProvider(), waiting=waiting)
-            store.note_change(corpus)
+            store.increment_generation(corpus)
 
     def _visible_part(self, agent: str) -> Path:
         """A copy from which everything that the agent may not see was deleted."""

@@ -17,7 +17,7 @@ from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.policy.audit import AuditLog, bundle_digest, entry_of_bundle, iso_moment
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, document, scratch_folder
 
 REQUIRED = AuditSettings(mode="required", query="text")
@@ -109,7 +109,7 @@ def test_a_record_that_is_only_wanted(log: AuditLog, damage: Callable[[AuditLog]
     damage(log)
     told = log.record(entry())
     assert told.row is None
-    assert "no record of this was made" in told.warning
+    assert "not recorded in the audit" in told.warning
 
 
 @pytest.mark.parametrize("damage", [break_folder, break_bytes])

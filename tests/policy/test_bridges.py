@@ -13,7 +13,8 @@ import pytest
 from rolebundle.errors import UsageError
 from rolebundle.policy import bridges
 from rolebundle.policy.bridges import find_bridges
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document, embed
 from support.fake_embedder import HashingProvider
 
@@ -169,7 +170,7 @@ def test_without_an_index(tmp_path: Path) -> None:
 
 def test_never_through_an_agents_connection(db: Path) -> None:
     with open_reader(db) as corpus:
-        corpus.narrow()
+        corpus.enable_restriction()
         with pytest.raises(AssertionError):
             find_bridges(corpus)
 
@@ -190,5 +191,5 @@ def test_only_the_index_that_answers_counts(db: Path, tmp_path: Path) -> None:
         with corpus.writing():
             vector_index.create_index(corpus, replace(first.identity, model=other.identity))
             embed(corpus, other)
-            vector_index.use(corpus, first)
+            vector_index.activate_index(corpus, first)
         assert find_bridges(corpus, 0.6) == before

@@ -23,7 +23,7 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.policy.trust import READ_PURPOSE
 from rolebundle.resources import data_folder
 from rolebundle.retrieval.filter import rejection
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, put_file
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

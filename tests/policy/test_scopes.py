@@ -21,7 +21,7 @@ from rolebundle.policy.scope_lint import lint_policy, lint_stored
 from rolebundle.policy.scope_report import report
 from rolebundle.policy.scopes import denied, denies, may_see, quarantined, read_policy_file
 from rolebundle.storage.compartments import Compartment
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
 
 ADA = {"scopes": ["engineering"], "access_level": "internal"}

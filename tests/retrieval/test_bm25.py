@@ -16,7 +16,8 @@ from rolebundle.retrieval import bm25, lexical
 from rolebundle.retrieval.bm25 import Statistics, inverse_frequency
 from rolebundle.retrieval.lexical import LexicalFound, match_expression
 from rolebundle.storage import compartments, lexical_index
-from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from support.compartments import only_compartment
 from support.corpora import build, built, chunk, document, scratch_folder
@@ -135,7 +136,7 @@ def test_it_is_what_fts5_makes(documents: list[StoredDocument], asked: list[Term
 def test_the_extent_is_what_was_indexed(documents: list[StoredDocument]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
-        corpus.load_occurrences(lexical_index.COLUMN_WEIGHTS)
+        corpus.register_occurrences(lexical_index.COLUMN_WEIGHTS)
         corpus.db.pragma("query_only", False)
         corpus.run(
             f"CREATE VIRTUAL TABLE temp.every USING fts5vocab (main, lexical_{place}, instance)"
@@ -190,7 +191,7 @@ def test_compartments_score_as_one(
         built(folder, documents) as together,
         built(folder, parted(documents, where)) as apart,
     ):
-        assert len(compartments.filled(apart)) == len({*where[: len(documents)]})
+        assert len(compartments.searchable_compartments(apart)) == len({*where[: len(documents)]})
         assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
             "SELECT id, chunk_id FROM chunk"
         )
@@ -266,7 +267,7 @@ class TestDepth:
         with open_reader(build(tmp_path, documents)) as corpus:
             alone = {
                 one.scope: lexical_index.search(corpus, one.id, '"token"', 1)[0][1]
-                for one in compartments.filled(corpus)
+                for one in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
             found = lexical.search(corpus, asking([Term("token")]), 1).task

@@ -141,7 +141,7 @@ class TestTheEngine:
     def test_a_corpus_that_is_written_to_meanwhile(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from rolebundle.storage.connection import open_writer
+        from rolebundle.storage.opening import open_writer
 
         answer = engine.retrieve
 

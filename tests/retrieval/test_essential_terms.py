@@ -12,7 +12,8 @@ from rolebundle.contracts.candidate import Term
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.lexical import _first_look, essential
 from rolebundle.storage import lexical_index
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import only_compartment
 from support.corpora import build, document, fill
 from support.values import query
@@ -208,17 +209,17 @@ class TestFrequencies:
         path = build(tmp_path, [document("a", ["token rotation", "token", "bread"])])
         with open_reader(path) as reader:
             assert frequency(reader, "token") == 2
-            [key] = reader.frequencies()
+            [key] = reader.frequency_cache()
             assert key == (only_compartment(reader), '"token"')
-            reader.frequencies()[key] = 77
+            reader.frequency_cache()[key] = 77
             assert frequency(reader, "token") == 77, "remembered"
             with open_writer(path) as writer:
                 fill(writer, [document("b", ["another token"])])
             assert frequency(reader, "token") == 3
 
     def test_the_memory_is_bounded(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("rolebundle.storage.connection.FREQUENCIES_KEPT", 3)
+        monkeypatch.setattr("rolebundle.storage.connection.MAX_CACHED_FREQUENCIES", 3)
         with open_reader(build(tmp_path, [document("a", ["token"])])) as reader:
             for number in range(20):
                 frequency(reader, f"word{number}")
-                assert len(reader.frequencies()) <= 4
+                assert len(reader.frequency_cache()) <= 4

@@ -28,8 +28,8 @@ from rolebundle.retrieval import late
 from rolebundle.retrieval.contextual import Contextual
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.storage import rerank_cache
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import rerank_cache_path
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import invoke

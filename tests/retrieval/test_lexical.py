@@ -10,7 +10,8 @@ import pytest
 from rolebundle.contracts.candidate import Query, Term
 from rolebundle.retrieval import lexical
 from rolebundle.storage import documents as stored
-from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, overlay
 from support.values import query
 

@@ -11,8 +11,9 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lookup import corpus_status, look_up
 from rolebundle.storage import store
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.corpora import build, chunk, document, file_of
 from support.fake_embedder import HashingProvider
@@ -161,5 +162,5 @@ class TestStatus:
 
     def test_a_check_finds_nothing_in_a_sound_corpus(self, path: Path) -> None:
         with open_writer(path) as corpus:
-            status = corpus_status(corpus, problems(corpus))
+            status = corpus_status(corpus, find_problems(corpus))
         assert (status.checked, status.problems) == (True, [])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.retrieval.pipeline import MAX_DEPTH, POOL_DEPTH
-from rolebundle.storage.connection import open_writer
+from rolebundle.storage.opening import open_writer
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG
@@ -176,7 +176,7 @@ class TestOneSnapshot:
 
 
 def _ask_at(path: Path) -> object:
-    from rolebundle.storage.connection import open_reader
+    from rolebundle.storage.opening import open_reader
 
     with open_reader(path) as corpus:
         return ask(corpus, None, task="token", lexical_only=True)

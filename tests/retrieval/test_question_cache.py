@@ -20,8 +20,8 @@ from rolebundle.errors import EmbedderError, Interrupted
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.retrieval.contextual import Contextual, _question_hash
 from rolebundle.storage import documents, rerank_cache
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import rerank_cache_path
+from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.corpora import NOW, build, document
 from support.fake_embedder import HashingProvider

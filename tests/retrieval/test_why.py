@@ -21,7 +21,8 @@ from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lookup import look_up
 from rolebundle.retrieval.needs import apart
 from rolebundle.retrieval.pipeline import POOL_DEPTH
-from rolebundle.storage.connection import Corpus, open_reader
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, SAMPLE

@@ -8,7 +8,8 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import check, compartments, lexical_index, vector_index
-from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
 from support.compartments import assert_each_in_its_place
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
@@ -22,7 +23,7 @@ def db(tmp_path: Path) -> Path:
 
 def test_sound(db: Path) -> None:
     with open_writer(db) as corpus:
-        assert check.problems(corpus) == []
+        assert check.find_problems(corpus) == []
         assert check.repair(corpus) == []
 
 
@@ -35,7 +36,7 @@ def test_a_look_that_fails_is_a_finding_and_stops_no_other(
     monkeypatch.setattr(check, "_content_problems", failing)
     with open_writer(db) as corpus:
         corpus.run("UPDATE corpus_state SET chunks = 77")
-        found = {problem.code for problem in check.problems(corpus)}
+        found = {problem.code for problem in check.find_problems(corpus)}
     assert found == {"unreadable", "miscounted"}
 
 
@@ -49,11 +50,11 @@ def test_repair_says_what_it_did(db: Path) -> None:
         assert done == [
             "rebuilt the lexical index from the chunks",
             f"dropped 2 damaged vectors of {index.shares[0].table}",
-            "counted documents and chunks anew",
+            "counted documents and chunks again",
         ]
-        assert check.problems(corpus) == []
-        assert vector_index.count_embedded(corpus, index) == 4
-        assert vector_index.waiting(corpus, index, 0, 10) == [2, 3]
+        assert check.find_problems(corpus) == []
+        assert vector_index.count_vectors(corpus, index) == 4
+        assert vector_index.chunks_without_vector(corpus, index, 0, 10) == [2, 3]
 
 
 def test_only_the_damaged_compartment_is_rebuilt(
@@ -68,23 +69,23 @@ def test_only_the_damaged_compartment_is_rebuilt(
 
     monkeypatch.setattr(lexical_index, "rebuild", watched)
     with open_writer(build(tmp_path, documents, HashingProvider())) as corpus:
-        [hr] = [one.id for one in compartments.filled(corpus) if one.scope == "hr"]
-        name = lexical_index.table(hr)
+        [hr] = [one.id for one in compartments.searchable_compartments(corpus) if one.scope == "hr"]
+        name = lexical_index.table_name(hr)
         corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
         index = vector_index.all_indexes(corpus)[0]
         [share] = [one for one in index.shares if one.compartment == hr]
         corpus.load_vectors()
         corpus.run(f"DELETE FROM {share.table} WHERE rowid = 3")
-        found = [problem.code for problem in check.problems(corpus)]
+        found = [problem.code for problem in check.find_problems(corpus)]
         assert found == ["lexical_drift", "vectors_miscounted"]
         assert check.repair(corpus) == [
             "rebuilt the lexical index from the chunks",
             f"dropped 1 damaged vectors of {share.table}",
         ]
         assert rebuilt == [hr]
-        assert check.problems(corpus) == []
+        assert check.find_problems(corpus) == []
         assert_each_in_its_place(corpus)
-        assert vector_index.waiting(corpus, index, 0, 10) == [3]
+        assert vector_index.chunks_without_vector(corpus, index, 0, 10) == [3]
 
 
 def test_repair_of_a_damaged_file_writes_nothing(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from rolebundle.storage import documents as stored
 from rolebundle.storage import store
-from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
 from support.corpora import chunk, document, file_of, fill
 
@@ -97,9 +98,9 @@ class TestPassages:
 
     def test_passages_at_lines(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
-        found = stored.passages_at(corpus, "d.md", 2, 3)
+        found = stored.passages_at_lines(corpus, "d.md", 2, 3)
         assert [passage.content for passage in found] == ["two", "three"]
-        assert stored.passages_at(corpus, "e.md", 1, 9) == []
+        assert stored.passages_at_lines(corpus, "e.md", 1, 9) == []
 
 
 class TestSupersession:
@@ -268,8 +269,12 @@ def test_documents_that_policy_cannot_tell_apart(corpus: Corpus) -> None:
 
     def kinds(*, dated: bool) -> list[set[str]]:
         names = {row: one.document_id for row, one in stored.all_documents(corpus)}
-        return [{names[row] for row in rows} for _, rows in stored.alike(corpus, dated=dated)]
+        return [
+            {names[row] for row in rows} for _, rows in stored.document_groups(corpus, dated=dated)
+        ]
 
     assert kinds(dated=False) == [{"a", "b"}, {"c"}, {"d"}, {"e"}]
     assert kinds(dated=True) == [{"a"}, {"b"}, {"c"}, {"d"}, {"e"}]
-    assert all(first.document_id in "abcde" for first, _ in stored.alike(corpus, dated=False))
+    assert all(
+        first.document_id in "abcde" for first, _ in stored.document_groups(corpus, dated=False)
+    )

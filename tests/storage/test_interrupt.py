@@ -10,7 +10,8 @@ from time import perf_counter
 import pytest
 
 from rolebundle.errors import Interrupted
-from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
 SHORT = (

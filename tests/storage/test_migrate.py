@@ -12,16 +12,10 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
 from rolebundle.retrieval import lexical
-from rolebundle.storage import (
-    compartments,
-    lexical_index,
-    migrate,
-    partition,
-    vector_index,
-    vector_search,
-)
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage import lexical_index, opening, partition, vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_each_in_its_place, kinds, tables
@@ -33,32 +27,32 @@ from support.values import query
 
 
 def test_the_files_are_the_checkouts_and_numbered() -> None:
-    found = [entry.name for entry in migrate.migrations()]
+    found = [entry.name for entry in opening.migrations()]
     assert found == sorted(entry.name for entry in (CHECKOUT / "migrations").glob("*.sql"))
     assert [int(name[:4]) for name in found] == list(range(1, len(found) + 1))
-    assert migrate.latest_version() == len(found)
+    assert opening.latest_version() == len(found)
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(migrate, "data_folder", lambda _: tmp_path)
-    migrate.migrations.cache_clear()
+    monkeypatch.setattr(opening, "data_folder", lambda _: tmp_path)
+    opening.migrations.cache_clear()
     yield tmp_path
     monkeypatch.undo()
-    migrate.migrations.cache_clear()
+    opening.migrations.cache_clear()
 
 
 def test_a_gap_in_the_numbers_is_found(folder: Path) -> None:
     for name in ("0001_a.sql", "0003_b.sql"):
         (folder / name).touch()
     with pytest.raises(AssertionError, match="0003_b"):
-        migrate.migrations()
+        opening.migrations()
 
 
 def test_what_is_no_migration_is_passed_over(folder: Path) -> None:
     for name in ("0001_a.sql", "README.md", "0002_B.sql", "2_b.sql", "0002_b.sql~"):
         (folder / name).touch()
-    assert [entry.name for entry in migrate.migrations()] == ["0001_a.sql"]
+    assert [entry.name for entry in opening.migrations()] == ["0001_a.sql"]
 
 
 def test_every_table_of_ours_is_strict(tmp_path: Path) -> None:
@@ -72,11 +66,11 @@ def test_every_table_of_ours_is_strict(tmp_path: Path) -> None:
             assert re.search(r"\)\s*STRICT", sql), name
         assert corpus.rows("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')") == []
         with corpus.writing():
-            compartments.find_or_create(corpus, "hr", "internal", ())
+            partition.find_or_create(corpus, "hr", "internal", ())
         made = corpus.rows("SELECT name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view')")
         assert made == [lexical_index.content_view(1)]
-        assert corpus.db.pragma("user_version") == migrate.latest_version()
-        assert corpus.db.pragma("application_id") == migrate.APPLICATION_ID
+        assert corpus.db.pragma("user_version") == opening.latest_version()
+        assert corpus.db.pragma("application_id") == opening.APPLICATION_ID
 
 
 def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
@@ -92,10 +86,10 @@ def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
 def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])])
     with open_writer(db) as corpus:
-        migrate.back_up(corpus.db, tmp_path / "copy.bak")
-        migrate.back_up(corpus.db, tmp_path / "copy.bak")
+        opening.back_up(corpus.db, tmp_path / "copy.bak")
+        opening.back_up(corpus.db, tmp_path / "copy.bak")
         with pytest.raises((StorageError, apsw.Error)):
-            migrate.back_up(corpus.db, tmp_path / "none" / "copy.bak")
+            opening.back_up(corpus.db, tmp_path / "none" / "copy.bak")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.bak", "copy.bak.2", db.name]
     for name in ("copy.bak", "copy.bak.2"):
         with open_writer(tmp_path / name) as corpus:
@@ -168,8 +162,8 @@ class TestFromTheFirstSchema:
 
     def test_every_document_comes_to_its_place(self, old: Path, new: Path) -> None:
         with open_writer(old) as corpus:
-            assert corpus.db.pragma("user_version") == migrate.latest_version()
-            assert problems(corpus) == []
+            assert corpus.db.pragma("user_version") == opening.latest_version()
+            assert find_problems(corpus) == []
             assert_each_in_its_place(corpus)
             found = kinds(corpus)
         assert {kind[:2] for kind in found.values()} == {
@@ -246,7 +240,7 @@ class TestFromTheFirstSchema:
         with open_reader(old) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            found = dict(vector_search.search(corpus, index, vector, 4000))
+            found = dict(vector_index.search(corpus, index, vector, 4000))
         assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
         assert len(found) == len(expected) > 40
 
@@ -254,7 +248,7 @@ class TestFromTheFirstSchema:
         with open_writer(old) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            assert len(vector_index.waiting(corpus, index, 0, 1000)) == 2
+            assert len(vector_index.chunks_without_vector(corpus, index, 0, 1000)) == 2
             assert index.vectors == corpus.value("SELECT count(*) FROM chunk") - 2
 
     def test_it_can_be_written_on(self, old: Path) -> None:
@@ -269,12 +263,12 @@ class TestFromTheFirstSchema:
         before = _every_row(old)
 
         def failing(corpus: Corpus, _: object) -> int:
-            moved = whole(corpus, partition.nothing_denied)
+            moved = whole(corpus, partition.no_denied_patterns)
             assert moved == 24
             raise ZeroDivisionError
 
-        whole = partition.partition
-        monkeypatch.setattr(partition, "partition", failing)
+        whole = partition.assign_compartments
+        monkeypatch.setattr(partition, "assign_compartments", failing)
         with pytest.raises(ZeroDivisionError):
             open_writer(old)
         assert _every_row(old) == before
@@ -311,7 +305,7 @@ class TestFromTheFirstSchema:
             db.execute(f"UPDATE embedded SET vector = {vector} WHERE chunk = 3")
         db.close()
         with open_writer(old) as corpus:
-            assert {problem.code for problem in problems(corpus)} == {code}
+            assert {problem.code for problem in find_problems(corpus)} == {code}
         assert invoke("status", "--repair", "--db", old).code == 0
         assert_sound(old)
 
@@ -357,13 +351,13 @@ def test_a_fast_companion_is_left_behind(
     old, _ = of_schema_1(tmp_path, varied(), PROVIDER, fast=True)
     assert "fast_1" in names_in(old)
     if not extension:
-        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
     with open_writer(old) as corpus:
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert {share.fast for share in index.shares} == {""}
-        assert vector_index.doubt(corpus, index) == ""
+        assert {share.approximate for share in index.shares} == {""}
+        assert vector_index.stale_reason(corpus, index) == ""
         # Without the extension nothing can remove it, and nothing asks it.
         assert ("fast_1" in names_in(old)) == (not extension)
         bundle = ask(corpus, None, PROVIDER, task="token", limit=50)

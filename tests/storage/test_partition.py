@@ -16,10 +16,11 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.storage import compartments, lexical_index, quarantine, store, vector_index
 from rolebundle.storage import documents as stored
-from rolebundle.storage.check import problems
+from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
-from rolebundle.storage.partition import DeniedPatterns, nothing_denied, partition
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.store import StoredDocument
 from support.commands import invoke
@@ -50,19 +51,19 @@ def denied_by(*patterns: str) -> DeniedPatterns:
 
 
 def put(
-    corpus: Corpus, *documents: StoredDocument, denied: DeniedPatterns = nothing_denied
+    corpus: Corpus, *documents: StoredDocument, denied: DeniedPatterns = no_denied_patterns
 ) -> None:
     with corpus.writing():
         told = store.put_files(
             corpus, [(file_of(one.metadata.document_id), [one]) for one in documents], denied
         )
-        store.note_change(corpus)
+        store.increment_generation(corpus)
     assert told == [None] * len(documents)
 
 
 def by_kind(corpus: Corpus) -> dict[tuple[str, str, tuple[str, ...]], Compartment]:
     """The compartments that are not in quarantine."""
-    found = [one for one in compartments.all_compartments(corpus) if not one.quarantined]
+    found = [one for one in compartments.visible_compartments(corpus) if not one.quarantined]
     named = {(one.scope, one.sensitivity, one.denied): one for one in found}
     assert len(named) == len(found)
     return named
@@ -74,7 +75,7 @@ def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
 
 
 def assert_whole(corpus: Corpus) -> None:
-    assert problems(corpus) == []
+    assert find_problems(corpus) == []
     assert_each_in_its_place(corpus)
 
 
@@ -93,7 +94,7 @@ class TestWhereADocumentBelongs:
             "c": ("shared", "confidential", ()),
             "d": ("hr", "confidential", ()),
         }
-        assert len(compartments.filled(corpus)) == 4
+        assert len(compartments.searchable_compartments(corpus)) == 4
         assert_whole(corpus)
 
     def test_nothing_else_does(self, corpus: Corpus) -> None:
@@ -168,7 +169,7 @@ class TestWhereADocumentBelongs:
         for text in ("", "{}", "[1]", "[" * 100_000, "null"):
             corpus.run("UPDATE compartment SET denied = ?", (text,))
             with pytest.raises(CorpusCorrupt):
-                compartments.all_compartments(corpus)
+                compartments.visible_compartments(corpus)
 
 
 class TestMoving:
@@ -250,9 +251,9 @@ class TestMoving:
 
     def test_a_policy_moves_documents_that_stay_as_they_are(self, corpus: Corpus) -> None:
         before, moved = self.rows(corpus), []
-        for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), nothing_denied):
+        for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), no_denied_patterns):
             with corpus.writing():
-                moved.append(partition(corpus, denied))
+                moved.append(assign_compartments(corpus, denied))
             assert self.rows(corpus) == before
             assert_whole(corpus)
         assert moved == [1, 0, 2, 2]
@@ -261,7 +262,7 @@ class TestMoving:
     def test_what_fails_on_the_way_moves_nothing(self, corpus: Corpus) -> None:
         before, kept = kinds(corpus), tables(corpus)
         with pytest.raises(ZeroDivisionError), corpus.writing():
-            partition(corpus, denied_by("*"))
+            assign_compartments(corpus, denied_by("*"))
             assert kinds(corpus) != before
             raise ZeroDivisionError
         assert (kinds(corpus), tables(corpus)) == (before, kept)
@@ -287,7 +288,7 @@ class TestQuarantine:
         put(corpus, flagged(document("c", ["token"]), "label"))
         assert kinds(corpus) == dict.fromkeys("abc", OPEN)
         assert kept_back(corpus) == {"b"}
-        assert [one.chunks for one in compartments.filled(corpus)] == [2]
+        assert [one.chunks for one in compartments.searchable_compartments(corpus)] == [2]
         assert_whole(corpus)
 
     def test_finding_something_moves_it_there_and_nothing_back(self, corpus: Corpus) -> None:
@@ -302,9 +303,9 @@ class TestQuarantine:
 
     def test_a_policy_keeps_it_there(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
-        for denied in (denied_by("*"), nothing_denied):
+        for denied in (denied_by("*"), no_denied_patterns):
             with corpus.writing():
-                assert partition(corpus, denied) == 2
+                assert assign_compartments(corpus, denied) == 2
             assert kept_back(corpus) == {"b"}
             assert_whole(corpus)
 
@@ -315,7 +316,7 @@ class TestQuarantine:
         with corpus.writing():
             quarantine.release(corpus, one)
         assert kept_back(corpus) == set()
-        assert len(compartments.all_compartments(corpus)) == 1
+        assert len(compartments.visible_compartments(corpus)) == 1
         assert_whole(corpus)
         put(corpus, flagged(document("b", ["token, edited"])))
         assert kept_back(corpus) == set()
@@ -349,7 +350,7 @@ class TestEmptyOnes:
     def test_one_with_documents_and_no_chunks_stays(self, corpus: Corpus) -> None:
         put(corpus, document("d", [], scope="hr"))
         assert counted(corpus) == {"hr": (1, 0)}
-        assert compartments.filled(corpus) == []
+        assert compartments.searchable_compartments(corpus) == []
         assert_whole(corpus)
 
 
@@ -365,8 +366,8 @@ class TestCounts:
         put(corpus, document("c", ["x"], scope="hr"))
         assert counted(corpus) == {"shared": (1, 2), "hr": (2, 2)}
         hr = by_kind(corpus)["hr", "internal", ()].id
-        assert compartments.chunks_in(corpus, [hr]) == 2
-        assert compartments.chunks_in(corpus, [hr, hr, 99]) == 2
+        assert compartments.count_chunks(corpus, [hr]) == 2
+        assert compartments.count_chunks(corpus, [hr, hr, 99]) == 2
         totals = stored.counts(corpus)
         assert (totals.documents, totals.chunks) == (3, 4)
 
@@ -377,15 +378,15 @@ class TestCounts:
         put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"))
         right = counted(corpus)
         corpus.run(f"UPDATE compartment SET {column} = {column} + 1 WHERE scope = 'hr'")
-        assert [problem.code for problem in problems(corpus)] == ["miscounted"]
-        assert repair(corpus) == ["counted documents and chunks anew"]
+        assert [problem.code for problem in find_problems(corpus)] == ["miscounted"]
+        assert repair(corpus) == ["counted documents and chunks again"]
         assert counted(corpus) == right
         assert_whole(corpus)
 
     def test_a_document_in_no_compartment_is_found(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["x"]), document("b", ["y"]))
         corpus.run("UPDATE document SET compartment = 77 WHERE document_id = 'a'")
-        found = {problem.code for problem in problems(corpus)}
+        found = {problem.code for problem in find_problems(corpus)}
         assert {"miscounted", "lexical_drift"} <= found
 
 
@@ -393,9 +394,9 @@ def test_of_chunks_and_of_range(corpus: Corpus) -> None:
     put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"), document("c", ["z"]))
     found = by_kind(corpus)
     here, there = found[OPEN].id, found["hr", "internal", ()].id
-    assert compartments.of_chunks(corpus, [4, 3, 1, 99]) == {here: [1, 4], there: [3]}
-    assert compartments.of_range(corpus, 2, 4) == {here: 2, there: 1}
-    assert compartments.of_range(corpus, 9, 12) == {}
+    assert compartments.chunks_by_compartment(corpus, [4, 3, 1, 99]) == {here: [1, 4], there: [3]}
+    assert compartments.count_by_compartment(corpus, 2, 4) == {here: 2, there: 1}
+    assert compartments.count_by_compartment(corpus, 9, 12) == {}
 
 
 # -- through an ingest -----------------------------------------------------------------------------
@@ -478,7 +479,7 @@ def test_everything_is_in_its_place_after_any_steps(steps: list[tuple[str, objec
                     for name, (kind, _, _) in held.items()
                 }
                 assert kept_back(corpus) == {name for name, (*_, kept) in held.items() if kept}
-                every = compartments.all_compartments(corpus)
+                every = compartments.visible_compartments(corpus)
                 assert sum(one.documents for one in every) == len(held)
                 assert sum(one.chunks for one in every) == sum(
                     len(found) for _, found, _ in held.values()
@@ -506,9 +507,9 @@ def _apply(
         case "policy", (*patterns,):
             policy = tuple(patterns)
             with corpus.writing():
-                partition(corpus, denied_by(*policy))
+                assign_compartments(corpus, denied_by(*policy))
             used = {place for (place,) in corpus.rows("SELECT compartment FROM document")}
-            assert {one.id for one in compartments.all_compartments(corpus)} == used
+            assert {one.id for one in compartments.visible_compartments(corpus)} == used
         case "embed", int(waiting):
             with corpus.writing():
                 embed(corpus, PROVIDER, waiting=waiting)
@@ -516,7 +517,7 @@ def _apply(
             _another_index(corpus, number)
         case "fail", (*patterns,):
             with pytest.raises(ZeroDivisionError), corpus.writing():
-                partition(corpus, denied_by(*patterns))
+                assign_compartments(corpus, denied_by(*patterns))
                 embed(corpus, PROVIDER)
                 raise ZeroDivisionError
     return policy
@@ -539,6 +540,6 @@ def _another_index(corpus: Corpus, number: int) -> None:
     known = vector_index.all_indexes(corpus)
     with corpus.writing():
         if number and known:
-            vector_index.discard(corpus, known[0])
+            vector_index.delete_index(corpus, known[0])
         elif len(known) < 2:
             vector_index.create_index(corpus, IndexIdentity(IDENTITY, f"chunker-{len(known)}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from types import ModuleType
 from typing import Any
 
 import apsw
@@ -13,11 +14,12 @@ import pytest
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.policy.purge import Wanted, finish, purge
+from rolebundle.storage import approximate_index, store, vector_index
 from rolebundle.storage import documents as stored
-from rolebundle.storage import fast_index, store, vector_cache, vector_index, vector_search
 from rolebundle.storage import purge as erasure
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import move_documents
 from support.amounts import rounds
 from support.canaries import Canary, files_of, found_in, hatch, vector_traces
@@ -70,7 +72,7 @@ def _second_index(corpus: Corpus) -> None:
         assert first is not None
         other = vector_index.create_index(corpus, replace(first.identity, model=OTHER.identity))
         embed(corpus, OTHER)
-        vector_index.use(corpus, first)
+        vector_index.activate_index(corpus, first)
         assert other.id != first.id
 
 
@@ -128,7 +130,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
             assert {one.document_id for _, one in stored.all_documents(corpus)} == set(
                 names(here.staying)
             )
-            assert vector_cache.size(corpus) == (0, 0)
+            assert vector_index.cache_size(corpus) == (0, 0)
 
 
 def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
@@ -150,12 +152,17 @@ def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
         assert found_in([folder / "blocks"], words) == words
 
 
-@pytest.mark.parametrize("left_out", ["rebuild", "clear"])
-def test_each_step_is_needed(monkeypatch: pytest.MonkeyPatch, left_out: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "left_out"),
+    [(erasure.lexical_index, "rebuild"), (erasure.vector_index, "clear_cache")],
+    ids=["rebuild", "clear_cache"],
+)
+def test_each_step_is_needed(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str
+) -> None:
     with scratch_folder() as folder:
         here = aviary(folder, 3, 20, 40)
-        room = erasure.lexical_index if left_out == "rebuild" else erasure.vector_cache
-        monkeypatch.setattr(room, left_out, lambda *_: None)
+        monkeypatch.setattr(module, left_out, lambda *_: None)
         assert purged(here.db, Wanted(names(here.doomed))).state == "done"
         assert found_in(files_of(here.db), here.gone)
 
@@ -213,10 +220,10 @@ def test_an_earlier_wording_is_not_in_the_cache(tmp_path: Path) -> None:
     db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
     with open_writer(db) as corpus:
         fill(corpus, [document("a", ["second wording"])], PROVIDER)
-        assert vector_cache.size(corpus)[0] == 1
+        assert vector_index.cache_size(corpus)[0] == 1
     purged(db, Wanted(["a"]))
     with open_reader(db) as corpus:
-        assert vector_cache.size(corpus) == (0, 0)
+        assert vector_index.cache_size(corpus) == (0, 0)
 
 
 def test_everything_can_go(tmp_path: Path) -> None:
@@ -246,11 +253,13 @@ def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def give_companion(corpus: Corpus, share: fast_index.Share) -> None:
+def give_companion(corpus: Corpus, share: approximate_index.Share) -> None:
     if share.vectors < 10:
         return  # too few to train on
-    fast_index.build(corpus, share)
-    fast_index.record(corpus, share, fast_index.FastState(1, 1, 1.0, share.vectors, 0))
+    approximate_index.build(corpus, share)
+    approximate_index.store_state(
+        corpus, share, approximate_index.ApproximateState(1, 1, 1.0, share.vectors, 0)
+    )
 
 
 class TestTheFastIndex:
@@ -259,7 +268,7 @@ class TestTheFastIndex:
         with scratch_folder() as folder:
             here = aviary(folder, 4, 20, 20)
             with open_writer(here.db) as corpus:
-                if not fast_index.available(corpus):
+                if not approximate_index.is_available(corpus):
                     pytest.skip("this build of apsw has no vec1")
                 with corpus.writing():
                     for index in vector_index.all_indexes(corpus):
@@ -275,9 +284,9 @@ class TestTheFastIndex:
         with open_reader(db) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            assert [bool(share.fast) for share in index.shares] == [False, True]
-            assert vector_index.doubt(corpus, index) == ""
-            assert vector_search.search(corpus, index, bytes(32), 5)
+            assert [bool(share.approximate) for share in index.shares] == [False, True]
+            assert vector_index.stale_reason(corpus, index) == ""
+            assert vector_index.search(corpus, index, bytes(32), 5)
         assert_sound(db)
 
     def test_without_its_extension_nothing_is_purged(
@@ -285,7 +294,7 @@ class TestTheFastIndex:
     ) -> None:
         db = self.with_companions(tmp_path)
         before = contents(db)
-        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
             purged(db, Wanted(["a"]))
         assert refused.value.code == "fast_index_out_of_reach"
@@ -300,7 +309,7 @@ class TestTheFastIndex:
         ]
         db = build(folder, texts, PROVIDER)
         with open_writer(db) as corpus, corpus.writing():
-            if not fast_index.available(corpus):
+            if not approximate_index.is_available(corpus):
                 pytest.skip("this build of apsw has no vec1")
             index = vector_index.active_index(corpus)
             assert index is not None
@@ -324,7 +333,7 @@ class TestSomebodyInTheWay:
                 with open_writer(here.db) as corpus:
                     [again] = finish(corpus)
                     assert (again.id, again.state) == (receipt.id, "pending")
-                    assert problems(corpus) == []
+                    assert find_problems(corpus) == []
                 # Writes go on, and the reader has what it had.
                 with open_writer(here.db) as corpus:
                     fill(corpus, [document("new", ["a new text"])], PROVIDER)

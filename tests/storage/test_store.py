@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rolebundle.errors import DocumentError
 from rolebundle.storage import documents as stored
 from rolebundle.storage import store, vector_index
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_writer
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
 from support.compartments import assert_each_in_its_place, lexical_data, search_everywhere
 from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
@@ -64,7 +65,7 @@ class TestReplacing:
         assert {name: rows(corpus)[name] for name in "ac"} == {name: row[name] for name in "ac"}
         assert vectors(corpus) == {name: vector[name] for name in "ac"}
         assert (found(corpus, "beta"), found(corpus, "delta")) == (set(), {"x"})
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_the_lexical_index_is_not_touched_for_it(self, corpus: Corpus) -> None:
         before = lexical_data(corpus)
@@ -84,7 +85,7 @@ class TestReplacing:
         assert rows(corpus) == row
         assert set(vectors(corpus)) == {"a", "c"}
         assert (found(corpus, "beta"), found(corpus, "other")) == (set(), {"b"})
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_a_changed_title_is_indexed_and_embedded_anew(self, corpus: Corpus) -> None:
         fill(corpus, [of_chunks("d", [("a", "alpha")], title="Zebra")])
@@ -100,7 +101,7 @@ class TestReplacing:
         fill(corpus, [of_chunks("d", chunks, **{field: ("zebra",)})])
         assert found(corpus, "zebra") == {"a", "b", "c"}
         assert vectors(corpus) == (before if field == "retrieval_hints" else {})
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_metadata_alone_changes_no_index(self, corpus: Corpus) -> None:
         before = lexical_data(corpus), vectors(corpus)
@@ -115,7 +116,7 @@ class TestReplacing:
             store.put_file(corpus, file_of("d"), [of_chunks("e", [("z", "zeta")])])
         assert set(rows(corpus)) == {"z"}
         assert vectors(corpus) == {}
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
 
 class TestIdsAreTaken:
@@ -125,7 +126,7 @@ class TestIdsAreTaken:
             store.put_file(corpus, file_of("e"), [document("d", ["y"])])
         assert error.value.code == "duplicate_document_id"
         assert "d.md" in error.value.message
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     @pytest.mark.parametrize("same_file", [False, True])
     def test_a_chunk_id_of_another_document(self, corpus: Corpus, same_file: bool) -> None:
@@ -159,7 +160,7 @@ class TestIdsAreTaken:
         ]
         assert set(rows(corpus)) == {"a#0", "b#0", "c#0", "d#0"}
         assert found(corpus, "stolen") == set()
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_an_id_that_a_file_gave_up_is_free_for_the_next(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
@@ -169,7 +170,7 @@ class TestIdsAreTaken:
             )
         assert told == [None, None]
         assert found(corpus, "y") == {"d#0"}
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
 
 class TestRemoving:
@@ -181,7 +182,7 @@ class TestRemoving:
         assert found(corpus, "alpha") == {"e#0"}
         assert stored.counts(corpus).documents == 1
         assert set(store.known_files(corpus)) == {file_of("e").location}
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_sources_without_documents_are_forgotten(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"], source_id="v"), document("e", ["y"])])
@@ -199,7 +200,7 @@ class TestTransactions:
             embed(corpus, PROVIDER)
             raise ZeroDivisionError
         assert set(rows(corpus)) == {"d#0"}
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
 
     def test_known_files_tell_what_was_read(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
@@ -310,7 +311,7 @@ def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
 
 
 def _agrees(corpus: Corpus, model: Model) -> None:
-    assert problems(corpus) == []
+    assert find_problems(corpus) == []
     assert_each_in_its_place(corpus)
     documents = {name for content in model.values() for name in content}
     chunks = {
@@ -323,5 +324,5 @@ def _agrees(corpus: Corpus, model: Model) -> None:
     assert found(corpus, "alpha") == {c for c, text in chunks.items() if "alpha" in text}
     index = vector_index.active_index(corpus)
     assert index is not None
-    waiting = vector_index.waiting(corpus, index, 0, 1000)
-    assert len(waiting) == len(chunks) - vector_index.count_embedded(corpus, index)
+    waiting = vector_index.chunks_without_vector(corpus, index, 0, 1000)
+    assert len(waiting) == len(chunks) - vector_index.count_vectors(corpus, index)

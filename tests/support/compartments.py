@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage.approximate_index import Share
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.fast_index import Share
 
 Kind = tuple[str, str, tuple[str, ...]]
 """Scope, sensitivity and deny patterns."""
@@ -12,7 +12,7 @@ Kind = tuple[str, str, tuple[str, ...]]
 
 def only_compartment(corpus: Corpus) -> int:
     """The compartment of a corpus with one scope, one sensitivity and no policy."""
-    [found] = compartments.filled(corpus)
+    [found] = compartments.searchable_compartments(corpus)
     return found.id
 
 
@@ -28,20 +28,20 @@ def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int
     """Rowids that the lexical indexes of all compartments have, of those in quarantine as well."""
     return [
         row
-        for place in compartments.all_compartments(corpus)
+        for place in compartments.visible_compartments(corpus)
         for row, _ in lexical_index.search(corpus, place.id, match, limit)
     ]
 
 
 def lexical_data(corpus: Corpus) -> list[tuple[object, ...]]:
     """Every row of the lexical index's own storage."""
-    name = lexical_index.table(only_compartment(corpus))
+    name = lexical_index.table_name(only_compartment(corpus))
     return corpus.rows(f"SELECT * FROM {name}_data ORDER BY id")
 
 
 def kinds(corpus: Corpus) -> dict[str, Kind]:
     """Document id → the kind of the compartment that it is in."""
-    by_id = {one.id: one for one in compartments.all_compartments(corpus)}
+    by_id = {one.id: one for one in compartments.visible_compartments(corpus)}
     return {
         name: (by_id[place].scope, by_id[place].sensitivity, by_id[place].denied)
         for name, place in corpus.rows("SELECT document_id, compartment FROM document")
@@ -50,7 +50,7 @@ def kinds(corpus: Corpus) -> dict[str, Kind]:
 
 def kept_back(corpus: Corpus) -> set[str]:
     """The documents that are in quarantine."""
-    places = {one.id for one in compartments.all_compartments(corpus) if one.quarantined}
+    places = {one.id for one in compartments.visible_compartments(corpus) if one.quarantined}
     found = corpus.rows("SELECT document_id, compartment FROM document")
     return {name for name, place in found if place in places}
 
@@ -71,7 +71,7 @@ def tables(corpus: Corpus) -> set[str]:
 def assert_each_in_its_place(corpus: Corpus) -> None:
     """Words, vectors and tables of every compartment are those of its documents, and no others."""
     corpus.load_vectors()
-    places = compartments.all_compartments(corpus)
+    places = compartments.visible_compartments(corpus)
     indexes = vector_index.all_indexes(corpus)
     for name, scope, sensitivity, verdict, place in corpus.rows(
         "SELECT document_id, scope, sensitivity, coalesce(verdict, ''), compartment FROM document d "
@@ -83,13 +83,13 @@ def assert_each_in_its_place(corpus: Corpus) -> None:
         }, name
     expected = set()
     for place in places:
-        expected |= {lexical_index.table(place.id), lexical_index.content_view(place.id)[0]}
+        expected |= {lexical_index.table_name(place.id), lexical_index.content_view(place.id)[0]}
         held = _rows(
             corpus,
             "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?",
             place.id,
         )
-        assert _rows(corpus, f"SELECT id FROM {lexical_index.table(place.id)}_docsize") == held
+        assert _rows(corpus, f"SELECT id FROM {lexical_index.table_name(place.id)}_docsize") == held
         assert lexical_index.extent(corpus, place.id).chunks == len(held) == place.chunks
         for index in indexes:
             embedded = held & _rows(
@@ -103,7 +103,7 @@ def assert_each_in_its_place(corpus: Corpus) -> None:
             assert share.vectors == len(embedded)
     for index in indexes:
         expected |= {share.table for share in index.shares}
-        expected |= {share.fast_table for share in index.shares if share.fast}
+        expected |= {share.approximate_table for share in index.shares if share.approximate}
     assert tables(corpus) == expected
 
 

@@ -24,9 +24,9 @@ from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
-from rolebundle.storage.chunk_rows import content_hash
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
-from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, content_hash
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -98,7 +98,7 @@ def fill(
     with corpus.writing():
         for one in documents:
             store.put_file(corpus, file_of(one.metadata.document_id), [one])
-        store.note_change(corpus)
+        store.increment_generation(corpus)
         if provider is not None:
             embed(corpus, provider, waiting=waiting)
 
@@ -108,7 +108,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     index = vector_index.active_index(corpus) or vector_index.create_index(
         corpus, IndexIdentity(provider.identity, "test-chunker")
     )
-    rowids = vector_index.waiting(corpus, index, 0, 1_000_000)
+    rowids = vector_index.chunks_without_vector(corpus, index, 0, 1_000_000)
     rowids = rowids[: max(0, len(rowids) - waiting)]
     if not rowids:
         return

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.compartments import assert_each_in_its_place
 
 
@@ -24,7 +25,7 @@ def assert_sound(path: Path) -> None:
     if not path.exists() or path.stat().st_size == 0:
         return
     with open_writer(path) as corpus:
-        assert problems(corpus) == []
+        assert find_problems(corpus) == []
         assert_each_in_its_place(corpus)
 
 

@@ -9,7 +9,7 @@ from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage.chunk_rows import content_hash
+from rolebundle.storage.store import content_hash
 
 _DOCUMENT_FIELDS = frozenset(DocumentMetadata.__dataclass_fields__)
 

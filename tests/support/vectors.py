@@ -10,7 +10,7 @@ import numpy as np
 from rolebundle.embedding.provider import unit_vectors
 from rolebundle.ingest.embedding import embedding_text
 from rolebundle.storage import documents, vector_index
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 

@@ -22,8 +22,8 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import db_option, json_option
 from rolebundle.interfaces.render import one_line
 from rolebundle.policy.audit import AuditLog, iso_moment
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import corpus_path
+from rolebundle.storage.opening import open_reader
 
 _QUERY = 80
 _LISTED = 20

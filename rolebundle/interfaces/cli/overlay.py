@@ -23,8 +23,8 @@ from rolebundle.policy.overlays import (
     locate,
     overlay_folders,
 )
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import corpus_path
+from rolebundle.storage.opening import open_reader
 
 
 @click.group()

@@ -14,8 +14,8 @@ from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.words import counted
 from rolebundle.policy.overlay_lint import LintFinding
-from rolebundle.storage.connection import open_reader
 from rolebundle.storage.location import corpus_path
+from rolebundle.storage.opening import open_reader
 
 
 @click.group()

@@ -11,7 +11,7 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
-from rolebundle.storage.connection import open_writer
+from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, SAMPLE, invoke, is_coded, run
 

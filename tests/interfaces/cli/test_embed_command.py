@@ -9,8 +9,8 @@ import pytest
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.ingest.indexes import Optimized
-from rolebundle.storage import fast_index, vector_cache, vector_index
-from rolebundle.storage.connection import open_reader, open_writer
+from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.embedding_faults import closed_port
@@ -193,10 +193,10 @@ class TestList:
         assert ours["since"]
 
     def test_the_fast_companion_and_the_doubt(self, db: Path) -> None:
-        state = fast_index.FastState(4, 4, 0.97, 6, 5)
+        state = approximate_index.ApproximateState(4, 4, 0.97, 6, 5)
         with open_writer(db) as corpus:
             [share] = vector_index.all_indexes(corpus)[0].shares
-            fast_index.record(corpus, share, state)
+            approximate_index.store_state(corpus, share, state)
         out = invoke("embed", "list", "--db", db).out
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
@@ -267,11 +267,11 @@ def test_clear_cache(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
         # All were made of "input", as far as the helper knows.
-        assert vector_cache.size(corpus)[0] == 1
+        assert vector_index.cache_size(corpus)[0] == 1
     done = invoke("embed", "clear-cache", "--db", db)
     assert (done.code, done.err) == (0, "1 vectors forgotten\n")
     with open_reader(db) as corpus:
-        assert vector_cache.size(corpus) == (0, 0)
+        assert vector_index.cache_size(corpus) == (0, 0)
 
 
 class TestHelp:

@@ -9,7 +9,7 @@ import pytest
 
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.interfaces.cli import purge as command
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.commands import invoke, is_coded
 from support.sound import assert_sound
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.commands import Outcome, invoke, is_coded
 from support.compartments import assert_each_in_its_place
 

@@ -15,10 +15,11 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import indexes
-from rolebundle.storage import fast_index, vector_index, vector_search
-from rolebundle.storage.check import problems
-from rolebundle.storage.connection import Corpus, open_writer
-from rolebundle.storage.fast_index import FastState, Share
+from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage.approximate_index import ApproximateState, Share
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
 from rolebundle.storage.vector_index import EmbeddingIndex
 from support.compartments import only_share
 from support.corpora import ask, build, document, fill
@@ -94,16 +95,16 @@ def vector(number: int) -> bytes:
 
 
 def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
-    return vector_search.search(corpus, active(corpus), vector(number), limit)
+    return vector_index.search(corpus, active(corpus), vector(number), limit)
 
 
 def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:
-    assert fast_index.available(corpus)
-    return fast_index.nearest(corpus, only_share(corpus), vector(number), k)
+    assert approximate_index.is_available(corpus)
+    return approximate_index.nearest(corpus, only_share(corpus), vector(number), k)
 
 
-def state(corpus: Corpus) -> FastState:
-    read = FastState.read(only_share(corpus).fast)
+def state(corpus: Corpus) -> ApproximateState:
+    read = ApproximateState.read(only_share(corpus).approximate)
     assert read is not None
     return read
 
@@ -117,14 +118,14 @@ class TestAnswers:
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = []
-        nearest = fast_index.nearest
+        nearest = approximate_index.nearest
 
         def watched(corpus: Corpus, share: Share, query: bytes, k: int) -> list[int]:
             asked.append(k)
             # The worst order, and only so many: order and scores come from the vectors.
             return nearest(corpus, share, query, k)[::-1]
 
-        monkeypatch.setattr(fast_index, "nearest", watched)
+        monkeypatch.setattr(approximate_index, "nearest", watched)
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
         assert [row for row, _ in ours] == [row for row, _ in truth]
         assert dict(ours) == pytest.approx(dict(truth), abs=1e-6)
@@ -172,7 +173,7 @@ class TestInStep:
             vector_index.add(fast, active(fast), [(6, "input", vector(900))])
         assert {6, 901} == {row for row, _ in found(fast, 900, 2)}
         assert state(fast).changed == 2
-        assert problems(fast) == []
+        assert find_problems(fast) == []
 
     def test_a_document_that_moves_is_proposed_where_it_went(
         self, fast: Corpus, exact: Corpus
@@ -187,15 +188,15 @@ class TestInStep:
             COUNT - 100,
             100,
         )
-        state = FastState.read(here.fast)
+        state = ApproximateState.read(here.approximate)
         assert state is not None
-        assert (state.changed, state.stale) == (100, False)
-        assert fast_index.may_answer(fast, here)
-        assert not set(fast_index.nearest(fast, here, vector(5), COUNT)) & {*range(1, 101)}
+        assert (state.changed, state.is_stale) == (100, False)
+        assert approximate_index.is_usable(fast, here)
+        assert not set(approximate_index.nearest(fast, here, vector(5), COUNT)) & {*range(1, 101)}
         assert found(fast, 5, 1) == [(6, pytest.approx(1.0, abs=1e-6))]
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
         assert [row for row, _ in ours] == [row for row, _ in truth]
-        assert problems(fast) == []
+        assert find_problems(fast) == []
 
     def test_stale_over_a_fifth(self, fast: Corpus, exact: Corpus) -> None:
         def replaced(rowids: range) -> None:
@@ -204,19 +205,19 @@ class TestInStep:
 
         replaced(range(1, 201))  # each counts as one gone and one come
         assert state(fast).changed == COUNT // 5
-        assert not state(fast).stale
+        assert not state(fast).is_stale
         replaced(range(1, 2))
-        assert state(fast).stale
+        assert state(fast).is_stale
         bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
         [message] = warnings(bundle, "INDEX_STALE")
         assert "402 of 2000 vectors changed" in message
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
     def test_removing_the_index_removes_its_table(self, fast: Corpus) -> None:
-        name = only_share(fast).fast_table
+        name = only_share(fast).approximate_table
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) != []
         with fast.writing():
-            vector_index.discard(fast, active(fast))
+            vector_index.delete_index(fast, active(fast))
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
 
 
@@ -224,7 +225,7 @@ class TestDoubt:
     """Every doubt gives the exact answer and INDEX_STALE with the reason."""
 
     def assert_exact_and_said(self, fast: Corpus, exact: Corpus, reason: str) -> None:
-        assert not fast_index.may_answer(fast, only_share(fast))
+        assert not approximate_index.is_usable(fast, only_share(fast))
         assert found(fast, 640, 50) == found(exact, 640, 50)
         bundle = ask(fast, None, PROVIDER, task="passage n640", limit=20)
         [message] = warnings(bundle, "INDEX_STALE")
@@ -233,7 +234,7 @@ class TestDoubt:
         assert [one.chunk_id for one in bundle.selected] == [one.chunk_id for one in truth.selected]
 
     def test_a_low_recall(self, fast: Corpus, exact: Corpus) -> None:
-        fast_index.record(fast, only_share(fast), replace(state(fast), recall=0.9))
+        approximate_index.store_state(fast, only_share(fast), replace(state(fast), recall=0.9))
         self.assert_exact_and_said(fast, exact, "only 0.90 of the exact neighbours")
 
     @pytest.mark.parametrize(
@@ -254,26 +255,28 @@ class TestDoubt:
         self.assert_exact_and_said(fast, exact, "record is damaged")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
-        assert only_share(fast).fast == ""
+        assert only_share(fast).approximate == ""
 
     def test_no_extension(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         self.assert_exact_and_said(fast, exact, "no vec1 extension")
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
-        assert only_share(fast).fast == "", "it was not kept in step, and may never answer again"
+        assert only_share(fast).approximate == "", (
+            "it was not kept in step, and may never answer again"
+        )
 
     def test_no_table(self, fast: Corpus, exact: Corpus) -> None:
-        fast_index.available(fast)
-        fast.run(f"DROP TABLE {only_share(fast).fast_table}")
+        approximate_index.is_available(fast)
+        fast.run(f"DROP TABLE {only_share(fast).approximate_table}")
         self.assert_exact_and_said(fast, exact, "table is gone")
 
     def test_a_damaged_table_answers_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Share, "fast_table", "chunk")  # no such function
+        monkeypatch.setattr(Share, "approximate_table", "chunk")  # no such function
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
 
@@ -281,22 +284,22 @@ class TestOptimize:
     def test_what_misses_too_much_is_dropped(
         self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(fast_index, "nearest", lambda *_: [1, 2, 3])
+        monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
         made = indexes.optimize(exact, active(exact))
         assert not made.kept
-        assert made.recall < fast_index.LEAST_RECALL
-        assert only_share(exact).fast == ""
+        assert made.recall < approximate_index.MIN_RECALL
+        assert only_share(exact).approximate == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
 
     def test_it_can_be_built_anew(self, fast: Corpus) -> None:
         with fast.writing():
             vector_index.remove(fast, active(fast), list(range(1, 500)))
-        assert state(fast).stale
+        assert state(fast).is_stale
         assert indexes.optimize(fast, active(fast)).kept
         assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Corpus, "load_extra", lambda _corpus, _name: False)
+        monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
             indexes.optimize(exact, active(exact))
         assert refused.value.code == "no_vec1"

@@ -10,10 +10,10 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError
-from rolebundle.storage import compartments, lexical_index, migrate, vector_index, vector_search
+from rolebundle.storage import compartments, lexical_index, opening, vector_index
 from rolebundle.storage import documents as stored
-from rolebundle.storage.connection import Corpus, open_reader, open_writer
-from rolebundle.storage.narrowing import NARROWING
+from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
+from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import ask, build, document
@@ -47,7 +47,7 @@ def db(tmp_path: Path) -> Path:
 @pytest.fixture
 def narrowed(db: Path) -> Iterator[Corpus]:
     with open_reader(db) as corpus:
-        corpus.narrow()
+        corpus.enable_restriction()
         yield corpus
 
 
@@ -58,7 +58,9 @@ def places(corpus: Corpus) -> dict[str, int]:
 
 def views() -> dict[str, str]:
     """What is put in front of the tables, by the name that it takes."""
-    made = (re.match(r"CREATE TEMP (VIEW|TABLE) (\w+)", statement) for statement in NARROWING)
+    made = (
+        re.match(r"CREATE TEMP (VIEW|TABLE) (\w+)", statement) for statement in RESTRICTING_VIEWS
+    )
     return {found[2]: found[1] for found in made if found}
 
 
@@ -82,8 +84,8 @@ class TestEveryTable:
         behind = {name for name, kind in views().items() if kind == "VIEW"}
         assert plain_tables(narrowed) == behind | LEFT_OUT.keys()
         assert behind & LEFT_OUT.keys() == set()
-        assert len(views()) == len(NARROWING)
-        assert views().keys() - behind == {"visible", "shown_state"}
+        assert len(views()) == len(RESTRICTING_VIEWS)
+        assert views().keys() - behind == {"allowed_compartment", "restricted_state"}
 
     def test_that_is_virtual_belongs_to_one_compartment(self, narrowed: Corpus) -> None:
         virtual = {
@@ -122,7 +124,7 @@ class TestNothing:
         assert {name for name, count in seen(corpus).items() if count} == {"corpus_state"}
         counts = stored.counts(corpus)
         assert (counts.documents, counts.chunks) == (0, 0)
-        assert compartments.all_compartments(corpus) == []
+        assert compartments.visible_compartments(corpus) == []
         assert search_everywhere(corpus, '"token"') == []
         index = vector_index.active_index(corpus)
         assert index is not None
@@ -136,7 +138,7 @@ class TestNothing:
 
     def test_is_seen_after_the_reading(self, narrowed: Corpus) -> None:
         with narrowed.reading():
-            narrowed.show(places(narrowed).values())
+            narrowed.restrict_to_compartments(places(narrowed).values())
             assert len(search_everywhere(narrowed, '"token"')) == 4
         self.assert_nothing(narrowed)
         with narrowed.reading():
@@ -145,23 +147,23 @@ class TestNothing:
     def test_is_seen_after_a_reading_that_failed(self, narrowed: Corpus) -> None:
         for failure in (ZeroDivisionError, KeyboardInterrupt):
             with pytest.raises(failure), narrowed.reading():
-                narrowed.show(places(narrowed).values())
+                narrowed.restrict_to_compartments(places(narrowed).values())
                 raise failure
             self.assert_nothing(narrowed)
         with pytest.raises(CorpusCorrupt), narrowed.reading():
-            narrowed.show(places(narrowed).values())
+            narrowed.restrict_to_compartments(places(narrowed).values())
             narrowed.rows("SELECT * FROM nowhere")
         self.assert_nothing(narrowed)
 
     def test_can_be_shown_outside_of_a_reading(self, narrowed: Corpus) -> None:
         with pytest.raises(AssertionError):
-            narrowed.show(places(narrowed).values())
+            narrowed.restrict_to_compartments(places(narrowed).values())
         self.assert_nothing(narrowed)
 
     def test_can_be_shown_where_everything_is_seen(self, db: Path) -> None:
         with open_reader(db) as corpus, corpus.reading():
             with pytest.raises(AssertionError):
-                corpus.show([1])
+                corpus.restrict_to_compartments([1])
             assert len(search_everywhere(corpus, '"token"')) == 4
 
     def test_is_in_an_answer(self, narrowed: Corpus) -> None:
@@ -185,7 +187,7 @@ class TestWhatIsShown:
         self, narrowed: Corpus, shown: str, rows: list[int], sources: list[str]
     ) -> None:
         with narrowed.reading():
-            narrowed.show(places(narrowed)[name] for name in shown)
+            narrowed.restrict_to_compartments(places(narrowed)[name] for name in shown)
             assert search_everywhere(narrowed, '"token"') == rows
             assert narrowed.rows("SELECT id FROM chunk ORDER BY id") == [(row,) for row in rows]
             assert narrowed.rows("SELECT chunk FROM embedded ORDER BY 1") == [
@@ -204,35 +206,35 @@ class TestWhatIsShown:
             assert index is not None
             assert index.vectors == len(rows)
             vector = narrowed.value("SELECT vector FROM main.embedded WHERE chunk = 3")
-            found = [row for row, _ in vector_search.search(narrowed, index, vector, 100)]
+            found = [row for row, _ in vector_index.search(narrowed, index, vector, 100)]
             assert sorted(found) == rows
-            assert [*vector_search.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
+            assert [*vector_index.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
             assert [*stored.passages(narrowed, [1, 2, 3, 4])] == rows
 
     def test_is_what_was_shown_last(self, narrowed: Corpus) -> None:
         found = places(narrowed)
         with narrowed.reading():
-            narrowed.show([found["a"]])
-            narrowed.show([found["b"]])
+            narrowed.restrict_to_compartments([found["a"]])
+            narrowed.restrict_to_compartments([found["b"]])
             assert search_everywhere(narrowed, '"token"') == [3]
-            narrowed.show([])
+            narrowed.restrict_to_compartments([])
             assert search_everywhere(narrowed, '"token"') == []
 
     def test_stays_to_the_end_of_the_outer_reading(self, narrowed: Corpus) -> None:
         with narrowed.reading():
             with narrowed.reading():
-                narrowed.show([places(narrowed)["b"]])
+                narrowed.restrict_to_compartments([places(narrowed)["b"]])
             assert search_everywhere(narrowed, '"token"') == [3]
 
     def test_may_be_what_is_not_there(self, narrowed: Corpus) -> None:
         with narrowed.reading():
-            narrowed.show([77, -1])
+            narrowed.restrict_to_compartments([77, -1])
             assert seen(narrowed)["chunk"] == 0
 
     def test_is_not_superseded_by_what_is_hidden(self, narrowed: Corpus) -> None:
         for shown, newer in (("a", []), ("ab", ["b"])):
             with narrowed.reading():
-                narrowed.show(places(narrowed)[name] for name in shown)
+                narrowed.restrict_to_compartments(places(narrowed)[name] for name in shown)
                 assert [
                     one.document_id for one in stored.passages(narrowed, [1])[1].superseded_by
                 ] == newer
@@ -240,18 +242,18 @@ class TestWhatIsShown:
     def test_says_nothing_of_writes_elsewhere(self, narrowed: Corpus) -> None:
         assert narrowed.value("SELECT generation FROM main.corpus_state") > 0
         with narrowed.reading():
-            narrowed.show([places(narrowed)["a"]])
+            narrowed.restrict_to_compartments([places(narrowed)["a"]])
             assert narrowed.value("SELECT generation FROM corpus_state") == 0
             assert narrowed.value("SELECT count(*) FROM embedding_cache") == 0
-            narrowed.show([places(narrowed)["a"]], generation=5)
+            narrowed.restrict_to_compartments([places(narrowed)["a"]], generation=5)
             assert narrowed.rows("SELECT generation FROM corpus_state") == [(5,)]
-            narrowed.show([places(narrowed)["b"]], generation=3)
+            narrowed.restrict_to_compartments([places(narrowed)["b"]], generation=3)
             assert narrowed.rows("SELECT generation FROM corpus_state") == [(3,)]
         assert narrowed.rows("SELECT generation FROM corpus_state") == [(0,)]
 
     def test_is_a_snapshot_that_a_writer_does_not_change(self, db: Path, narrowed: Corpus) -> None:
         with narrowed.reading(), open_writer(db) as writer:
-            narrowed.show([places(narrowed)["a"]])
+            narrowed.restrict_to_compartments([places(narrowed)["a"]])
             with writer.writing():
                 writer.run("UPDATE document SET compartment = 77")
             assert search_everywhere(narrowed, '"token"') == [1, 2]
@@ -259,18 +261,18 @@ class TestWhatIsShown:
     def test_hides_statements_that_ran_before_it_was_narrowed(self, db: Path) -> None:
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM chunk") == 4
-            corpus.narrow()
+            corpus.enable_restriction()
             assert corpus.value("SELECT count(*) FROM chunk") == 0
-            corpus.narrow()  # once more changes nothing
+            corpus.enable_restriction()  # once more changes nothing
             with corpus.reading():
-                corpus.show([places(corpus)["a"]])
+                corpus.restrict_to_compartments([places(corpus)["a"]])
                 assert corpus.value("SELECT count(*) FROM chunk") == 2
             assert corpus.value("SELECT count(*) FROM chunk") == 0
 
     def test_counts_terms_by_compartment(self, narrowed: Corpus) -> None:
         found = places(narrowed)
         with narrowed.reading():
-            narrowed.show([found["a"]])
+            narrowed.restrict_to_compartments([found["a"]])
             assert lexical_index.frequencies(narrowed, found["a"], ['"token"']) == [2]
             assert lexical_index.frequencies(narrowed, found["a"], ['"secret"']) == [0]
             assert lexical_index.extent(narrowed, found["a"]).chunks == 2
@@ -280,9 +282,9 @@ class TestTheFile:
     def test_is_as_it_was(self, db: Path) -> None:
         before = db.read_bytes()
         with open_reader(db) as corpus:
-            corpus.narrow()
+            corpus.enable_restriction()
             with corpus.reading():
-                corpus.show(places(corpus).values())
+                corpus.restrict_to_compartments(places(corpus).values())
                 search_everywhere(corpus, '"token"')
             ask(corpus, None, PROVIDER, task="token")
         assert db.read_bytes() == before
@@ -310,10 +312,10 @@ class TestTheFile:
                     corpus.run(statement)
 
         with open_reader(db) as corpus:
-            corpus.narrow()
+            corpus.enable_restriction()
             assert_refused(corpus)
             with corpus.reading():
-                corpus.show([places(corpus)["a"]])
+                corpus.restrict_to_compartments([places(corpus)["a"]])
                 assert_refused(corpus)
                 assert search_everywhere(corpus, '"token"') == [1, 2]
             assert_refused(corpus)
@@ -321,7 +323,7 @@ class TestTheFile:
 
     def test_is_closed_again_where_showing_fails(self, narrowed: Corpus) -> None:
         with narrowed.reading(), pytest.raises(Exception):  # noqa: B017
-            narrowed.show(["not a number"])  # type: ignore[list-item]
+            narrowed.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
         assert narrowed.db.pragma("query_only") == 1
         assert seen(narrowed)["chunk"] == 0
 
@@ -374,7 +376,7 @@ def test_our_own_view_with_another_text_is_refused(db: Path) -> None:
 
 def test_our_own_views_are_told_by_the_letter() -> None:
     name, sql = lexical_index.content_view(3)
-    assert migrate.is_own_view("view", name, sql)
+    assert opening.corpus_format().is_own_view("view", name, sql)
     for kind, other, text in (
         ("trigger", name, sql),
         ("view", name, sql + " "),
@@ -383,4 +385,4 @@ def test_our_own_views_are_told_by_the_letter() -> None:
         ("view", f"{name}\n", sql),
         ("view", "indexed_", sql),
     ):
-        assert not migrate.is_own_view(kind, other, text)
+        assert not opening.corpus_format().is_own_view(kind, other, text)

@@ -15,16 +15,19 @@ import pytest
 
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
-from rolebundle.storage import audit_log
-from rolebundle.storage.audit_chain import MOST_CHARACTERS, bounded, query_digest, small
-from rolebundle.storage.audit_file import (
+from rolebundle.storage import audit
+from rolebundle.storage.audit import (
     AUDIT_FORMAT,
-    create,
+    MAX_CHARACTERS,
+    bounded_details,
+    bounded_text,
+    create_audit,
     open_audit_reader,
     open_audit_writer,
+    query_digest,
 )
-from rolebundle.storage.connection import Corpus, open_writer
 from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.opening import open_writer
 from support.amounts import rounds
 
 ON = AuditSettings(mode="on", query="text")
@@ -34,20 +37,20 @@ def clock() -> str:
     return "2026-11-15T00:00:00.000Z"
 
 
-def fill(log: Corpus) -> None:
-    audit_log.begin(log, ON, clock, {"by": "test"})
+def create(path: Path) -> bool:
+    return create_audit(path, ON, clock, {"by": "test"})
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "c.db.audit"
-    assert create(path, fill)
+    assert create(path)
     return path
 
 
 def exported(path: Path) -> list[dict[str, object]]:
     with open_audit_reader(path) as log:
-        return [row.model_dump() for row in audit_log.pages(log)]
+        return [row.model_dump() for row in audit.read_rows(log)]
 
 
 def test_a_new_file_is_whole_and_its_owners_alone(path: Path) -> None:
@@ -64,7 +67,7 @@ def test_a_new_file_is_whole_and_its_owners_alone(path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions as POSIX has them")
 def test_the_log_beside_it_is_its_owners_alone(path: Path) -> None:
     with open_audit_writer(path) as log:
-        audit_log.append(log, AuditEntry(kind="get"), clock)
+        audit.append(log, AuditEntry(kind="get"), clock)
         beside = [entry for entry in path.parent.iterdir() if entry != path]
         assert {entry.name for entry in beside} == {f"{path.name}-wal", f"{path.name}-shm"}
         assert {stat.S_IMODE(entry.stat().st_mode) for entry in beside} == {0o600}
@@ -74,7 +77,7 @@ def test_the_log_beside_it_is_its_owners_alone(path: Path) -> None:
 
 def test_who_comes_second_leaves_the_first_ones_file(path: Path) -> None:
     before = path.read_bytes()
-    assert not create(path, fill)
+    assert not create(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -85,18 +88,18 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
     path = tmp_path / "c.db.audit"
-    assert create(path, fill)
-    assert not create(path, fill)
+    assert create(path)
+    assert not create(path)
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
     assert len(exported(path)) == 1
 
 
 def test_a_file_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
-    def fail(log: Corpus) -> None:
+    def fail() -> str:
         raise UsageError("no", "no")
 
     with pytest.raises(UsageError):
-        create(tmp_path / "c.db.audit", fail)
+        create_audit(tmp_path / "c.db.audit", ON, fail, {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -125,21 +128,21 @@ def foreign(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    create(path, fill)
+    create(path)
     db = apsw.Connection(str(path))
     db.pragma("user_version", 2)
     db.close()
 
 
 def with_trigger(path: Path) -> None:
-    create(path, fill)
+    create(path)
     db = apsw.Connection(str(path))
     db.execute("CREATE TRIGGER t AFTER INSERT ON entry BEGIN DELETE FROM entry; END")
     db.close()
 
 
 def headless(path: Path) -> None:
-    create(path, fill)
+    create(path)
     db = apsw.Connection(str(path))
     db.execute("DELETE FROM head")
     db.close()
@@ -165,10 +168,10 @@ def test_what_is_no_audit_is_refused_and_left_alone(
     make(path)  # type: ignore[operator]
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(error) as caught, open_audit_reader(path) as reader:
-        audit_log.read_head(reader)
+        audit.read_head(reader)
     assert (caught.value.code, bool(caught.value.hint)) == (code, True)
     with pytest.raises(error) as caught, open_audit_writer(path) as writer:
-        audit_log.append(writer, AuditEntry(kind="get"), clock)
+        audit.append(writer, AuditEntry(kind="get"), clock)
     assert caught.value.code == code
     assert (path.read_bytes() if path.is_file() else None) == before
 
@@ -191,10 +194,10 @@ def test_the_chain_can_be_computed_by_anybody(path: Path) -> None:
     """What docs/decisions/0009 promises, without a line of ours."""
     with open_audit_writer(path) as log:
         for number in range(5):
-            audit_log.append(
+            audit.append(
                 log, AuditEntry(kind="retrieve", query=f"é {number}", blocked={"stale": 2}), clock
             )
-        log_id = audit_log.read_head(log).log_id
+        log_id = audit.read_head(log).log_id
     last = sha256(f"rolebundle-audit:1:{log_id}".encode()).hexdigest()
     for number, row in enumerate(exported(path), start=1):
         given = row.pop("hash")
@@ -206,11 +209,11 @@ def test_the_chain_can_be_computed_by_anybody(path: Path) -> None:
 
 def test_a_row_is_chained_to_the_head_also_where_the_end_was_cut_off(path: Path) -> None:
     with open_audit_writer(path) as log:
-        kept = [audit_log.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
-        assert all(one.intact for one in kept)
+        kept = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
+        assert all(one.is_intact for one in kept)
         log.run("DELETE FROM entry WHERE seq = 4")
-        after = audit_log.append(log, AuditEntry(kind="get"), clock)
-    assert not after.intact
+        after = audit.append(log, AuditEntry(kind="get"), clock)
+    assert not after.is_intact
     assert (after.row.seq, after.row.previous) == (5, kept[-1].row.hash), "the gap stays"
 
 
@@ -218,39 +221,39 @@ def test_a_place_that_is_taken_is_not_overwritten(path: Path) -> None:
     with open_audit_writer(path) as log:
         log.run("UPDATE entry SET seq = 2")
         with pytest.raises(RolebundleError):
-            audit_log.append(log, AuditEntry(kind="get"), clock)
-        assert audit_log.read_head(log).rows == 1
+            audit.append(log, AuditEntry(kind="get"), clock)
+        assert audit.read_head(log).rows == 1
 
 
-@pytest.mark.parametrize("text", ["", "a\0b", "\ud800", "x" * (MOST_CHARACTERS + 1), "🦉é\u202e"])
+@pytest.mark.parametrize("text", ["", "a\0b", "\ud800", "x" * (MAX_CHARACTERS + 1), "🦉é\u202e"])
 def test_any_text_can_be_put_on_record(path: Path, text: str) -> None:
     entry = AuditEntry(
         kind="retrieve", agent=text, role=text, action=text, query=text, details={"name": text}
     )
     with open_audit_writer(path) as log:
-        row = audit_log.append(log, entry, clock).row
+        row = audit.append(log, entry, clock).row
     assert exported(path)[-1] == row.model_dump()
-    assert len(row.query) <= MOST_CHARACTERS + 120
+    assert len(row.query) <= MAX_CHARACTERS + 120
 
 
 def test_what_is_cut_says_so_and_stays_another() -> None:
-    first, second = (bounded("x" * MOST_CHARACTERS + end) for end in ("a", "b"))
+    first, second = (bounded_text("x" * MAX_CHARACTERS + end) for end in ("a", "b"))
     assert first != second
-    assert f"{MOST_CHARACTERS + 1} characters" in first
-    assert bounded("short") == "short"
-    cut = small({"many": ["x"] * MOST_CHARACTERS})
+    assert f"{MAX_CHARACTERS + 1} characters" in first
+    assert bounded_text("short") == "short"
+    cut = bounded_details({"many": ["x"] * MAX_CHARACTERS})
     assert cut["cut"] is True
-    assert small({"few": 1}) == {"few": 1}
+    assert bounded_details({"few": 1}) == {"few": 1}
 
 
 def test_what_is_kept_of_a_query(path: Path) -> None:
     asked = AuditEntry(kind="retrieve", query="secret plan")
     with open_audit_writer(path) as log:
-        log_id = audit_log.read_head(log).log_id
+        log_id = audit.read_head(log).log_id
         kept = []
         for query in ("text", "digest", "off"):
-            audit_log.configure(log, AuditSettings(mode="on", query=query), clock, {})
-            kept.append(audit_log.append(log, asked, clock).row.query)
+            audit.configure(log, AuditSettings(mode="on", query=query), clock, {})
+            kept.append(audit.append(log, asked, clock).row.query)
     digest = query_digest(log_id, "secret plan")
     assert kept == ["secret plan", digest, ""]
     assert query_digest("another log", "secret plan") != digest
@@ -258,33 +261,33 @@ def test_what_is_kept_of_a_query(path: Path) -> None:
 
 def test_long_details_of_a_change_leave_the_settings_readable(path: Path) -> None:
     with open_audit_writer(path) as log:
-        row = audit_log.configure(log, ON, clock, {"why": "x" * 5000})
+        row = audit.configure(log, ON, clock, {"why": "x" * 5000})
     assert (row.details["mode"], row.details["query"], row.details["cut"]) == ("on", "text", True)
 
 
 def test_pages_and_places(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_log, "PAGE", 3)
+    monkeypatch.setattr(audit, "PAGE_ROWS", 3)
     with open_audit_writer(path) as log:
         for number in range(20):
-            audit_log.append(log, AuditEntry(kind="get", agent="ab"[number % 2]), clock)
+            audit.append(log, AuditEntry(kind="get", agent="ab"[number % 2]), clock)
     with open_audit_reader(path) as log:
-        every = [row.seq for row in audit_log.pages(log)]
+        every = [row.seq for row in audit.read_rows(log)]
         assert every == list(range(1, 22))
-        assert [row.seq for row in audit_log.pages(log, newest=True)] == every[::-1]
-        own = [row.seq for row in audit_log.pages(log, by="a")]
+        assert [row.seq for row in audit.read_rows(log, newest=True)] == every[::-1]
+        own = [row.seq for row in audit.read_rows(log, by="a")]
         assert own == list(range(2, 22, 2))
-        assert audit_log.nth_row_of(log, "a", 3).seq == own[2]  # type: ignore[union-attr]
-        assert audit_log.nth_row_of(log, "a", 11) is None
-        assert audit_log.nth_row_of(log, "a", 0) is None
-        assert audit_log.one_row(log, 22) is None
+        assert audit.nth_row_of_agent(log, "a", 3).seq == own[2]  # type: ignore[union-attr]
+        assert audit.nth_row_of_agent(log, "a", 11) is None
+        assert audit.nth_row_of_agent(log, "a", 0) is None
+        assert audit.row_by_number(log, 22) is None
 
 
 def test_the_sql_of_a_page() -> None:
-    assert audit_log.rows_sql(by=True, since=True, kind=True, newest=True).endswith(
+    assert audit.rows_sql(by=True, since=True, kind=True, newest=True).endswith(
         "FROM entry WHERE seq < ? AND agent = ? AND time >= ? AND kind = ? "
         "ORDER BY seq DESC LIMIT ?"
     )
-    assert audit_log.rows_sql(by=False, since=False, kind=False, newest=False).endswith(
+    assert audit.rows_sql(by=False, since=False, kind=False, newest=False).endswith(
         "FROM entry WHERE seq > ? ORDER BY seq ASC LIMIT ?"
     )
 
@@ -292,13 +295,13 @@ def test_the_sql_of_a_page() -> None:
 def test_readers_and_the_writer_do_not_wait_for_each_other(path: Path) -> None:
     with open_audit_writer(path) as log, open_audit_reader(path) as reader:
         with reader.reading():
-            assert len(list(audit_log.pages(reader))) == 1
+            assert len(list(audit.read_rows(reader))) == 1
             for _ in range(10):
-                audit_log.append(log, AuditEntry(kind="get"), clock)
-            assert len(list(audit_log.pages(reader))) == 1, "one snapshot"
+                audit.append(log, AuditEntry(kind="get"), clock)
+            assert len(list(audit.read_rows(reader))) == 1, "one snapshot"
         with log.writing():
             log.run("UPDATE head SET mode = 'off'")
-            assert audit_log.read_head(reader).mode == "on"
+            assert audit.read_head(reader).mode == "on"
 
 
 def test_a_writer_that_is_stuck(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,13 +312,13 @@ def test_a_writer_that_is_stuck(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         stuck.writing(),
         pytest.raises(CorpusBusy),
     ):
-        audit_log.append(log, AuditEntry(kind="get"), clock)
+        audit.append(log, AuditEntry(kind="get"), clock)
 
 
 def _append_many(path: Path, agent: str, rows: int) -> None:
     with open_audit_writer(path) as log:
         for number in range(rows):
-            audit_log.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}), clock)
+            audit.append(log, AuditEntry(kind="get", agent=agent, details={"n": number}), clock)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -326,7 +329,7 @@ def test_many_processes_make_one_chain(tmp_path: Path, rounds: int) -> None:
     rows = rounds
 
     def work(agent: str) -> None:
-        create(path, fill)
+        create(path)
         _append_many(path, agent, rows)
 
     fork = multiprocessing.get_context("fork")

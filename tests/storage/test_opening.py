@@ -10,9 +10,14 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
 from rolebundle.storage import sqlite_file
-from rolebundle.storage.connection import open_reader, open_writer
 from rolebundle.storage.location import corpus_path
-from rolebundle.storage.migrate import APPLICATION_ID, corpus_format, latest_version
+from rolebundle.storage.opening import (
+    APPLICATION_ID,
+    corpus_format,
+    latest_version,
+    open_reader,
+    open_writer,
+)
 from rolebundle.storage.sqlite_file import busy_timeout
 from support.corpora import build, document
 

@@ -1,0 +1,222 @@
+"""The approximate index of a share's vectors: IVF through ``vec1``, which ships with apsw.
+
+It only proposes neighbours; their cosines are computed from the vectors themselves. Its recall is
+measured against the exact search when it is built. The exact search is used instead if the
+extension is missing, if too many vectors changed since, or if the recall is too low. It can always
+be rebuilt from the vectors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isqrt
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+
+MIN_RECALL = 0.95
+"""Of the exact top 50, sampled when it is built. Below, it is not used."""
+PROBES = 32
+"""Buckets that a search looks into by default."""
+MAX_CHANGED_SHARE = 0.2
+"""If a larger share of the vectors has changed, its buckets do not fit them any more."""
+MIN_VECTORS = 20_000
+"""Below, the exact search takes a few milliseconds, and nothing is gained."""
+
+_EXTENSION = "vec1"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateState:
+    """What the corpus records of an approximate index.
+
+    ``recall`` is its share of the exact neighbours, ``built`` the number of vectors that it was
+    built from, and ``changed`` how many were added or removed since.
+    """
+
+    buckets: int
+    probes: int
+    recall: float
+    built: int
+    changed: int
+
+    @classmethod
+    def read(cls, text: str) -> ApproximateState | None:
+        """The state from the corpus's JSON, or ``None`` if there is none or it is damaged."""
+        if not text:
+            return None
+        try:
+            state = cls(**json.loads(text))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        counts = (state.buckets, state.probes, state.built, state.changed)
+        is_valid = all(type(count) is int for count in counts) and type(state.recall) is float
+        return state if is_valid else None
+
+    def write(self) -> str:
+        """The JSON that the corpus keeps."""
+        return json.dumps(
+            {
+                "buckets": self.buckets,
+                "probes": self.probes,
+                "recall": self.recall,
+                "built": self.built,
+                "changed": self.changed,
+            }
+        )
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether too many vectors have changed since its buckets were trained."""
+        return self.changed > MAX_CHANGED_SHARE * self.built
+
+
+class Share(NamedTuple):
+    """What an embedding index has of one compartment.
+
+    ``approximate`` is the state of its approximate index as JSON, or empty if there is none.
+    """
+
+    index_id: int
+    compartment: int
+    dimensions: int
+    vectors: int
+    approximate: str
+
+    @property
+    def table(self) -> str:
+        """The vec0 table of its vectors."""
+        return f"vectors_{self.index_id}_{self.compartment}"
+
+    @property
+    def approximate_table(self) -> str:
+        """The vec1 table of its approximate index."""
+        return f"fast_{self.index_id}_{self.compartment}"
+
+
+def is_available(corpus: Corpus) -> bool:
+    """Whether this build of apsw has the extension. If so, load it."""
+    return corpus.load_bundled_extension(_EXTENSION)
+
+
+def stale_reason(corpus: Corpus, share: Share) -> str:
+    """Why the approximate index of a share is not used; empty if it is, or if there is none."""
+    if not share.approximate:
+        return ""
+    state = ApproximateState.read(share.approximate)
+    if state is None:
+        return "the approximate index's record is damaged"
+    if state.is_stale:
+        return (
+            f"{state.changed} of {state.built} vectors changed since the approximate index was "
+            "built"
+        )
+    if state.recall < MIN_RECALL:
+        return f"the approximate index found only {state.recall:.2f} of the exact neighbours"
+    if not is_available(corpus):
+        return f"this build of apsw has no {_EXTENSION} extension"
+    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (share.approximate_table,)):
+        return "the approximate index's table is gone"
+    return ""
+
+
+def is_usable(corpus: Corpus, share: Share) -> bool:
+    """Whether a share has an approximate index that can propose neighbours."""
+    return bool(share.approximate) and share.vectors > 0 and not stale_reason(corpus, share)
+
+
+def nearest(corpus: Corpus, share: Share, vector: bytes, k: int) -> list[int]:
+    """Rowids of about the ``k`` nearest vectors."""
+    state = ApproximateState.read(share.approximate)
+    probes = state.probes if state else PROBES
+    rows = corpus.rows(
+        f"SELECT rowid FROM {share.approximate_table}(?, ?)",
+        (vector, json.dumps({"k": k, "nprobe": probes})),
+    )
+    return [rowid for (rowid,) in rows]
+
+
+def build(corpus: Corpus, share: Share) -> None:
+    """Copy the vectors, train the buckets and sort the vectors into them.
+
+    Call it inside a write transaction. It is used after :func:`store_state`.
+    """
+    table = share.approximate_table
+    corpus.run(f"DROP TABLE IF EXISTS {table}")
+    corpus.run(f"CREATE VIRTUAL TABLE {table} USING vec1(vec)")
+    corpus.run(
+        f"INSERT INTO {table} (rowid, vec) SELECT e.chunk, e.vector FROM embedded e "
+        "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
+        "WHERE e.index_id = ? AND d.compartment = ?",
+        (share.index_id, share.compartment),
+    )
+    settings = json.dumps({"nbucket": bucket_count(share.vectors), "quantizer": "none"})
+    model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table}", (settings,))
+    corpus.run(f"INSERT INTO {table} (cmd, arg) VALUES ('rebuild', ?)", (model,))
+
+
+def bucket_count(count: int) -> int:
+    """The usual number of inverted lists: the square root of the number of vectors."""
+    return max(1, isqrt(count))
+
+
+def store_state(corpus: Corpus, share: Share, state: ApproximateState | None) -> None:
+    """Record the state of the approximate index. With ``None`` it is not used any more."""
+    corpus.run(
+        "UPDATE embedding_share SET fast = ? WHERE index_id = ? AND compartment = ?",
+        (state.write() if state else "", share.index_id, share.compartment),
+    )
+
+
+def drop(corpus: Corpus, share: Share) -> None:
+    """Drop the approximate index of a share, if there is one."""
+    if not _stored_state(corpus, share):
+        return
+    if is_available(corpus):
+        corpus.run(f"DROP TABLE IF EXISTS {share.approximate_table}")
+    store_state(corpus, share, None)
+
+
+def add_vectors(corpus: Corpus, share: Share, vectors: Sequence[tuple[int, bytes]]) -> None:
+    """Add vectors to the approximate index, if there is one."""
+    if _record_change(corpus, share, len(vectors)):
+        corpus.run_many(
+            f"INSERT INTO {share.approximate_table} (rowid, vec) VALUES (?, ?)", list(vectors)
+        )
+
+
+def remove_vectors(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
+    """Remove vectors from the approximate index, if there is one."""
+    if _record_change(corpus, share, len(rowids)):
+        corpus.run_many(
+            f"DELETE FROM {share.approximate_table} WHERE rowid = ?", ((rowid,) for rowid in rowids)
+        )
+
+
+def _stored_state(corpus: Corpus, share: Share) -> str:
+    return str(
+        corpus.value(
+            "SELECT fast FROM embedding_share WHERE index_id = ? AND compartment = ?",
+            (share.index_id, share.compartment),
+        )
+        or ""
+    )
+
+
+def _record_change(corpus: Corpus, share: Share, count: int) -> bool:
+    """Record a change of so many vectors; False if there is no index that can follow it."""
+    stored = _stored_state(corpus, share)
+    if not stored:
+        return False
+    state = ApproximateState.read(stored)
+    if state is None or not is_available(corpus):
+        # It cannot follow the change, so it must not be used.
+        store_state(corpus, share, None)
+        return False
+    changed = ApproximateState(
+        state.buckets, state.probes, state.recall, state.built, state.changed + count
+    )
+    store_state(corpus, share, changed)
+    return True

@@ -1,0 +1,236 @@
+"""Opening a corpus: create it, check it, migrate it, and read or write it.
+
+`migrations/` holds the history of the schema, one numbered SQL file each.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from time import monotonic, sleep
+from uuid import uuid4
+
+import apsw
+
+from rolebundle.errors import StorageError, UsageError, WrongFile
+from rolebundle.resources import data_folder
+from rolebundle.storage import partition, vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.lexical_index import content_view
+from rolebundle.storage.sqlite_file import (
+    FileFormat,
+    busy_timeout,
+    is_missing_or_empty,
+    mapped_errors,
+)
+
+APPLICATION_ID = 0x52424E44
+"""``RBND`` in the file's header."""
+CACHE_KIB = 32_768
+"""Pages that a writer caches: an ingest returns to the pages of the indexes."""
+LOG_PAGES = 16_384
+"""How long the write-ahead log grows before it is folded into the file: 64 MB."""
+
+_PAUSE_SECONDS = 0.02
+_COMPARTMENTS = 2  # the version whose tables are filled by code
+_MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
+
+_VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
+
+
+def open_reader(path: Path) -> Corpus:
+    """Open a corpus for retrieval. Takes no write lock and works on a read-only file (law 8).
+
+    Raises:
+        UsageError: there is no file.
+        WrongFile, CorpusCorrupt, StorageError: it is not a corpus that this version reads.
+    """
+    corpus = Corpus.open_read_only(path, corpus_format())
+    try:
+        version = corpus.value("PRAGMA user_version")
+        if version < latest_version():
+            raise WrongFile(
+                "older_schema",
+                f"{path}: has schema {version}, this version reads {latest_version()}",
+                "run `rolebundle ingest` once with this version: it backs the file up "
+                "and migrates it",
+            )
+    except BaseException:
+        corpus.close()
+        raise
+    return corpus
+
+
+def open_writer(path: Path) -> Corpus:
+    """Open a corpus for writing. Create or migrate it if necessary.
+
+    An existing file is first checked through a read-only connection, so that a foreign or newer
+    file is refused before a byte of it changes.
+
+    Raises:
+        WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
+    """
+    if not is_missing_or_empty(path):
+        Corpus.open_read_only(path, corpus_format()).close()
+    else:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                "cannot_create",
+                f"{path}: its folder cannot be made ({error.strerror})",
+                "choose another file with --db",
+            ) from error
+    corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
+    db = corpus.db
+    try:
+        with mapped_errors(path, corpus.file_format):
+            _retry_while_busy(lambda: _use_write_ahead_log(db))
+            # FULL: what was acknowledged survives a power loss, not only a crash.
+            db.pragma("synchronous", "full")
+            # Pages that many batches change, such as the lexical index's, are copied once.
+            db.pragma("wal_autocheckpoint", LOG_PAGES)
+            db.pragma("cache_size", -CACHE_KIB)
+            db.pragma("foreign_keys", True)
+            db.pragma("secure_delete", True)
+            apply_migrations(corpus)
+    except BaseException:
+        db.close()
+        raise
+    return corpus
+
+
+def _use_write_ahead_log(db: apsw.Connection) -> None:
+    if db.pragma("user_version") == 0:
+        # In the file's header, so that a bare `file corpus.db` can read it.
+        db.pragma("application_id", APPLICATION_ID)
+    # EXTRA while the file gives up its first journal. If that journal came back after a power
+    # loss, it would undo the change to WAL, and with it all that the log holds.
+    db.pragma("synchronous", "extra")
+    db.pragma("journal_mode", "wal")
+
+
+def _retry_while_busy(step: Callable[[], None]) -> None:
+    """Repeat what SQLite refuses at once, without waiting, while others create the same file."""
+    deadline = monotonic() + busy_timeout() / 1000
+    while True:
+        try:
+            return step()
+        except apsw.BusyError:
+            if monotonic() >= deadline:
+                raise
+            sleep(_PAUSE_SECONDS)
+
+
+@cache
+def migrations() -> tuple[Path, ...]:
+    """The migration files, oldest first. File number n brings the schema to version n."""
+    entries = sorted(
+        entry for entry in data_folder("migrations").iterdir() if _MIGRATION_NAME.match(entry.name)
+    )
+    for version, entry in enumerate(entries, start=1):
+        if int(entry.name[:4]) != version:
+            raise AssertionError(f"migrations must be numbered without gaps: {entry.name}")
+    return tuple(entries)
+
+
+def latest_version() -> int:
+    """The newest schema version, which this package reads and writes."""
+    return len(migrations())
+
+
+@cache
+def corpus_format() -> FileFormat:
+    """How a corpus file is recognized. Every older schema can be migrated."""
+    return FileFormat(
+        name="a corpus",
+        application_id=APPLICATION_ID,
+        oldest=0,
+        newest=latest_version(),
+        foreign_hint="name another file with --db",
+        newer_hint="upgrade rolebundle, or name another file with --db",
+        missing=_no_corpus,
+        is_own_view=_is_own_view,
+    )
+
+
+def _no_corpus(path: Path) -> UsageError:
+    return UsageError(
+        "corpus_missing",
+        f"{path}: there is no corpus here" + (", but a folder" if path.is_dir() else ""),
+        "run `rolebundle ingest PATH` first, or name another file with --db",
+    )
+
+
+def _is_own_view(kind: str, name: str, sql: str) -> bool:
+    """Whether a trigger or view of the schema is exactly a view that this package creates."""
+    match = _VIEW_NAME.match(name) if kind == "view" else None
+    return match is not None and content_view(int(match[1])) == (name, sql)
+
+
+def apply_migrations(corpus: Corpus) -> None:
+    """Bring the schema to the newest version, each step in its own transaction.
+
+    An existing corpus is first backed up beside the file.
+
+    Raises:
+        StorageError: the backup could not be made.
+    """
+    db = corpus.db
+    version = db.pragma("user_version")
+    if 0 < version < latest_version():
+        back_up(db, Path(f"{corpus.path}.schema-{version}.bak"))
+    for target, entry in enumerate(migrations(), start=1):
+        if db.pragma("user_version") >= target:
+            continue
+        with corpus.writing():
+            # Another process may have been faster while we waited for the lock.
+            if db.pragma("user_version") < target:
+                db.execute(entry.read_text(encoding="utf-8"))
+                if target == 1:
+                    db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
+                if target == _COMPARTMENTS:
+                    _fill_compartments(corpus)
+                db.pragma("user_version", target)
+
+
+def _fill_compartments(corpus: Corpus) -> None:
+    """Assign every document to a compartment, and build the indexes of each compartment."""
+    indexes = vector_index.all_indexes(corpus)
+    if indexes:
+        corpus.load_vectors()
+    for index in indexes:
+        corpus.run(f"DROP TABLE IF EXISTS vectors_{index.id}")
+        # The old approximate index can only be dropped if its extension is there.
+        if corpus.load_bundled_extension("vec1"):
+            corpus.run(f"DROP TABLE IF EXISTS fast_{index.id}")
+    partition.assign_compartments(corpus, partition.no_denied_patterns)
+
+
+def back_up(db: apsw.Connection, target: Path) -> None:
+    """Copy the corpus to ``target``, consistent also while others write.
+
+    The copy gets its name when it is complete and on the disk, and never takes the name of another
+    backup. So a run that is killed here does not hinder the next one.
+
+    Raises:
+        StorageError: the copy could not be written.
+    """
+    partial = target.with_name(f"{target.name}.{uuid4().hex}.partial")
+    try:
+        db.execute("VACUUM INTO ?", (str(partial),))
+        with partial.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        free = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
+        partial.replace(next((name for name in free if not name.exists()), target))
+    except OSError as error:
+        raise StorageError(
+            "backup_failed",
+            f"{target}: the backup before the migration failed ({error.strerror})",
+            "make room beside the corpus and run the same command again",
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
