@@ -1,0 +1,191 @@
+"""The source itself: no import cycle between files, and SQL in the storage package alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "rolebundle"
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+OUTSIDE_STORAGE = [path for path in FILES if path.parent != PACKAGE / "storage"]
+STORAGE_LIBRARIES = {"apsw", "sqlite_vec", "sqlite3"}
+
+# The beginning of a statement, with a word that only SQL has in this place.
+SQL = re.compile(
+    r"""\s*(
+    SELECT\s.+\sFROM\s | SELECT\s+(count|max|min|coalesce|exists)\s*\( | INSERT\s+(OR\s+\w+\s+)?INTO\s
+    | UPDATE\s+[\w."]+\s+SET\s | DELETE\s+FROM\s | PRAGMA\s+[\w.]+ | VACUUM\b | WITH\s+\w+.*\sAS\s
+    | CREATE\s+(TEMP\s+|VIRTUAL\s+|UNIQUE\s+)?(TABLE|VIEW|INDEX|TRIGGER)\s
+    | DROP\s+(TABLE|VIEW|INDEX|TRIGGER)\s | ALTER\s+TABLE\s | (ATTACH|DETACH)\s+DATABASE\s
+    | BEGIN(\s+(IMMEDIATE|EXCLUSIVE|DEFERRED))?\s*;?\s*$ | (COMMIT|ROLLBACK)\s*;?\s*$
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path) for path in FILES}
+
+
+def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import, also delayed ones, but none that only a type checker runs."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        yield from imports(node)
+
+
+def imported_modules(tree: ast.AST, modules: set[str]) -> set[str]:
+    found = set()
+    for node in imports(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        else:
+            assert not node.level, "imports are absolute"
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                found.add(submodule if submodule in modules else str(node.module))
+    return found & modules
+
+
+def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The strongly connected components with more than one file (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    components: list[list[str]] = []
+
+    def visit(name: str) -> None:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in sorted(graph[name]):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == index[name]:
+            component = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(component) > 1 or name in graph[name]:
+                components.append(sorted(component))
+
+    for name in sorted(graph):
+        if name not in index:
+            visit(name)
+    return components
+
+
+def test_no_import_cycle_between_files() -> None:
+    graph = {module_name(path): imported_modules(TREES[path], MODULES) for path in FILES}
+    assert sum(map(len, graph.values())) > len(graph), "the graph has edges"
+    assert cycles(graph) == []
+
+
+def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of each string; the parts of an f-string are joined by ``?``."""
+    documentation = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    inner: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inner |= {id(part) for part in node.values}
+            parts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in documentation | inner
+        ):
+            yield node.lineno, node.value
+
+
+def sql_statements(path: Path, tree: ast.AST) -> list[str]:
+    return [
+        f"{path.relative_to(PACKAGE.parent)}:{line}: {text[:60]!r}"
+        for line, text in string_literals(tree)
+        if SQL.match(text)
+    ]
+
+
+def test_sql_is_in_storage_alone() -> None:
+    assert [
+        statement for path in OUTSIDE_STORAGE for statement in sql_statements(path, TREES[path])
+    ] == []
+
+
+def test_sqlite_is_imported_in_storage_alone() -> None:
+    assert {
+        f"{path.relative_to(PACKAGE.parent)} imports {library}"
+        for path in OUTSIDE_STORAGE
+        for node in ast.walk(TREES[path])
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for library in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [str(node.module)]
+        )
+        if library.split(".")[0] in STORAGE_LIBRARIES
+    } == set()
+
+
+class TestTheChecksThemselves:
+    def test_a_cycle_is_found_through_a_delayed_import(self) -> None:
+        modules = {"p.a", "p.b", "p.c"}
+        sources = {
+            "p.a": "from p import b",
+            "p.b": "def f():\n    from p.c import x",
+            "p.c": "import p.a",
+        }
+        graph = {name: imported_modules(ast.parse(text), modules) for name, text in sources.items()}
+        assert cycles(graph) == [["p.a", "p.b", "p.c"]]
+
+    def test_an_import_for_types_is_no_cycle(self) -> None:
+        source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import p.a"
+        assert imported_modules(ast.parse(source), {"p.a"}) == set()
+
+    @pytest.mark.parametrize(
+        "source",
+        [
+            "run('SELECT id FROM chunk')",
+            "run(f'SELECT {columns} FROM chunk')",
+            "run('SELECT count(*) ' 'FROM chunk')",
+            "run('''\n  UPDATE corpus_state SET generation = 1''')",
+            "run('WITH x (id) AS (SELECT 1) SELECT id FROM x')",
+            "run('PRAGMA user_version')",
+            "run(f'DELETE FROM {table}')",
+            "run(f'DROP TABLE {table}')",
+            "run('BEGIN IMMEDIATE')",
+        ],
+    )
+    def test_a_statement_is_found(self, source: str) -> None:
+        assert len(sql_statements(FILES[0], ast.parse(source))) == 1
+
+    def test_every_storage_statement_would_be_found(self) -> None:
+        statements = [
+            statement
+            for path in FILES
+            if path.parent == PACKAGE / "storage"
+            for statement in sql_statements(path, TREES[path])
+        ]
+        assert len(statements) > 100
+
+    @pytest.mark.parametrize(
+        "text",
+        ["select a role from the list", "Update the corpus", "with a policy as its owner sees it"],
+    )
+    def test_plain_text_is_no_statement(self, text: str) -> None:
+        assert not SQL.match(text)
