@@ -9,7 +9,7 @@ import pytest
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import UsageError
-from rolebundle.storage import connection
+from rolebundle.storage import sqlite_file
 from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, remove
 
@@ -41,8 +41,10 @@ def test_a_file_taken_for_unchanging_is_opened_anew_when_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
-    real = connection.connect_read_only
-    monkeypatch.setattr(connection, "connect_read_only", lambda path: (real(path)[0], True))
+    real = sqlite_file._connect_read_only
+    monkeypatch.setattr(
+        sqlite_file, "_connect_read_only", lambda path, patience: (real(path, patience)[0], True)
+    )
     with open_reader(db) as corpus:
         assert corpus.is_current()
         build(tmp_path, [document("new", ["a token"])], name=db.name, base=db.read_bytes())
