@@ -33,13 +33,13 @@ def paragraph(seed, words=12):
 @pytest.mark.parametrize(
     "wrong", [{"size": 0}, {"size": 10, "maximum": 9}, {"overlap": -1}, {"overlap": 1200}]
 )
-def test_settings_that_make_no_sense_are_refused(wrong):
+def test_invalid_settings_raise(wrong):
     with pytest.raises(ConfigurationError) as caught:
         ChunkSettings(**wrong)
     assert caught.value.code == "bad_chunk_settings"
 
 
-def test_a_document_that_fits_is_one_chunk_with_its_gaps():
+def test_a_small_document_is_one_chunk_with_its_gaps():
     (chunk,) = chunks_of("# A\n\n\ntext\n\n## B\n\n---\n\n- x\n", ChunkSettings())
     assert chunk.content == "# A\n\n\ntext\n\n## B\n\n---\n\n- x"
     assert (chunk.start_line, chunk.end_line, chunk.content_type) == (1, 10, "excerpt")
@@ -69,7 +69,7 @@ def test_content_type_is_the_only_kind_or_excerpt():
     assert kind("# only a heading") == "paragraph"
 
 
-def test_a_last_heading_goes_with_the_text_above():
+def test_a_last_heading_is_attached_to_the_text_above():
     text = "# A\n\n" + "words " * 9 + "\n\n# B\n\n## C\n"
     assert [(c.start_line, c.end_line) for c in chunks_of(text)] == [(1, 7)]
 
@@ -78,13 +78,13 @@ def test_headings_alone_are_a_chunk():
     assert [c.content for c in chunks_of("# A\n\n## B\n")] == ["# A\n\n## B"]
 
 
-def test_a_block_up_to_the_maximum_is_left_whole():
+def test_a_block_up_to_the_maximum_is_not_cut():
     block = "- " + "\n- ".join(["an item of the list"] * 5)
     assert len(block) > SMALL.size
     assert [c.content for c in chunks_of(f"text\n\n{block}")] == ["text", block]
 
 
-def test_a_block_over_the_maximum_is_cut_at_its_lines_with_true_lines():
+def test_a_block_over_the_maximum_is_cut_at_lines_with_exact_locators():
     lines = [f"line number {i} of the listing" for i in range(20)]
     text = "before\n\n```\n" + "\n".join(lines) + "\n```\n"
     chunks = chunks_of(text)
@@ -104,7 +104,7 @@ def test_a_line_over_the_maximum_is_cut_at_sentences_then_words_then_anywhere():
     assert "".join(c.content for c in chunks_of("x" * 1000)) == "x" * 1000
 
 
-def test_a_long_listing_is_cut_before_what_stands_at_the_margin():
+def test_a_long_listing_is_cut_before_lines_at_the_margin():
     body = "\n\n".join(f"def f{i}():\n    a = 1\n\n    return a" for i in range(12))
     chunks = chunks_of(f"```\n{body}\n```")
     assert all(c.content.startswith(("def", "```")) for c in chunks)
@@ -116,7 +116,7 @@ def test_the_same_text_twice_has_two_ids():
     assert ids[1:] == [f"{ids[0]}-2", f"{ids[0]}-3"]
 
 
-def test_ready_chunks_stay_as_they_are():
+def test_ready_chunks_are_not_changed():
     ready = ReadyChunk("own-id", "x" * 5000, 3, 4, "code", ("t",), ("r",), ("e",))
     empty = ReadyChunk("empty", " \n", 5, 5)
     (chunk,) = chunk_document("doc", ParsedDocument(ready=(empty, ready)), SMALL)
@@ -124,13 +124,13 @@ def test_ready_chunks_stay_as_they_are():
     assert (chunk.tags, chunk.applicable_roles, chunk.excluded_roles) == (("t",), ("r",), ("e",))
 
 
-def test_nothing_to_see_is_no_chunk():
+def test_blank_text_is_no_chunk():
     assert chunk_document("doc", ParsedDocument(), SMALL) == ()
     blank = ParsedDocument(blocks=(Block("paragraph", " ", 1, 1),))
     assert chunk_document("doc", blank, SMALL) == ()
 
 
-def test_blocks_without_their_file_have_blank_lines_between():
+def test_blocks_without_the_lines_of_the_file_get_blank_lines_between_them():
     blocks = (Block("paragraph", "a\nb", 2, 3), Block("paragraph", "c", 6, 6))
     (chunk,) = chunk_document("doc", ParsedDocument(blocks=blocks), SMALL)
     assert chunk.content == "a\nb\n\n\nc"
@@ -194,7 +194,7 @@ def built(parts, line_exact):
 
 
 @given(BLOCKS, st.booleans(), st.integers(1, 80), st.integers(0, 80))
-def test_chunks_hold_all_words_in_order_within_their_bounds(parts, line_exact, size, extra):
+def test_chunks_contain_all_words_in_order_within_the_size_limits(parts, line_exact, size, extra):
     document = built(parts, line_exact)
     settings = ChunkSettings(size=size, maximum=size + extra)
     chunks = chunk_document("doc", document, settings)
@@ -214,7 +214,7 @@ def edited(parts, at, text):
 
 
 @given(st.integers(2, 120), st.integers(0), st.integers(0))
-def test_an_edit_that_keeps_head_and_length_changes_only_the_chunks_that_hold_it(n, seed, where):
+def test_an_edit_of_equal_length_only_changes_the_chunks_that_contain_it(n, seed, where):
     """The exact law: no boundary moves, so no other chunk can change."""
     parts = [paragraph(f"{seed}-{i}") for i in range(n)]
     at = where % n
@@ -281,7 +281,7 @@ def test_chunking_is_quick():
 @pytest.mark.parametrize(
     "text", ["x\n" * 200_000, "# h\n" * 50_000, "a b " * 200_000, "x" * 2_000_000]
 )
-def test_odd_shapes_take_no_time_to_speak_of(text):
+def test_odd_shapes_take_linear_time(text):
     reader = reader_for("a.txt")
     document = next(iter(reader.read(text.encode(), "a.txt", ReaderOptions())))
     began = time.process_time()

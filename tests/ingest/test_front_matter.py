@@ -17,7 +17,7 @@ def refused(text):
     return caught.value.message
 
 
-def test_yaml_gives_plain_values():
+def test_yaml_values_and_their_types():
     front = read(
         "---\ntitle: A: plain title\ntags: [a, on, no]\ndate: 2026-03-01\n"
         "at: 2026-03-01T10:00:00Z\nlanguage: no\nweight: 3\nratio: 0.5\ndraft: true\n"
@@ -38,7 +38,7 @@ def test_yaml_gives_plain_values():
     assert (front.declared_at, front.body) == (2, 11)
 
 
-def test_toml_gives_plain_values():
+def test_toml_values_and_their_types():
     front = read('+++\ntitle = "T"\ndate = 2026-03-01\n[extra]\nx = [1, 2]\n+++\n')
     assert front is not None
     assert front.declared == {"title": "T", "date": "2026-03-01", "extra": {"x": [1, 2]}}
@@ -47,11 +47,11 @@ def test_toml_gives_plain_values():
 @pytest.mark.parametrize(
     "text", ["", "text", "---\nno end\n\ntext", "----\na: b\n----", " ---\n---"]
 )
-def test_what_is_not_fenced_is_no_front_matter(text):
+def test_text_without_fences_is_not_front_matter(text):
     assert read(text) is None
 
 
-def test_an_empty_one_declares_nothing():
+def test_empty_front_matter_declares_nothing():
     front = read("---\n---\ntext")
     assert front is not None
     assert front.declared == {}
@@ -77,25 +77,25 @@ def test_an_empty_one_declares_nothing():
         ("+++\na = " + "[" * 5000 + "\n+++", "docs/a.md:", "TOML"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(text, place, reason):
+def test_invalid_front_matter_is_an_error_with_its_line(text, place, reason):
     message = refused(text)
     assert place in message
     assert reason in message
 
 
-def test_an_alias_bomb_is_refused_before_it_is_built():
+def test_an_alias_bomb_is_rejected_before_it_expands():
     levels = "\n".join(f"k{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))
     assert "anchors" in refused(f"---\nk0: &a0 x\n{levels}\n---")
 
 
-def test_merge_keys_merge_nothing():
+def test_merge_keys_have_no_effect():
     front = read("---\n<<: {a: 1}\n---")
     assert front is not None
     assert front.declared == {"<<": {"a": 1}}
 
 
 @given(st.text(), st.sampled_from(["---", "+++"]))
-def test_any_text_is_read_or_refused(text, fence):
+def test_any_text_is_read_or_raises(text, fence):
     try:
         front = read(f"{fence}\n{text}\n{fence}\nbody")
     except DocumentError as error:
@@ -108,7 +108,7 @@ def test_any_text_is_read_or_refused(text, fence):
 @given(
     st.text(alphabet="ab:-[]{}&*!|>?'\"#%@,\n 0123456789.<~\\x"), st.sampled_from(["---", "+++"])
 )
-def test_any_markup_is_read_or_refused(text, fence):
+def test_any_yaml_markup_is_read_or_raises(text, fence):
     try:
         read(f"{fence}\n{text}\n{fence}\nbody")
     except DocumentError as error:

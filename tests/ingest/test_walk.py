@@ -1,4 +1,4 @@
-"""Finding files: order, hidden and generated folders, manifests on the way, one safe read."""
+"""Listing files: order, hidden and generated folders, manifests; reading a file safely."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def write(folder: Path, *names: str) -> None:
 
 def walked(root: Path, start: Path | None = None) -> tuple[list[str], dict[str, str]]:
     entries = list(walk(root, start or root, NOTHING))
-    found = [entry.path for entry in entries if isinstance(entry, FileEntry)]
-    return found, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
+    paths = [entry.path for entry in entries if isinstance(entry, FileEntry)]
+    return paths, {entry.path: entry.code for entry in entries if isinstance(entry, Skipped)}
 
 
 def test_every_file_in_order(tmp_path: Path) -> None:
     write(tmp_path, "b.md", "a/z.md", "a/b/c.md", "a.md", "B.md")
-    found, skipped = walked(tmp_path)
-    assert found == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
+    paths, skipped = walked(tmp_path)
+    assert paths == ["B.md", "a/b/c.md", "a/z.md", "a.md", "b.md"]
     assert skipped == {}
 
 
@@ -39,14 +39,14 @@ def test_hidden_and_generated(tmp_path: Path) -> None:
         tmp_path, ".env", ".git/config", "node_modules/x/y.js", "__pycache__/a.pyc", "a.md",
         "deep/.hidden.md",
     )  # fmt: skip
-    found, skipped = walked(tmp_path)
-    assert found == ["a.md"]
+    paths, skipped = walked(tmp_path)
+    assert paths == ["a.md"]
     assert skipped == dict.fromkeys(
         (".env", ".git/", "node_modules/", "__pycache__/", "deep/.hidden.md"), "ignored"
     )
 
 
-def test_the_manifest_is_no_document(tmp_path: Path) -> None:
+def test_the_manifest_is_not_a_document(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "deep/b.md")
     for folder in (tmp_path, tmp_path / "deep"):
         (folder / "rolebundle.toml").write_text("", encoding="utf-8")
@@ -57,12 +57,12 @@ def test_ignore_is_relative_to_its_manifest(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.log", "deep/a.md", "deep/b.log", "deep/er/a.md", "other/a.md")
     (tmp_path / "rolebundle.toml").write_text("ignore = ['*.log', 'other/**']", encoding="utf-8")
     (tmp_path / "deep" / "rolebundle.toml").write_text("ignore = ['er/*']", encoding="utf-8")
-    found, skipped = walked(tmp_path)
-    assert found == ["a.md", "deep/a.md", "deep/b.log"]
+    paths, skipped = walked(tmp_path)
+    assert paths == ["a.md", "deep/a.md", "deep/b.log"]
     assert skipped == {"b.log": "ignored", "deep/er/a.md": "ignored", "other/a.md": "ignored"}
 
 
-def test_a_start_below_the_root_hears_the_manifests_above(tmp_path: Path) -> None:
+def test_manifests_above_the_start_apply(tmp_path: Path) -> None:
     write(tmp_path, "deep/er/a.md", "deep/er/b.md")
     (tmp_path / "rolebundle.toml").write_text(
         "ignore = ['**/b.md']\n[defaults]\ndomain = 'top'\ntitle = 'top'", encoding="utf-8"
@@ -71,8 +71,8 @@ def test_a_start_below_the_root_hears_the_manifests_above(tmp_path: Path) -> Non
         "[defaults]\ntitle = 'deep'", encoding="utf-8"
     )
     for start in (tmp_path, tmp_path / "deep", tmp_path / "deep" / "er"):
-        found, skipped = walked(tmp_path, start)
-        assert (found, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
+        paths, skipped = walked(tmp_path, start)
+        assert (paths, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
     [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NOTHING)
     assert isinstance(entry, FileEntry)
     assert entry.defaults.values == {"domain": "top", "title": "deep"}
@@ -100,7 +100,7 @@ def test_read_bytes(tmp_path: Path) -> None:
     assert read_bytes(str(tmp_path / "empty"), "empty", 0) == b""
 
 
-def test_read_bytes_refuses(tmp_path: Path) -> None:
+def test_read_bytes_raises(tmp_path: Path) -> None:
     write(tmp_path, "a.md")
     (tmp_path / "link.md").symlink_to("a.md")
     os.mkfifo(tmp_path / "pipe")

@@ -1,4 +1,4 @@
-"""A page that is read from less of its source is the same page."""
+"""A page that is read from a reduced source has the same content."""
 
 import re
 
@@ -89,7 +89,7 @@ def read_whole(source, monkeypatch):
 
 
 @given(source=page())
-def test_a_reduced_page_reads_as_the_whole_one(source, monkeypatch):
+def test_a_reduced_page_is_read_like_the_whole_page(source, monkeypatch):
     less, whole = read(source), read_whole(source, monkeypatch)
     assert [(b.kind, b.text, b.level) for b in less.blocks] == [
         (b.kind, b.text, b.level) for b in whole.blocks
@@ -139,7 +139,7 @@ FRAGMENTS = [
 
 
 @given(fragments=st.lists(st.sampled_from(FRAGMENTS), max_size=8))
-def test_nothing_is_shown_that_the_whole_page_does_not_show(fragments, monkeypatch):
+def test_a_reduced_page_shows_no_more_than_the_whole_page(fragments, monkeypatch):
     source = "<html><head></head><body>" + "".join(fragments)
     assert shown(read(source)) <= shown(read_whole(source, monkeypatch))
 
@@ -161,7 +161,7 @@ def shown(document):
         ('<span class="linenos">1</span><b>x</b>', '<span class="linenos">1</span>x'),
     ],
 )
-def test_what_is_taken_out(source, less):
+def test_the_parts_that_are_removed(source, less):
     assert reduce_source(source.encode()).source.decode() == less
 
 
@@ -176,10 +176,10 @@ def test_what_is_taken_out(source, less):
         "<b>x</b><![CDATA[y]]>",
     ],
 )
-def test_a_page_that_could_be_read_in_two_ways_stays_whole(source):
+def test_an_ambiguous_page_is_not_reduced(source):
     assert reduce_source(source.encode()) == Reduced(source.encode(), is_cut=False)
 
 
-def test_a_page_whose_text_libxml2_would_refuse_in_one_piece_is_read():
+def test_a_page_with_more_text_than_libxml2_accepts_at_once_is_read():
     text = ("x" * 40 + "<b>y</b> ") * 260_000
     assert len(read(f"<pre>{text}</pre>").blocks[0].text) == 42 * 260_000 - 1

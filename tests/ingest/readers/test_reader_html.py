@@ -34,7 +34,7 @@ def test_structure_and_lines():
     ]
 
 
-def test_what_nobody_sees_is_left_out_and_counted():
+def test_invisible_elements_are_skipped_and_counted():
     document = read(
         "<body><nav>menu</nav><header>head</header><p>kept<script>no()</script> too</p>"
         "<div hidden>no</div><div aria-hidden=true>no</div><p style='DISPLAY : none'>no</p>"
@@ -55,17 +55,17 @@ def test_what_nobody_sees_is_left_out_and_counted():
         "<div class='x body'>{}</div>",
     ],
 )
-def test_the_main_part_is_taken_where_there_is_one(main):
+def test_the_main_part_is_used_if_there_is_one(main):
     page = "<body><div>around</div>" + main.format("<header>H</header><p>text</p>") + "</body>"
     assert [b.text for b in read(page).blocks] == ["H", "text"]
 
 
-def test_two_articles_are_both_taken():
+def test_two_articles_are_both_read():
     page = "<body><article>one</article><article>two</article></body>"
     assert [b.text for b in read(page).blocks] == ["one", "two"]
 
 
-def test_the_head_tells_title_language_and_date():
+def test_title_language_and_date_come_from_the_head():
     page = (
         "<html lang=de><head><title>\n The\n title</title>"
         "<meta property='article:modified_time' content='2026-03-01T10:00:00Z'>"
@@ -84,29 +84,29 @@ def test_line_breaks_in_odd_places_are_counted():
     assert [block[1:] for block in blocks(page)] == [("a", 1, 1), ("b cd", 2, 5), ("e", 6, 6)]
 
 
-def test_lines_past_what_libxml2_counts_are_true():
+def test_lines_beyond_the_limit_of_libxml2_are_correct():
     page = "<body>\n" + "".join(f"<p>line {i}</p>\n" for i in range(2, 150_000)) + "</body>"
-    found = read(page).blocks
-    assert len(found) == 149_998
-    for block in found[::10_000]:
+    parsed_blocks = read(page).blocks
+    assert len(parsed_blocks) == 149_998
+    for block in parsed_blocks[::10_000]:
         number = int(block.text.split()[1])
         assert block.start_line <= number <= block.end_line
         assert block.end_line - block.start_line < 3
 
 
-def test_a_long_listing_has_a_line_for_each_of_its_own():
+def test_chunks_of_a_long_listing_have_exact_lines():
     page = "<body><pre>" + "\n".join(f"<b>line</b> {i}" for i in range(1, 300)) + "</pre></body>"
     (block,) = read(page).blocks
     assert block.aligned
     assert (block.start_line, block.end_line) == (1, 299)
 
 
-def test_a_long_list_and_a_long_table_come_in_parts():
+def test_a_long_list_or_table_is_one_block_per_item():
     items = "".join(f"<li>item {i} {'x' * 40}</li>\n" for i in range(100))
     rows = "".join(f"<tr><td>row {i}</td><td>{'x' * 40}</td></tr>\n" for i in range(100))
-    found = read(f"<body><ul>\n{items}</ul>\n<table>\n{rows}</table></body>").blocks
-    assert [b.kind for b in found] == ["list"] * 100 + ["table"] * 100
-    assert {b.end_line - b.start_line for b in found} == {0}
+    parsed_blocks = read(f"<body><ul>\n{items}</ul>\n<table>\n{rows}</table></body>").blocks
+    assert [b.kind for b in parsed_blocks] == ["list"] * 100 + ["table"] * 100
+    assert {b.end_line - b.start_line for b in parsed_blocks} == {0}
 
 
 def test_the_page_is_decoded_by_its_own_charset():
@@ -122,7 +122,7 @@ def test_nothing_is_fetched_or_expanded():
     assert "root:" not in read(page).blocks[0].text
 
 
-def test_too_deep_a_page_is_refused_and_not_cut_short():
+def test_a_page_that_is_nested_too_deeply_is_an_error():
     with pytest.raises(DocumentError) as caught:
         read("<div>" * 400 + "deep" + "</div>" * 400 + "<p>after</p>")
     assert caught.value.code == "unreadable_html"
@@ -133,6 +133,6 @@ def test_an_empty_page_has_no_blocks(page):
     assert read(page).blocks == ()
 
 
-def test_the_one_main_element_is_the_main_part():
+def test_a_single_main_element_is_the_main_part():
     page = "<body><div role=main>around</div><main><p>text</p></main></body>"
     assert [text for _, text, *_ in blocks(page)] == ["text"]

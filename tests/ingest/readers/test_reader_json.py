@@ -86,7 +86,7 @@ def test_other_json_is_text():
         ('["\x01"]', 1, "control"),
     ],
 )
-def test_what_is_not_strict_is_refused_with_its_line(text, line, reason):
+def test_json_that_is_not_strict_is_an_error_with_its_line(text, line, reason):
     with pytest.raises(DocumentError) as caught:
         read(text)
     assert caught.value.code == "bad_json"
@@ -104,7 +104,7 @@ def test_what_is_not_strict_is_refused_with_its_line(text, line, reason):
         ({"excluded_roles": [1]}, "excluded_roles"),
     ],
 )
-def test_a_malformed_chunk_is_refused_with_its_line(change, reason):
+def test_a_malformed_chunk_is_an_error_with_its_line(change, reason):
     chunk = {"chunk_id": "c", "content": "x", **change}
     corpus = {"documents": [{"document_id": "d", "chunks": [chunk]}]}
     with pytest.raises(DocumentError) as caught:

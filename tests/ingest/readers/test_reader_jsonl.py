@@ -34,12 +34,12 @@ def test_an_unknown_key_is_noted_once():
     assert [len(d.notes) for d in documents] == [1, 0]
 
 
-def test_a_record_without_text_is_found_by_its_title():
+def test_a_record_without_text_is_indexed_by_its_title():
     (document,) = read('{"_id": "a", "title": "Only this", "text": ""}')
     assert [b.text for b in document.blocks] == ["Only this"]
 
 
-def test_bad_lines_are_said_and_the_others_go_on():
+def test_bad_lines_are_reported_and_the_others_are_read():
     good, *bad, last = read(
         '{"_id": "a", "text": "x"}\n{oops\n[1]\n{"_id": "a", "text": "y"}\n'
         '{"_id": [], "text": "y"}\n{"_id": "c", "text": 1}\n{"_id": "d", "_id": "e"}\n'
@@ -54,11 +54,11 @@ def test_bad_lines_are_said_and_the_others_go_on():
 
 
 def test_a_file_of_bad_lines_gives_a_short_report():
-    found = read("x\n" * 1000)
-    assert len(found) == 21
-    assert "980 more lines" in found[-1].message
+    results = read("x\n" * 1000)
+    assert len(results) == 21
+    assert "980 more lines" in results[-1].message
 
 
-def test_lines_are_not_cut_at_unicode_separators():
+def test_unicode_separators_do_not_end_a_line():
     (document,) = read('{"_id": "a", "text": "x\u2028y"}\n')
     assert document.blocks[0].text == "x\u2028y"

@@ -1,4 +1,4 @@
-"""What holds for every reader: true lines, nothing lost, and no bytes that break it."""
+"""Properties of every reader: correct lines, no lost text, and no crash on any bytes."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ PAGE = st.lists(st.one_of(LEAF, LIST, TABLE, CONTENT, GAP), min_size=1, max_size
 
 
 @given(PAGE, SETTINGS)
-def test_the_lines_of_an_html_chunk_show_its_text(page, settings):
+def test_the_lines_of_an_html_chunk_contain_its_text(page, settings):
     oracle = VisibleText()
     oracle.feed(page)
     oracle.close()
@@ -216,7 +216,7 @@ def test_the_lines_of_an_html_chunk_show_its_text(page, settings):
     st.lists(st.text(min_size=1).filter(str.strip), min_size=1, max_size=6),
     st.sampled_from([None, 2]),
 )
-def test_the_lines_of_a_ready_chunk_hold_its_content(contents, indent):
+def test_the_lines_of_a_ready_chunk_contain_its_text(contents, indent):
     chunks = [{"chunk_id": f"c{i}", "content": content} for i, content in enumerate(contents)]
     text = json.dumps({"documents": [{"document_id": "d", "chunks": chunks}]}, indent=indent)
     (document,) = documents_of("json", text.encode(), "a.json")
@@ -231,7 +231,7 @@ def test_the_lines_of_a_ready_chunk_hold_its_content(contents, indent):
 
 
 @given(st.lists(st.text(), min_size=1, max_size=6), SETTINGS)
-def test_the_line_of_a_jsonl_chunk_holds_its_text(texts, settings):
+def test_the_line_of_a_jsonl_chunk_contains_its_text(texts, settings):
     content = "".join(json.dumps({"_id": str(i), "text": t}) + "\n" for i, t in enumerate(texts))
     lines = split_lines(content)
     for document in documents_of("jsonl", content.encode(), "a.jsonl"):

@@ -72,14 +72,14 @@ def test_blocks_are_the_source_lines_of_each_structure():
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
-def test_front_matter_is_declared_and_the_first_heading_is_found():
+def test_front_matter_is_declared_and_the_first_heading_inferred():
     document = read(TEXT)
     assert document.declared == {"title": "Declared"}
     assert document.declared_at == 2
     assert document.inferred == {"title": "The first heading"}
 
 
-def test_a_thematic_break_at_the_top_is_no_front_matter():
+def test_a_thematic_break_at_the_top_is_not_front_matter():
     document = read("---\n\n# A\n\ntext\n")
     assert document.declared == {}
     assert document.blocks[0].start_line == 3
@@ -90,7 +90,7 @@ def test_bad_front_matter_names_path_and_line():
         read("---\na: 1\na: 2\n---\n", "docs/x.md")
 
 
-def test_windows_line_ends_count_as_one():
+def test_windows_line_ends_are_single_line_breaks():
     document = read("# A\r\n\r\ntext\r\nmore\r\n")
     assert document.blocks[1].text == "text\nmore"
     assert (document.blocks[1].start_line, document.blocks[1].end_line) == (3, 4)
@@ -107,7 +107,7 @@ def test_windows_line_ends_count_as_one():
         ("*" * 600, "*" * 600),
     ],
 )
-def test_headings_are_words(markup, words):
+def test_headings_are_plain_words(markup, words):
     assert plain_words(markup) == words
 
 

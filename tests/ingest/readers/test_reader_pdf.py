@@ -68,12 +68,12 @@ def rewritten(data, change):
     return out.getvalue()
 
 
-def test_the_title_is_found():
+def test_the_title_is_read_from_the_pdf():
     data = rewritten(make_pdf([["x"]]), lambda w: w.add_metadata({"/Title": "The title"}))
     assert read(data).inferred == {"title": "The title"}
 
 
-def test_what_cannot_be_taken_has_its_code():
+def test_unreadable_pdfs_have_their_codes():
     plain = make_pdf([["secret"]])
     assert refused(rewritten(plain, lambda w: w.encrypt("password", algorithm="RC4-128"))) == (
         "encrypted_pdf"
@@ -83,11 +83,11 @@ def test_what_cannot_be_taken_has_its_code():
     assert refused(b"") == "unreadable_pdf"
 
 
-def test_more_pages_than_the_cap_are_refused(monkeypatch):
+def test_too_many_pages_are_an_error(monkeypatch):
     monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_PAGES", 2)
     assert refused(make_pdf([["x"]] * 3)) == "pdf_too_large"
 
 
-def test_more_text_than_the_cap_is_refused(monkeypatch):
+def test_too_much_text_is_an_error(monkeypatch):
     monkeypatch.setattr("rolebundle.ingest.readers.pdf._MAX_CHARS", 10)
     assert refused(make_pdf([["more than ten characters"]])) == "pdf_too_large"

@@ -25,7 +25,7 @@ from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
         ("Makefile", "source"),
     ],
 )
-def test_a_file_finds_its_reader(path, name):
+def test_readers_by_file_name(path, name):
     reader = reader_for(path)
     assert reader is not None
     assert reader.name == name
@@ -50,7 +50,7 @@ def test_an_unknown_name_is_an_error_that_lists_the_names():
 
 
 @pytest.mark.parametrize("name", reader_names())
-def test_every_reader_says_of_itself_what_the_table_says(name):
+def test_readers_match_the_table(name):
     reader = reader_for("x", name)
     assert reader is not None
     assert (reader.name, reader.suffixes) == (name, suffixes_of(name))

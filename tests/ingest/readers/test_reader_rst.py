@@ -100,7 +100,7 @@ def test_blocks_are_the_source_lines_of_each_structure():
         assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
 
 
-def test_blocks_of_several_lines_end_where_they_end():
+def test_the_ends_of_blocks_of_several_lines():
     by_start = {b.start_line: b.end_line for b in read(TEXT).blocks}
     assert by_start[7] == 9
     assert by_start[19] == 21  # the literal block with a blank line in it
@@ -118,7 +118,7 @@ def test_blocks_of_several_lines_end_where_they_end():
         ("2 * 3 * 4", "2 * 3 * 4"),
     ],
 )
-def test_titles_are_words(title, words):
+def test_titles_are_plain_words(title, words):
     assert plain_words(title) == words
 
 
@@ -147,5 +147,5 @@ def test_odd_input_is_read(text):
     "line",
     [".. _" + "`a` " * 2000, "== ==\nx\n" * 3000, ".. _" + "\\" * 5000, ":a" * 5000 + "\n===="],
 )
-def test_hostile_lines_take_no_time_to_speak_of(line):
+def test_hostile_lines_take_linear_time(line):
     read(line + "\n")

@@ -44,7 +44,7 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
     assert [(b.text, b.start_line) for b in documents[2].blocks] == [("more", 11)]
 
 
-def test_blank_text_before_the_first_separator_is_no_document():
+def test_blank_text_before_the_first_separator_is_not_a_document():
     assert [d.key for d in read("\n\n=== A\nx\n")] == ["a"]
 
 
@@ -54,7 +54,7 @@ def test_no_separator_is_an_error():
     assert caught.value.code == "no_separator"
 
 
-def test_bad_front_matter_in_one_part_leaves_the_others():
+def test_bad_front_matter_in_one_part_does_not_affect_the_others():
     good, bad, last = read("=== A\nx\n=== B\n---\na: 1\na: 2\n---\n=== C\ny\n")
     assert isinstance(bad, DocumentError)
     assert bad.code == "bad_front_matter"

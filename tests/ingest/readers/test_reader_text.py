@@ -10,13 +10,13 @@ def shape(document):
     return [(b.kind, b.level, b.heading, b.start_line, b.end_line) for b in document.blocks]
 
 
-def test_paragraphs_lie_between_blank_lines():
+def test_paragraphs_are_separated_by_blank_lines():
     document = read("one\ntwo\n \t\n\nthree\n", "a.txt")
     assert shape(document) == [("paragraph", 0, "", 1, 2), ("paragraph", 0, "", 5, 5)]
     assert "title" not in document.inferred
 
 
-def test_front_matter_is_taken():
+def test_front_matter_is_read():
     document = read("---\ntitle: T\n---\ntext", "a.txt")
     assert document.declared == {"title": "T"}
     assert shape(document) == [("paragraph", 0, "", 4, 4)]
@@ -44,6 +44,6 @@ def test_asciidoc_and_org_have_headings():
     assert shape(read("** Two\n\ntext", "a.org"))[0] == ("heading", 2, "Two", 1, 1)
 
 
-def test_a_form_feed_ends_no_line():
+def test_a_form_feed_does_not_end_a_line():
     document = read("one\ftwo\n\nthree\u2028four\n", "a.txt")
     assert [(b.start_line, b.end_line) for b in document.blocks] == [(1, 1), (3, 3)]
