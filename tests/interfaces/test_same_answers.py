@@ -1,4 +1,4 @@
-"""Three doors, one room: the same requests get the same answers through each, timings aside."""
+"""The same requests get the same answers through every interface, timings aside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
-from support.amounts import rounds
 from support.commands import PROGRAM, run
 
 NOW = "2026-11-15T00:00:00Z"
@@ -58,15 +57,20 @@ def db(sample_with_vectors: Path) -> Path:
     return sample_with_vectors
 
 
-@pytest.fixture(scope="module")
-def from_python(db: Path) -> list[dict[str, Any]]:
+def from_python(db: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
     with Engine(db, overlay_folders()) as engine:
         answers = []
-        for fields in REQUESTS:
+        for fields in requests:
             request: RetrievalRequest = request_from(fields)
             bundle = engine.retrieve(request)
             answers.append(shaped_bundle(bundle, request.detail or "compact", request.max_chars))
     return [untimed(answer) for answer in answers]
+
+
+def every(sample: int) -> pytest.MarkDecorator:
+    """Take every ``sample``-th request; all of them if slow tests run."""
+    parts = [REQUESTS[::sample], pytest.param(REQUESTS, marks=pytest.mark.slow)]
+    return pytest.mark.parametrize("requests", parts, ids=["some", "all"])
 
 
 def untimed(answer: dict[str, Any]) -> dict[str, Any]:
@@ -80,24 +84,26 @@ def test_there_are_fifty_of_them() -> None:
     assert len(REQUESTS) == 50
 
 
-def test_serve_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
+@every(3)
+def test_serve_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
     with Sidecar(db=db) as sidecar:
-        served = [untimed(sidecar.call("retrieve", **fields)) for fields in REQUESTS]
-    assert served == from_python
+        served = [untimed(sidecar.call("retrieve", **fields)) for fields in requests]
+    assert served == from_python(db, requests)
 
 
-@rounds(5, 50)
-def test_one_shot_answers_as_python_does(
-    db: Path, from_python: list[dict[str, Any]], rounds: int
-) -> None:
-    for number in range(0, len(REQUESTS), len(REQUESTS) // rounds):
-        asked = json.dumps(REQUESTS[number]).encode()
-        outcome = run("retrieve", "--request", "-", "--db", db, stdin=asked)
+@every(9)
+def test_one_shot_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
+    answers = []
+    for fields in requests:
+        request = json.dumps(fields).encode()
+        outcome = run("retrieve", "--request", "-", "--db", db, stdin=request)
         assert outcome.code == 0, outcome.err
-        assert untimed(json.loads(outcome.out)) == from_python[number]
+        answers.append(untimed(json.loads(outcome.out)))
+    assert answers == from_python(db, requests)
 
 
-def test_mcp_answers_as_python_does(db: Path, from_python: list[dict[str, Any]]) -> None:
+@every(3)
+def test_mcp_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -109,7 +115,8 @@ def test_mcp_answers_as_python_does(db: Path, from_python: list[dict[str, Any]])
             await session.initialize()
             return [
                 dict((await session.call_tool("retrieve", fields)).structured_content or {})
-                for fields in REQUESTS
+                for fields in requests
             ]
 
-    assert [untimed(answer) for answer in asyncio.run(ask())] == from_python
+    answers = [untimed(answer) for answer in asyncio.run(ask())]
+    assert answers == from_python(db, requests)
