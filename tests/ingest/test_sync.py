@@ -1,4 +1,4 @@
-"""Bringing a corpus in step: nothing is written or embedded again that did not change."""
+"""Synchronization: unchanged files and chunks are neither written nor embedded again."""
 
 from __future__ import annotations
 
@@ -65,10 +65,10 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    made = World(tmp_path)
+    world = World(tmp_path)
     for number in range(6):
-        made.write(f"n{number}.md", sections(number))
-    return made
+        world.write(f"n{number}.md", sections(number))
+    return world
 
 
 def sections(number: int, second: str = "") -> str:
@@ -86,17 +86,15 @@ CHUNKS = "SELECT chunk_id, id, content FROM chunk ORDER BY chunk_id"
 VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
 
 
-def test_what_many_commits_leave_in_the_lexical_index_is_merged(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_segments_of_many_commits_are_merged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "_FILES_PER_BATCH", 1)
     for number in range(40):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.ingest()
     ((segments,),) = world.rows("SELECT count(DISTINCT segid) FROM lexical_1_idx")
     assert segments == 1
-    found = world.look(lambda corpus: search_everywhere(corpus, '"text"'))
-    assert len(found) == 40
+    hits = world.look(lambda corpus: search_everywhere(corpus, '"text"'))
+    assert len(hits) == 40
 
 
 # -- unchanged, changed, deleted, moved ---------------------------------------------------------
@@ -114,7 +112,7 @@ def test_a_second_run_writes_nothing(world: World) -> None:
     assert world.provider.embedded == embedded
 
 
-def test_a_new_time_is_no_change(world: World) -> None:
+def test_a_new_modification_time_is_not_a_change(world: World) -> None:
     import os
 
     world.ingest()
@@ -151,7 +149,7 @@ def dict_of(rows: Any) -> dict[str, tuple[int, str]]:
     return {name: (rowid, content) for name, rowid, content in rows}
 
 
-def test_metadata_alone_embeds_nothing(world: World) -> None:
+def test_new_metadata_alone_needs_no_embedding(world: World) -> None:
     world.ingest()
     chunks, embedded = world.rows(CHUNKS), world.provider.embedded
     declared = "[defaults]\ntrust_tier = 'authoritative'\nauthors = 'Lee; Kim'\n"
@@ -196,7 +194,7 @@ def test_a_deleted_folder_is_removed(world: World) -> None:
     assert "deep-not/c.md" in world.look(paths_in)
 
 
-def test_what_lies_elsewhere_stays(world: World, tmp_path: Path) -> None:
+def test_documents_from_elsewhere_stay(world: World, tmp_path: Path) -> None:
     """A run knows of its own paths only; a name that only begins alike is another folder."""
     world.ingest()
     other = tmp_path / "notes-2"
@@ -218,15 +216,15 @@ def test_a_moved_file(world: World) -> None:
 
 
 @pytest.mark.parametrize("to", ["a.md", "z.md"])
-def test_a_moved_file_brings_its_own_id_along(world: World, to: str) -> None:
+def test_a_moved_file_with_a_declared_id(world: World, to: str) -> None:
     path = world.write("m.md", "---\ndocument_id: mine\n---\n\nText.\n")
     world.ingest()
     path.rename(world.tree / to)
     report = world.ingest()
     assert counted(report) == (1, 0, 6, 1)
     assert report.skipped == []
-    found = "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE document_id = 'mine'"
-    assert world.rows(found) == [(to,)]
+    sql = "SELECT f.path FROM document d JOIN file f ON f.id = d.file WHERE document_id = 'mine'"
+    assert world.rows(sql) == [(to,)]
 
 
 def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
@@ -244,7 +242,7 @@ def test_a_moved_root_is_the_same_corpus(world: World, tmp_path: Path) -> None:
 # -- refused and unreadable -----------------------------------------------------------------------
 
 
-def test_a_refused_file_loses_its_former_version(world: World) -> None:
+def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
     """A typing error in `trust_tier` must not leave yesterday's higher trust in force."""
     world.write("t.md", "---\ntrust_tier: authoritative\n---\n\nTrusted.\n")
     world.ingest()
@@ -261,7 +259,7 @@ def test_a_refused_file_loses_its_former_version(world: World) -> None:
 
 
 @pytest.mark.parametrize("code", ["binary", "too_large"])
-def test_a_file_that_can_no_longer_be_taken_goes(world: World, code: str) -> None:
+def test_a_file_that_can_no_longer_be_read_as_text_is_removed(world: World, code: str) -> None:
     world.ingest()
     (world.tree / "n1.md").write_bytes(bytes(range(256)) * 12)
     report = world.ingest(size_cap=2500 if code == "too_large" else 10**6)
@@ -269,7 +267,7 @@ def test_a_file_that_can_no_longer_be_taken_goes(world: World, code: str) -> Non
     assert [skip.code for skip in report.skipped if skip.path == "n1.md"] == [code]
 
 
-def test_a_page_in_an_encoding_of_its_own_is_no_binary(world: World) -> None:
+def test_a_page_in_its_own_encoding_is_not_binary(world: World) -> None:
     words = "同期の競合を解決する手順" * 20
     page = f'<html><head><meta charset="shift_jis"></head><body><p>{words}</p></body></html>'
     (world.tree / "sync.html").write_bytes(page.encode("shift_jis"))
@@ -302,7 +300,7 @@ def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch)
 # -- ids ------------------------------------------------------------------------------------------
 
 
-def test_two_documents_of_one_id(world: World) -> None:
+def test_two_documents_with_the_same_id(world: World) -> None:
     world.write("a.md", "---\ndocument_id: same\n---\n\nThe first.\n")
     world.write("b.md", "---\ndocument_id: same\n---\n\nThe second.\n")
     report = world.ingest()
@@ -315,7 +313,7 @@ def test_two_documents_of_one_id(world: World) -> None:
     assert counted(world.ingest()) == (1, 0, 6, 1)
 
 
-def test_one_id_twice_in_one_file(world: World) -> None:
+def test_the_same_id_twice_in_a_file(world: World) -> None:
     lines = [json.dumps({"_id": "x", "title": "", "text": f"text {n}"}) for n in range(2)]
     world.write("two.jsonl", "\n".join(lines) + "\n")
     report = world.ingest()
@@ -323,15 +321,15 @@ def test_one_id_twice_in_one_file(world: World) -> None:
     assert world.rows("SELECT count(*) FROM document WHERE document_id LIKE '%x'") <= [(1,)]
 
 
-def test_a_folder_alone_has_the_ids_of_the_whole(tmp_path: Path) -> None:
-    one, two = World(tmp_path), None
-    one.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
-    one.write("deep/er/a.md", "A note.\n")
-    one.ingest()
-    whole = contents(one.db)
+def test_a_subfolder_alone_has_the_same_ids(tmp_path: Path) -> None:
+    parent = World(tmp_path)
+    parent.write("rolebundle.toml", "[defaults]\nsource_id = 'handbook'\n")
+    parent.write("deep/er/a.md", "A note.\n")
+    parent.ingest()
+    whole = contents(parent.db)
     two = tmp_path / "2.db"
     with open_writer(two) as corpus:
-        sync.ingest(corpus, [one.tree / "deep" / "er" / "a.md"], Counting())
+        sync.ingest(corpus, [parent.tree / "deep" / "er" / "a.md"], Counting())
     assert contents(two) == whole
     assert whole["documents"][0][0] == "handbook/deep/er/a.md"
 
@@ -339,7 +337,7 @@ def test_a_folder_alone_has_the_ids_of_the_whole(tmp_path: Path) -> None:
 # -- settings and errors ---------------------------------------------------------------------------
 
 
-def test_new_settings_read_again(world: World) -> None:
+def test_files_are_read_again_with_new_settings(world: World) -> None:
     world.ingest()
     report = world.ingest(flags={"trust_tier": "preferred"})
     assert counted(report) == (0, 6, 0, 0)
@@ -347,7 +345,7 @@ def test_new_settings_read_again(world: World) -> None:
     assert world.rows("SELECT DISTINCT trust_tier FROM document") == [("preferred",)]
 
 
-def test_what_is_wrong_stops_the_run_before_a_write(world: World, tmp_path: Path) -> None:
+def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path) -> None:
     with open_writer(world.db) as corpus:
         assert corpus.value("SELECT count(*) FROM embedding_index") == 0
     before = world.db.read_bytes()
@@ -366,7 +364,7 @@ def test_what_is_wrong_stops_the_run_before_a_write(world: World, tmp_path: Path
     assert world.db.read_bytes() == before
 
 
-def test_workers_give_the_same_corpus(world: World, tmp_path: Path) -> None:
+def test_workers_create_the_same_corpus(world: World, tmp_path: Path) -> None:
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.write("many/bad.md", "---\ntitel: x\n---\n")
@@ -380,7 +378,7 @@ def test_workers_give_the_same_corpus(world: World, tmp_path: Path) -> None:
     assert contents(world.db) == expected
 
 
-def test_lexical_first_vectors_later(world: World) -> None:
+def test_vectors_may_be_added_later(world: World) -> None:
     with open_writer(world.db) as corpus:
         report = sync.ingest(corpus, [world.tree], None)
     assert (report.embedded, report.waiting) == (0, report.chunks)
@@ -389,7 +387,7 @@ def test_lexical_first_vectors_later(world: World) -> None:
     assert (report.embedded, report.waiting) == (report.chunks, 0)
 
 
-def test_sources_without_documents_are_forgotten(world: World) -> None:
+def test_sources_without_documents_are_removed(world: World) -> None:
     path = world.write("s.md", "---\nsource_id: brief\n---\n\nText.\n")
     world.ingest()
     assert ("brief",) in world.rows("SELECT source_id FROM source")
@@ -421,12 +419,12 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
     folder = shared / "compat" / "knowledge-core"
     source = folder / "corpus-divergence.json"
     raw = json.loads(source.read_text(encoding="utf-8"))
-    wanted = {
+    expected = {
         chunk["chunk_id"]: (document, chunk)
         for document in raw["documents"]
         for chunk in document["chunks"]
     }
-    assert len(wanted) == 30
+    assert len(expected) == 30
     db = tmp_path / "k.db"
     with open_writer(db) as corpus:
         report = sync.ingest(corpus, [source], HashingProvider())
@@ -439,7 +437,7 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
             "d.document_id, s.source_id, d.trust_tier FROM chunk c "
             "JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source"
         ):
-            document, chunk = wanted.pop(name)
+            document, chunk = expected.pop(name)
             assert content == chunk["content"]
             assert content_type == chunk["content_type"]
             assert set(chunk["tags"]) <= set(json.loads(tags))
@@ -449,18 +447,20 @@ def test_the_knowledge_core_corpus(shared: Path, tmp_path: Path) -> None:
                 document["source_id"],
                 document["trust_tier"],
             )
-        assert wanted == {}
+        assert expected == {}
         selections = {}
         for path in sorted((folder / "roles").glob("*.json")):
             overlay = load_file(path, [folder / "roles"]).overlay
             bundle = ask(corpus, overlay, HashingProvider(), task=TASK, now=NOW.isoformat())
             assert bundle.selected
-            forbidden = [one.pattern.lower() for one in overlay.source_policy.forbidden_sources]
+            forbidden = [
+                source.pattern.lower() for source in overlay.source_policy.forbidden_sources
+            ]
             assert forbidden
             for chunk in bundle.selected:
-                said = f"{chunk.source_id} {chunk.metadata.document_type} {chunk.metadata.domain}"
-                assert not any(pattern in said.lower() for pattern in forbidden), chunk.chunk_id
-            selections[overlay.role_id] = frozenset(one.chunk_id for one in bundle.selected)
+                names = f"{chunk.source_id} {chunk.metadata.document_type} {chunk.metadata.domain}"
+                assert not any(pattern in names.lower() for pattern in forbidden), chunk.chunk_id
+            selections[overlay.role_id] = frozenset(passage.chunk_id for passage in bundle.selected)
     assert len(selections) == 5
     assert len(set(selections.values())) == 5, "five roles, five selections"
 
@@ -475,5 +475,7 @@ def test_the_knowledge_core_corpus_through_the_command_line(shared: Path, tmp_pa
             "--format", "json", "--db", db,
         )  # fmt: skip
         assert (outcome.code, outcome.err) == (0, "")
-        chosen.add(frozenset(one["chunk_id"] for one in json.loads(outcome.out)["selected"]))
+        chosen.add(
+            frozenset(passage["chunk_id"] for passage in json.loads(outcome.out)["selected"])
+        )
     assert len(chosen) == 5
