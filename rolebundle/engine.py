@@ -22,7 +22,7 @@ from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.retrieval.rerankers import Rerankers
+from rolebundle.retrieval.reranker import Reranker, RerankModels
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import page_of_documents
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
-    from rolebundle.retrieval.contextual import Contextual
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class _Inputs:
     corpus: Corpus
     request: ResolvedRequest
     provider: EmbeddingProvider | None
-    reranker: Contextual | None
+    reranker: Reranker | None
 
 
 class Engine:
@@ -74,7 +73,7 @@ class Engine:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
-        self.rerankers = Rerankers(
+        self.rerank_models = RerankModels(
             self.workspace.path, rerank, self.workspace.embed_url, self.workspace.allow_host
         )
 
@@ -281,7 +280,11 @@ class Engine:
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> Iterator[_Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
-        request = replace(self.rerankers.settled(request), agent=self._resolve_agent(request.agent))
+        request = replace(
+            request,
+            agent=self._resolve_agent(request.agent),
+            rerank=self.rerank_models.resolve_rerank_model(request),
+        )
         with self.open_view(request.agent) as (corpus, admitted):
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
@@ -297,7 +300,7 @@ class Engine:
                         admitted,
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
-                    self.rerankers.contextual(corpus, request),
+                    self.rerank_models.reranker(corpus, request.rerank, request.task),
                 )
 
     def _resolve_agent(self, agent: str | None) -> str | None:

@@ -86,27 +86,6 @@ class HasFluency(Protocol):
         ...
 
 
-@runtime_checkable
-class KnownByFiles(Protocol):
-    """What a provider has besides, whose model runs in this process and is told by its files.
-
-    Nobody can put another model behind it while it runs, and whether it would answer is no
-    server's affair: what it made before may stand for asking it.
-    """
-
-    def recognition(self) -> str:
-        """A text that decides what ``identity`` is, found without loading the model.
-
-        Whatever has a part in the identity has one in this text, so that what is remembered under
-        it never is another model's. Empty where the model could not be loaded, or where it cannot
-        be told what would load it.
-
-        Raises:
-            EmbedderError: the model is not available.
-        """
-        ...
-
-
 class Unavailable:
     """A provider that could not be set up. Every use raises the reason."""
 

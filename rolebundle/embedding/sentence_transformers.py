@@ -8,7 +8,6 @@ https://sbert.net/docs/package_reference/sentence_transformer/model.html
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,9 +54,6 @@ _INSTALL = "pip install 'rolebundle[sentence-transformers]'"
 # What of a model's folder changes its vectors: weights, modules and tokenizer.
 _TELLING = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})
 
-# What reads the folder and makes of it a model with so many dimensions and with these prompts.
-_READERS = ("sentence-transformers", "transformers", "torch")
-
 
 class SentenceTransformersProvider:
     """One model, loaded on first use.
@@ -82,28 +78,11 @@ class SentenceTransformersProvider:
         return ModelIdentity(
             "sentence-transformers",
             _name(self._folder),
-            self._seen,
+            self._files_digest,
             self._encode([PROBE_TEXT]).shape[1],
             self._prefixes.query,
             self._prefixes.passage,
         )
-
-    def recognition(self) -> str:
-        """See :class:`rolebundle.embedding.provider.KnownByFiles`: its files are hashed."""
-        if not self._readers:
-            return ""
-        # The prefixes that hold where the model's folder names none; they are in no file of it.
-        otherwise = prefixes_for(_name(self._folder), self._override)
-        told = [
-            "sentence-transformers",
-            _name(self._folder),
-            self._seen,
-            self._override is None,
-            otherwise.query,
-            otherwise.passage,
-            *self._readers,
-        ]
-        return blake2b(json.dumps(told).encode(), digest_size=16).hexdigest()
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
@@ -173,23 +152,13 @@ class SentenceTransformersProvider:
         return folder.resolve()
 
     @cached_property
-    def _seen(self) -> str:
-        """The digest of the files as they were first looked at."""
+    def _files_digest(self) -> str:
+        """The digest of the files before the model was loaded."""
         return _digest(self._folder)
 
     @cached_property
-    def _readers(self) -> list[str]:
-        """The versions of what would load the model; empty where one of them is not there."""
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            return [version(name) for name in _READERS]
-        except PackageNotFoundError:
-            return []
-
-    @cached_property
     def _model(self) -> Any:
-        seen = self._seen
+        digest = self._files_digest
         # Read when the library is first imported, which is below; and for good: nothing in this
         # process has a reason to fetch a model.
         os.environ["HF_HUB_OFFLINE"] = "1"
@@ -214,12 +183,12 @@ class SentenceTransformersProvider:
                 f"the model in {folder} could not be loaded ({error})",
                 "check that the folder holds a complete sentence-transformers model",
             ) from error
-        # They were looked at before, perhaps long ago: a model is loaded under its own name only.
-        if _digest(folder) != seen:
-            del self.__dict__["_seen"]
+        # The identity must be that of the files that were loaded.
+        if _digest(folder) != digest:
+            del self.__dict__["_files_digest"]
             raise EmbedderError(
                 "model_changed",
-                f"the files of {_name(folder)} were changed after they were first looked at",
+                f"the files of {_name(folder)} were changed while it was loaded",
                 "ask again; an index of the old model has to be built anew for this one",
             )
         if packaged := PACKAGED.get(self._named):

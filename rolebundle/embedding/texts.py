@@ -1,4 +1,4 @@
-"""The texts that a model reads: with its prefixes, in batches, free of what breaks tokenizers.
+"""The texts that a model reads: what of a passage, with prefixes, free of what breaks tokenizers.
 
 Models that were trained with an instruction before the text lose quality without it, and report
 nothing. A model that is not in the table gets no prefix.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,17 @@ _BY_NAME: tuple[tuple[str, Prefixes], ...] = (
     # https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2: none
     (r"\ball-minilm\b", Prefixes()),
 )
+
+
+def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
+    """What is embedded of a passage: its title, its heading path, its content, its tags."""
+    lines = [" › ".join(dict.fromkeys((title, *headings))), content]
+    return "\n".join([*lines, ", ".join(tags)] if tags else lines)
+
+
+def input_hash(text: str) -> str:
+    """The key of a text's vector, in an index and in the caches."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def prefixes_for(model: str, override: tuple[str, str] | None = None) -> Prefixes:

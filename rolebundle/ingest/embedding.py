@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import documents, store, vector_index
@@ -34,12 +34,6 @@ class EmbeddingReport:
     embedded: int
     waiting: int
     problem: str = ""
-
-
-def embedding_text(title: str, headings: Sequence[str], content: str, tags: Sequence[str]) -> str:
-    """What is embedded for a passage: its title, its heading path, its content, its tags."""
-    lines = [" › ".join(dict.fromkeys((title, *headings))), content]
-    return "\n".join([*lines, ", ".join(tags)] if tags else lines)
 
 
 def ensure_index(
@@ -84,7 +78,7 @@ def _of_today(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingI
         while stored := vector_index.input_hashes(corpus, index, after, BATCH):
             after = max(stored)
             texts = _texts(corpus, list(stored))
-            others = [row for row, text in texts.items() if stored[row] != _input_hash(text)]
+            others = [row for row, text in texts.items() if stored[row] != input_hash(text)]
             vector_index.remove(corpus, index, others)
         store.increment_generation(corpus)
         return vector_index.set_chunker(corpus, index, chunker)
@@ -200,7 +194,7 @@ class _Filling:
             return 0
         done = 0
         for batch in self.waiting():
-            hashes = {rowid: _input_hash(text) for rowid, text in batch.texts.items()}
+            hashes = {rowid: input_hash(text) for rowid, text in batch.texts.items()}
             model = self.index.identity.model
             known = vector_index.cached_vectors(self.corpus, model, list(hashes.values()))
             made = [
@@ -221,7 +215,7 @@ class _Filling:
             if self._changes_of_others() != batch.changes:
                 now = _texts(self.corpus, [rowid for rowid, _, _ in made])
                 made = [one for one in made if now.get(one[0]) == one[1]]
-            rows = [(rowid, _input_hash(text), vector) for rowid, text, vector in made]
+            rows = [(rowid, input_hash(text), vector) for rowid, text, vector in made]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
                 store.increment_generation(self.corpus)
@@ -246,10 +240,6 @@ def _ahead(
                 yield first, embedded.result()
         for last, embedded in under_way:
             yield last, embedded.result()
-
-
-def _input_hash(text: str) -> str:
-    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.embedding.texts import embedding_text
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.embedding import count_waiting, embedding_text
+from rolebundle.ingest.embedding import count_waiting
 from rolebundle.storage import approximate_index, documents, store, vector_index
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, Share
 from rolebundle.storage.connection import Corpus

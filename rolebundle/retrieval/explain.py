@@ -41,7 +41,7 @@ from rolebundle.retrieval.suppose import LetIn, Standing, standing, suppose, sup
 from rolebundle.storage.connection import Corpus
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.contextual import Contextual
+    from rolebundle.retrieval.reranker import Reranker
 
 _RIVALS = 3
 
@@ -75,7 +75,7 @@ def explain(
     request: ResolvedRequest,
     reference: str,
     provider: EmbeddingProvider | None = None,
-    reranker: Contextual | None = None,
+    reranker: Reranker | None = None,
 ) -> Why:
     """Follow what a reference names through the answer to a request.
 

@@ -1,7 +1,7 @@
 """Step 3b: the best candidates are scored again by a contextual model. Pure.
 
 Late, because only what the cheap lanes found is looked at: no index of that model is needed. The
-cosines come in as plain numbers; what asks the model for them is `contextual.py`.
+cosines come in as plain numbers; `reranker.py` gets them from the model.
 
 The step re-orders the best candidates among themselves, and nothing else. What comes after it
 weighs what it weighed before: passages that are alike, metadata, vocabulary, diversity.

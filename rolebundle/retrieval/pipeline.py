@@ -47,7 +47,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 if TYPE_CHECKING:
-    from rolebundle.retrieval.contextual import Contextual
+    from rolebundle.retrieval.reranker import Reranker
 
 POOL_DEPTH = 100
 """What each lane proposes at first; at least four times what is wanted."""
@@ -102,7 +102,7 @@ class Run:
     """What the filter rejected."""
     made: Cut
     purpose: Purpose
-    late: Contextual | None = None
+    late: Reranker | None = None
     """The model that reranked, where one was asked for."""
 
 
@@ -110,7 +110,7 @@ def retrieve(
     corpus: Corpus,
     request: ResolvedRequest,
     provider: EmbeddingProvider | None = None,
-    reranker: Contextual | None = None,
+    reranker: Reranker | None = None,
 ) -> RetrievalBundle:
     """Answer a request from the corpus, governed by its overlay.
 
@@ -151,7 +151,7 @@ def run(
     corpus: Corpus,
     request: ResolvedRequest,
     provider: EmbeddingProvider | None = None,
-    reranker: Contextual | None = None,
+    reranker: Reranker | None = None,
 ) -> Run:
     """The steps down to the cut, inside the caller's ``corpus.reading()``.
 
@@ -213,7 +213,7 @@ def gather(
     limit: int,
     now: datetime,
     purpose: Purpose,
-    late: Contextual | None = None,
+    late: Reranker | None = None,
 ) -> tuple[Pool, list[Ranked], list[Rejected]]:
     """Run the lanes until enough texts are left to select from, or the corpus has no more (law 2).
 

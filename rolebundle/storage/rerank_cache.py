@@ -1,23 +1,16 @@
-"""The vectors of passages and questions that a rerank looked at, in a file beside the corpus.
+"""The vectors of passages that were reranked, in a file beside the corpus.
 
-A retrieve never writes the corpus (law 8), and no answer depends on this file: a vector is a pure
-function of the model and the text, found here or made anew, so what others put in changes only how
-long an answer takes. Whatever is wrong with the file is an error that the caller says and lives
-with. Vectors can be turned back into text: the file is its owner's alone, and a purge deletes it.
+Retrieval never writes the corpus (law 8), so this is a file of its own. No answer depends on it: a
+vector depends on the model and the text alone, so the cache changes only how long an answer takes.
+The caller reports an error of this file and computes the vectors again.
 
-Of a passage and of a question, which is a user's text, the hash and the vector are stored and no
-word. That is not nothing: who has the file can find out whether a question that he guesses was
-asked.
-
-What a model turned out to be when it was loaded is stored as well, so that it need not be loaded
-to be known: as rows like the others, with the same bound, checksum and end.
+A vector can be turned back into text. So only the owner can read the file, and a purge deletes it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 
@@ -28,10 +21,10 @@ from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, create_file, 
 from rolebundle.storage.vector_index import model_key
 
 VERSION = 1
-LIMIT_BYTES = 64 * 1024 * 1024
-"""What the file may hold: some 40,000 vectors of 384 dimensions. The oldest go first."""
+MAX_BYTES = 64 * 1024 * 1024
+"""The size of the file: about 40,000 vectors of 384 dimensions."""
 PATIENCE_MS = 250
-"""An answer is worth more than what is kept of it: nobody waits for this file for long."""
+"""How long an answer waits for this file."""
 SCHEMA = """CREATE TABLE vector (
     id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,
@@ -41,23 +34,21 @@ SCHEMA = """CREATE TABLE vector (
     UNIQUE (model, input_hash)
 ) STRICT"""
 
-_MODELS = "models"
-"""Stands in a row for the model's key, which is 24 digits, where the row is about a model."""
-_BYTES_A_DIMENSION = 4
+_BYTES_PER_DIMENSION = 4
 _FILES = ("", "-wal", "-shm", "-journal")
 
 
-def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dict[str, bytes]:
-    """The vectors that are kept of these texts.
+def load(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dict[str, bytes]:
+    """The stored vectors of some texts.
 
     Args:
-        path: the cache's file; where there is none, nothing is kept.
-        model: the model that made them; another one's are never found.
-        input_hashes: what tells apart the texts that were embedded; a question's is no passage's.
+        path: the cache's file, which may be missing.
+        model: the model that made them.
+        input_hashes: the hashes of the texts; see :func:`rolebundle.embedding.texts.input_hash`.
 
     Returns:
-        Input hash → little-endian float32 bytes, ``4 · dimensions`` of them. What does not fit its
-        checksum is left out.
+        Input hash → little-endian float32 bytes, ``4 · dimensions`` of them. A vector that does
+        not match its checksum is left out.
 
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
@@ -66,72 +57,47 @@ def recall(path: Path, model: ModelIdentity, input_hashes: Sequence[str]) -> dic
         return {}
     key = model_key(model)
     with _open_read_only(path) as cache:
-        found = cache.rows(
+        rows = cache.rows(
             "SELECT input_hash, vector, checksum FROM vector WHERE model = ? "
             "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-            (key, _BYTES_A_DIMENSION * model.dimensions, json.dumps(list(input_hashes))),
+            (key, _BYTES_PER_DIMENSION * model.dimensions, json.dumps(list(input_hashes))),
         )
     return {
         input_hash: vector
-        for input_hash, vector, checksum in found
+        for input_hash, vector, checksum in rows
         if checksum == _checksum(key, input_hash, vector)
     }
 
 
-def recognized(path: Path, recognition: str) -> ModelIdentity | None:
-    """What the model was that had this recognition; see ``embed.provider.KnownByFiles``.
-
-    Raises:
-        WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
-    """
-    if not recognition or is_missing_or_empty(path):
-        return None
-    with _open_read_only(path) as cache:
-        found = cache.rows(
-            "SELECT vector, checksum FROM vector WHERE model = ? AND input_hash = ?",
-            (_MODELS, recognition),
-        )
-    if not found or found[0][1] != _checksum(_MODELS, recognition, found[0][0]):
-        return None
-    try:
-        return ModelIdentity(**json.loads(found[0][0]))
-    except (TypeError, ValueError):
-        # Another version of this package knows more of a model.
-        return None
-
-
-def keep(
-    path: Path, model: ModelIdentity, vectors: Mapping[str, bytes], recognition: str = ""
-) -> None:
-    """Keep vectors; the oldest beyond the limit are forgotten.
+def store(path: Path, model: ModelIdentity, vectors: Mapping[str, bytes]) -> None:
+    """Store vectors. Beyond the limit, the oldest are deleted.
 
     Args:
-        path: the cache's file; it is made where there is none.
+        path: the cache's file; it is created if it is missing.
         model: the model that made them.
-        vectors: input hash → float32 bytes.
-        recognition: by what :func:`recognized` is to find the model; empty for nothing.
+        vectors: input hash → little-endian float32 bytes.
 
     Raises:
-        WrongFile, CorpusCorrupt, CorpusBusy, StorageError: they cannot be kept. A file that is no
-            such cache is not changed.
+        WrongFile, CorpusCorrupt, CorpusBusy, StorageError: they cannot be stored. A file of
+            another format is not changed.
     """
-    key = model_key(model)
-    rows = [(key, input_hash, vector) for input_hash, vector in vectors.items()]
-    if recognition:
-        rows.append((_MODELS, recognition, json.dumps(asdict(model)).encode()))
-    if not rows:
+    if not vectors:
         return
+    key = model_key(model)
     with _open_for_writing(path) as cache, cache.writing():
         cache.run_many(
             "INSERT OR REPLACE INTO vector (model, input_hash, vector, checksum) "
             "VALUES (?, ?, ?, ?)",
-            ((*row, _checksum(*row)) for row in rows),
+            (
+                (key, input_hash, vector, _checksum(key, input_hash, vector))
+                for input_hash, vector in vectors.items()
+            ),
         )
-        _forget_the_oldest(cache)
+        _delete_oldest(cache)
 
 
 def size(path: Path) -> tuple[int, int]:
-    """How many rows are kept, and how many bytes of the file they take.
+    """The number of vectors, and the bytes of the file that they use.
 
     Raises:
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
@@ -143,9 +109,9 @@ def size(path: Path) -> tuple[int, int]:
 
 
 def erase(corpus: Path) -> None:
-    """Delete the cache of a corpus with all that SQLite keeps beside it.
+    """Delete the cache of a corpus with the files that SQLite puts beside it.
 
-    An SQLite file of another application that has its name is left alone: it has no vector of ours.
+    An SQLite file of another application is left alone, because it has no vector of ours.
 
     Raises:
         StorageError: it cannot be deleted, or is not an SQLite file.
@@ -174,9 +140,9 @@ def erase(corpus: Path) -> None:
         ) from error
 
 
-def _forget_the_oldest(cache: SqliteFile) -> None:
-    """Delete tenths of what there is until the rest fits; freed pages are used again."""
-    while _bytes(cache) > LIMIT_BYTES:
+def _delete_oldest(cache: SqliteFile) -> None:
+    """Delete the oldest tenth until the rest fits. SQLite uses the freed pages again."""
+    while _bytes(cache) > MAX_BYTES:
         first, last = cache.rows("SELECT min(id), max(id) FROM vector")[0]
         if first is None:
             return
@@ -204,7 +170,7 @@ def _open_for_writing(path: Path) -> SqliteFile:
             raise _unusable(path) from error
         create_file(path, CACHE_FORMAT, lambda cache: cache.run(SCHEMA))
     cache = SqliteFile.open_for_writing(path, CACHE_FORMAT, wait=PATIENCE_MS)
-    # NORMAL: what a power loss takes is computed again.
+    # NORMAL is enough: what is lost with the power is computed again.
     cache.run("PRAGMA synchronous = normal")
     return cache
 
@@ -221,7 +187,9 @@ def _cache_error(path: Path, error: RolebundleError) -> RolebundleError:
     """The error with the next step for the cache, and not for a corpus."""
     if not isinstance(error, CorpusCorrupt):
         return error
-    return CorpusCorrupt("rerank_cache_damaged", error.message, "delete the file: it is made anew")
+    return CorpusCorrupt(
+        "rerank_cache_damaged", error.message, "delete the file; it is created again"
+    )
 
 
 CACHE_FORMAT = FileFormat(

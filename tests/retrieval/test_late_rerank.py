@@ -19,15 +19,15 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.embedding.texts import embedding_text
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
-from rolebundle.ingest.embedding import embedding_text
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.purge import Wanted
 from rolebundle.retrieval import late
-from rolebundle.retrieval.contextual import Contextual
 from rolebundle.retrieval.pipeline import retrieve
-from rolebundle.storage import rerank_cache
+from rolebundle.retrieval.reranker import Reranker
+from rolebundle.storage import documents, rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
@@ -35,7 +35,7 @@ from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, remove, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.reranking import FAKE, FileProvider, RecordingProvider, known
+from support.reranking import FAKE, RecordingProvider, known
 from support.strategies import corpora, overlays, requests
 
 TASK = "token rotation audit"
@@ -165,6 +165,19 @@ class TestCache:
         assert second.diagnostics.rerank_cached == 6
         assert first.without_timings() == second.without_timings()
 
+    def test_the_question_is_embedded_every_time(self, db: Path) -> None:
+        with known() as model:
+            asked(db)
+            warm = asked(db)
+        assert model.queries == [TASK, TASK]
+        assert warm.diagnostics.rerank_question_embedded is True
+
+    def test_it_contains_no_word_of_a_question(self, db: Path) -> None:
+        with known():
+            asked(db, task="zebra token")
+        files = [*db.parent.glob("team.db.rerank*")]
+        assert files and not any(b"zebra" in file.read_bytes() for file in files)
+
     def test_another_digest_is_another_model(self, db: Path) -> None:
         with known():
             asked(db)
@@ -244,7 +257,7 @@ class TestCache:
                 if (error := next(looks)) is not None:
                     raise error
 
-            once = Contextual(model, TASK, rerank_cache_path(db), refuse)
+            once = Reranker(model, TASK, rerank_cache_path(db), refuse)
             with pytest.raises(Interrupted):
                 retrieve(corpus, resolved(task=TASK), HashingProvider(), once)
             assert asked(db).diagnostics.rerank_cached == 2
@@ -359,7 +372,7 @@ class TestPolicy:
     ) -> None:
         """Only allowed texts are sent; cold and warm, in any order, the same bytes come out."""
         with scratch_folder() as folder:
-            path, model = build(folder, documents, HashingProvider()), FileProvider()
+            path, model = build(folder, documents, HashingProvider()), RecordingProvider()
             cache = rerank_cache_path(path)
             others = documents if in_order else documents[::-1]
             other_path = build(folder, others, HashingProvider())
@@ -371,7 +384,7 @@ class TestPolicy:
                             corpus,
                             resolved(role, **fields),
                             None if fields.get("lexical_only") else HashingProvider(),
-                            Contextual(model, fields["task"], cache),
+                            Reranker(model, fields["task"], cache),
                         )
                         for _ in range(2)
                     )
@@ -394,7 +407,7 @@ class TestPolicy:
                 assert set(model.texts) <= texts
                 assert {len(batch) for batch in model.batches} <= {1}
                 assert len(model.texts) == len(set(model.texts)), "embedded twice"
-                assert model.queries in ([fields["task"]], []), "embedded twice"
+                assert set(model.queries) <= {fields["task"]}, "embedded twice"
                 pool = cold.diagnostics.candidate_pool_size
                 assert pool == len(cold.selected) + len(cold.rejected)
             finally:
@@ -482,7 +495,7 @@ class TestDoors:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             for number in range(9):
                 engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
-            assert len(engine.rerankers._made) == 2
+            assert len(engine.rerank_models._providers) == 2
 
 
 def test_the_order_of_asking_does_not_matter(db: Path) -> None:
@@ -497,3 +510,15 @@ def test_the_order_of_asking_does_not_matter(db: Path) -> None:
     for seed in range(4):
         shuffled = random.Random(seed).sample(tasks, len(tasks))
         assert answers(shuffled) == expected
+
+
+def test_the_model_reads_what_an_index_of_it_would(tmp_path: Path) -> None:
+    same = document("token", ["token rotation"])
+    same = replace(same, metadata=replace(same.metadata, title="token rotation"))
+    db = build(tmp_path, [*DOCUMENTS, same], HashingProvider(), name="team.db")
+    with known() as model:
+        asked(db)
+    with open_reader(db) as corpus:
+        indexed = {embedding_text(*row[1:]) for row in documents.texts(corpus, range(1, 99))}
+    assert "\ntoken rotation" in indexed
+    assert set(model.texts) == indexed

@@ -30,11 +30,11 @@ def test_it_lies_beside_the_corpus_by_whatever_link_that_is_reached(tmp_path: Pa
 
 
 def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> None:
-    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {}
+    assert rerank_cache.load(path, IDENTITY, ["a"]) == {}
     assert not path.exists(), "looking made a file"
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR, "b": VECTOR[::-1]})
-    assert rerank_cache.recall(path, IDENTITY, ["a", "c"]) == {"a": VECTOR}
-    assert rerank_cache.recall(path, IDENTITY, []) == {}
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR, "b": VECTOR[::-1]})
+    assert rerank_cache.load(path, IDENTITY, ["a", "c"]) == {"a": VECTOR}
+    assert rerank_cache.load(path, IDENTITY, []) == {}
     for field, other in (
         ("provider", "x"),
         ("model", "x"),
@@ -43,57 +43,16 @@ def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> Non
         ("query_prefix", "x"),
         ("passage_prefix", "x"),
     ):
-        assert rerank_cache.recall(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
-
-
-def test_a_model_is_recognized_by_what_it_was_kept_under_alone(path: Path) -> None:
-    assert rerank_cache.recognized(path, "files") is None
-    assert not path.exists(), "looking made a file"
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
-    assert rerank_cache.recognized(path, "files") is None
-    rerank_cache.keep(path, IDENTITY, {}, "files")
-    other = replace(IDENTITY, digest="other", query_prefix="é: ")
-    rerank_cache.keep(path, other, {"a": VECTOR[::-1]}, "other files")
-    assert rerank_cache.recognized(path, "files") == IDENTITY
-    assert rerank_cache.recognized(path, "other files") == other
-    for unknown in ("", "a", "no such files"):
-        assert rerank_cache.recognized(path, unknown) is None
-    assert rerank_cache.recall(path, IDENTITY, ["a", "files"]) == {"a": VECTOR}
-    rerank_cache.keep(path, other, {}, "files")
-    assert rerank_cache.recognized(path, "files") == other
-
-
-def test_a_model_that_was_altered_is_not_recognized(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR}, "files")
-    db = apsw.Connection(str(path))
-    [told] = db.execute("SELECT vector FROM vector WHERE model = 'models'").fetchone()
-    told = told.replace(b'"0000"', b'"1111"')
-    db.execute("UPDATE vector SET vector = ? WHERE model = 'models'", (told,))
-    assert db.changes() == 1
-    db.close()
-    assert rerank_cache.recognized(path, "files") is None
-    rerank_cache.erase(path.with_name("team.db"))
-    rerank_cache.keep(path, IDENTITY, {}, "files")
-    assert rerank_cache.recognized(path, "files") == IDENTITY
-
-
-def test_what_a_later_version_knows_of_a_model_is_nothing_to_this_one(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {}, "files")
-    db = apsw.Connection(str(path))
-    for told in (b'{"provider": "fake", "size": 3}', b"[]", b"\xff"):
-        checksum = rerank_cache._checksum("models", "files", told)
-        db.execute("UPDATE vector SET vector = ?, checksum = ?", (told, checksum))
-        assert rerank_cache.recognized(path, "files") is None
-    db.close()
+        assert rerank_cache.load(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
 
 
 def test_it_is_its_owners_alone(path: Path) -> None:
     before = os.umask(0)
     try:
-        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+        rerank_cache.store(path, IDENTITY, {"a": VECTOR})
         beside = apsw.Connection(str(path))  # Keeps the log open, to be looked at.
         beside.execute("SELECT count(*) FROM vector").fetchall()
-        rerank_cache.keep(path, IDENTITY, {"b": VECTOR})
+        rerank_cache.store(path, IDENTITY, {"b": VECTOR})
         files = [*path.parent.glob("team.db.rerank*")]
         assert len(files) == 3
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
@@ -103,7 +62,7 @@ def test_it_is_its_owners_alone(path: Path) -> None:
 
 
 def test_it_says_what_it_is(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     assert db.pragma("application_id") == rerank_cache.CACHE_FORMAT.application_id
     assert db.pragma("user_version") == rerank_cache.VERSION
@@ -113,42 +72,42 @@ def test_it_says_what_it_is(path: Path) -> None:
 
 
 def test_it_is_bounded_and_the_oldest_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rerank_cache, "LIMIT_BYTES", 100_000)
+    monkeypatch.setattr(rerank_cache, "MAX_BYTES", 100_000)
     wide = replace(IDENTITY, dimensions=256)
     for batch in range(40):
         vectors = {f"{batch:03}-{n}": bytes([n]) * 1024 for n in range(10)}
-        rerank_cache.keep(path, wide, vectors)
+        rerank_cache.store(path, wide, vectors)
     count, taken = rerank_cache.size(path)
     assert 20 < count < 400
     assert taken <= 100_000
     assert path.stat().st_size <= 100_000 + 50_000, "freed pages are not used again"
-    assert len(rerank_cache.recall(path, wide, [f"039-{n}" for n in range(10)])) == 10
-    assert rerank_cache.recall(path, wide, [f"000-{n}" for n in range(10)]) == {}
+    assert len(rerank_cache.load(path, wide, [f"039-{n}" for n in range(10)])) == 10
+    assert rerank_cache.load(path, wide, [f"000-{n}" for n in range(10)]) == {}
 
 
 def test_a_bound_below_an_empty_file_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rerank_cache, "LIMIT_BYTES", 1)
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    monkeypatch.setattr(rerank_cache, "MAX_BYTES", 1)
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     assert rerank_cache.size(path)[0] == 0
 
 
 def test_a_vector_that_was_altered_is_not_recalled(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR, "b": VECTOR})
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR, "b": VECTOR})
     db = apsw.Connection(str(path))
     db.execute("UPDATE vector SET vector = ? WHERE input_hash = 'a'", (VECTOR[::-1],))
     db.execute("UPDATE vector SET vector = ? WHERE input_hash = 'b'", (VECTOR[:-4],))
     db.close()
-    assert rerank_cache.recall(path, IDENTITY, ["a", "b"]) == {}
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
-    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}
+    assert rerank_cache.load(path, IDENTITY, ["a", "b"]) == {}
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.load(path, IDENTITY, ["a"]) == {"a": VECTOR}
 
 
 def test_an_empty_file_is_replaced(path: Path) -> None:
     path.touch(0o644)
-    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {}
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    assert rerank_cache.load(path, IDENTITY, ["a"]) == {}
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}
+    assert rerank_cache.load(path, IDENTITY, ["a"]) == {"a": VECTOR}
 
 
 def foreign(path: Path) -> None:
@@ -158,14 +117,14 @@ def foreign(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     db.pragma("user_version", rerank_cache.VERSION + 1)
     db.close()
 
 
 def torn(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {str(n): VECTOR for n in range(200)})
+    rerank_cache.store(path, IDENTITY, {str(n): VECTOR for n in range(200)})
     whole = path.read_bytes()
     path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
 
@@ -185,28 +144,26 @@ def test_what_is_no_cache_is_refused_and_not_changed(path: Path, trouble: str) -
     make(path)
     before = path.read_bytes() if path.is_file() else b""
     with pytest.raises(kind):
-        rerank_cache.recall(path, IDENTITY, ["a"])
+        rerank_cache.load(path, IDENTITY, ["a"])
     with pytest.raises(kind):
-        rerank_cache.recognized(path, "files")
-    with pytest.raises(kind):
-        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+        rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
 def test_a_lock_is_not_waited_for(path: Path) -> None:
-    rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+    rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     db.execute("BEGIN IMMEDIATE")
     with pytest.raises(CorpusBusy):
-        rerank_cache.keep(path, IDENTITY, {"b": VECTOR})
-    assert rerank_cache.recall(path, IDENTITY, ["a"]) == {"a": VECTOR}, "readers do not wait"
+        rerank_cache.store(path, IDENTITY, {"b": VECTOR})
+    assert rerank_cache.load(path, IDENTITY, ["a"]) == {"a": VECTOR}, "readers do not wait"
     db.execute("ROLLBACK")
     db.close()
 
 
 class TestErase:
     def test_the_file_goes_with_all_that_is_beside_it(self, path: Path) -> None:
-        rerank_cache.keep(path, IDENTITY, {"a": VECTOR})
+        rerank_cache.store(path, IDENTITY, {"a": VECTOR})
         for suffix in ("-wal", "-shm"):
             Path(f"{path}{suffix}").touch()
         rerank_cache.erase(path.with_name("team.db"))

@@ -17,7 +17,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
-from rolebundle.ingest.embedding import embedding_text
+from rolebundle.embedding.texts import embedding_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
 from rolebundle.retrieval.pipeline import retrieve

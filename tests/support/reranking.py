@@ -44,28 +44,9 @@ class RecordingProvider(HashingProvider):
         return [text for batch in self.batches for text in batch]
 
 
-class FileProvider(RecordingProvider):
-    """Runs in this process: known by its files, and loaded by whatever else is asked of it."""
-
-    files = "c0ffee files"
-    is_loaded = False
-
-    @property  # type: ignore[override]
-    def identity(self) -> ModelIdentity:
-        self.is_loaded = True
-        return self._identity
-
-    @identity.setter
-    def identity(self, identity: ModelIdentity) -> None:
-        self._identity = identity
-
-    def recognition(self) -> str:
-        return self.files
-
-
 @contextmanager
 def known(provider: EmbeddingProvider | None = None) -> Iterator[Any]:
     """``fake:…`` names this model."""
-    made = provider or FileProvider()
+    made = provider or RecordingProvider()
     with patch.dict(registry._FACTORIES, {"fake": lambda _spec: made}):
         yield made

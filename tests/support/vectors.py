@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rolebundle.embedding.provider import unit_vectors
-from rolebundle.ingest.embedding import embedding_text
+from rolebundle.embedding.texts import embedding_text
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.opening import open_reader
 from support.fake_embedder import HashingProvider

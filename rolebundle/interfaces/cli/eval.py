@@ -231,8 +231,8 @@ def _plan(
         questions, notes = from_collection(what, references, role, moment)
     else:
         questions, notes = from_golden(what, references, role, moment)
-    if engine.rerankers.default:
-        notes = [*notes, f"governed: reranked by {engine.rerankers.default}"]
+    if engine.rerank_models.default:
+        notes = [*notes, f"governed: reranked by {engine.rerank_models.default}"]
     return Plan(
         kind="collection" if isinstance(what, Collection) else "golden",
         name=what.name,
