@@ -26,8 +26,8 @@ from retrieve import build
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
+from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.policy.scopes import set_policy
 from rolebundle.storage.opening import open_writer
 
 _SCOPES = 10

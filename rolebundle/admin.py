@@ -24,7 +24,7 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, Progress, build_index
 from rolebundle.ingest.indexes import Optimized, Plan, named_index
-from rolebundle.policy import purge, scopes
+from rolebundle.policy import access, purge
 from rolebundle.policy.purge import Plan as PurgePlan
 from rolebundle.policy.purge import Wanted
 from rolebundle.retrieval.lookup import corpus_status
@@ -263,7 +263,7 @@ class Admin:
             ConfigurationError: the policy is malformed. The former policy stays in force.
         """
         with self.workspace.open_writer() as corpus:
-            moved = scopes.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
+            moved = access.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
         self.workspace.recorder.begin()
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved

@@ -18,7 +18,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
-from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.policy.access import OPEN_VIEW, AgentView, access_denied, restrict_to_agent
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
@@ -241,7 +241,7 @@ class Engine:
                 pass
 
     @contextmanager
-    def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, Admitted]]:
+    def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, AgentView]]:
         """Open the corpus as an agent may see it, in one snapshot.
 
         Without a policy and without quarantined documents that is the whole corpus. Otherwise it
@@ -262,18 +262,16 @@ class Engine:
                         f"{corpus.path}: a policy or a quarantine was set just now",
                         "ask again",
                     )
-                yield corpus, NOBODY_GOVERNS
+                yield corpus, OPEN_VIEW
             return
-        from rolebundle.policy import scopes
-
         narrowed = self.workspace.narrowed_corpus
         with narrowed.reading():
             try:
-                admitted = scopes.show(narrowed, agent)
+                view = restrict_to_agent(narrowed, agent)
             except AccessDenied:
                 self.workspace.recorder.note(corpus, "refused", agent=agent)
                 raise
-            yield narrowed, admitted
+            yield narrowed, view
 
     @contextmanager
     def _inputs(
@@ -285,7 +283,7 @@ class Engine:
             agent=self._resolve_agent(request.agent),
             rerank=self.rerank_models.resolve_rerank_model(request),
         )
-        with self.open_view(request.agent) as (corpus, admitted):
+        with self.open_view(request.agent) as (corpus, view):
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
@@ -297,7 +295,7 @@ class Engine:
                         _now(request),
                         overlay.overlay if overlay else None,
                         overlay.digest if overlay else "",
-                        admitted,
+                        view,
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
                     self.rerank_models.reranker(corpus, request.rerank, request.task),
@@ -311,11 +309,9 @@ class Engine:
         """
         if self.agent is None or agent in (None, self.agent):
             return self.agent or agent
-        from rolebundle.policy import scopes
-
         if self.workspace.path.exists():
             self.workspace.recorder.note(self.workspace.corpus, "refused", agent=self.agent)
-        raise scopes.denied()
+        raise access_denied()
 
     def _errors_for(self, agent: str | None) -> AbstractContextManager[None]:
         """A block whose errors conceal paths, unless the owner of the corpus asks."""

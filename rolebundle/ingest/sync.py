@@ -47,7 +47,7 @@ from rolebundle.ingest.workers import (
     prepare_parallel,
     rare_garbage_collection,
 )
-from rolebundle.policy.scopes import deny_matcher
+from rolebundle.policy.access import deny_matcher
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import compartments, documents, lexical_index, store
 from rolebundle.storage.connection import Corpus

@@ -9,7 +9,7 @@ from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
-from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.policy.access import OPEN_VIEW, AgentView
 from rolebundle.policy.trust import Purpose, purpose_of
 
 
@@ -88,7 +88,7 @@ def resolve_request(
     now: datetime,
     overlay: Overlay | None = None,
     overlay_digest: str = "",
-    admitted: Admitted = NOBODY_GOVERNS,
+    view: AgentView = OPEN_VIEW,
 ) -> ResolvedRequest:
     """Decide everything that a request leaves open.
 
@@ -97,7 +97,7 @@ def resolve_request(
         now: the time that ages are measured against.
         overlay: the role's overlay; ``None`` without a role.
         overlay_digest: names the overlay's content.
-        admitted: the trust of each origin, and how many documents are in quarantine.
+        view: the trust of each origin, and how many documents are in quarantine.
     """
     policy = overlay.retrieval_policy if overlay else RetrievalPolicy()
     fusion = request.fusion or policy.fusion
@@ -115,8 +115,8 @@ def resolve_request(
         token_budget=request.token_budget,
         max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
-        purpose=purpose_of(request, admitted.trust),
-        quarantined=admitted.quarantined,
+        purpose=purpose_of(request, view.trust),
+        quarantined=view.quarantined,
         echo=RequestEcho(
             agent=request.agent,
             action=request.action,

@@ -24,8 +24,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.policy.access import deny_matcher, set_policy
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.policy.scopes import deny_matcher, set_policy
 from rolebundle.storage import rerank_cache, store
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile

@@ -18,7 +18,7 @@ from rolebundle.interfaces import model_text, render
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.policy.admitted import Admitted
+from rolebundle.policy.access import AgentView
 from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable, purpose_of
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
@@ -48,7 +48,7 @@ def about(
     corpus: Corpus, role: Overlay | None = None, trust: TrustTable = DEFAULT_TABLE, **fields: Any
 ) -> RetrievalBundle:
     fields = {"task": "token", "lexical_only": True} | fields
-    return retrieve(corpus, resolved(role, Admitted(trust), **fields))
+    return retrieve(corpus, resolved(role, AgentView(trust), **fields))
 
 
 def why(
@@ -59,7 +59,7 @@ def why(
     **fields: Any,
 ) -> Why:
     fields = {"task": "token", "lexical_only": True} | fields
-    return explain(corpus, resolved(role, Admitted(trust), **fields), reference)
+    return explain(corpus, resolved(role, AgentView(trust), **fields), reference)
 
 
 def selected(bundle: RetrievalBundle) -> set[str]:

@@ -19,7 +19,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.texts import embedding_text
 from rolebundle.interfaces.parse import request_from
-from rolebundle.policy.admitted import NOBODY_GOVERNS, Admitted
+from rolebundle.policy.access import OPEN_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
@@ -194,8 +194,8 @@ def ask(
 
 
 def resolved(
-    role: Overlay | None = None, admitted: Admitted = NOBODY_GOVERNS, **fields: Any
+    role: Overlay | None = None, view: AgentView = OPEN_VIEW, **fields: Any
 ) -> ResolvedRequest:
     """A request given as plain fields, resolved with a role."""
     request = request_from({"task": "token rotation"} | fields)
-    return resolve_request(request, request.now or NOW, role, "digest" if role else "", admitted)
+    return resolve_request(request, request.now or NOW, role, "digest" if role else "", view)

@@ -51,8 +51,8 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
     rolebundle scopes set policy.toml
     rolebundle scopes set - --format json < policy.json
     """
-    from rolebundle.policy.policy import parse_policy
-    from rolebundle.policy.scope_lint import lint_policy
+    from rolebundle.policy.access_lint import lint_policy
+    from rolebundle.policy.policy_file import parse_policy
 
     content, kind, location = _read(file, kind)
     policy = parse_policy(content, kind, file)
@@ -80,10 +80,10 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     rolebundle scopes show
     rolebundle scopes show --agent release-bot --json
     """
-    from rolebundle.policy.scope_report import report
+    from rolebundle.policy.access import report_policy
 
     with open_reader(corpus_path(db)) as corpus:
-        found = report(corpus, agent)
+        found = report_policy(corpus, agent)
     if as_json:
         click.echo(json.dumps(found, ensure_ascii=False, indent=2))
         return
@@ -120,13 +120,13 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
     rolebundle scopes lint policy.toml
     rolebundle scopes lint --db team.db
     """
-    from rolebundle.policy.policy import parse_policy
-    from rolebundle.policy.scope_lint import lint_policy, lint_stored
+    from rolebundle.policy.access_lint import lint_active_policy, lint_policy
+    from rolebundle.policy.policy_file import parse_policy
 
     path = corpus_path(db)
     if file is None:
         with open_reader(path) as corpus:
-            found = lint_stored(corpus)
+            found = lint_active_policy(corpus)
     else:
         content, kind, _ = _read(file, kind)
         policy = parse_policy(content, kind, file)
@@ -158,12 +158,12 @@ def _summarize(name: str, found: Sequence[LintFinding]) -> None:
 
 def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     """The text, its format, and where the file lies; empty for standard input."""
-    from rolebundle.policy.scopes import decoded_policy, read_policy_file
+    from rolebundle.policy.policy_file import decode_policy, read_policy_file
 
     if file == "-":
         if kind is None:
             raise click.UsageError("say --format toml or json for a policy from standard input")
-        return decoded_policy(sys.stdin.buffer.read(), "standard input"), kind, ""
+        return decode_policy(sys.stdin.buffer.read(), "standard input"), kind, ""
     path = Path(file)
     suffix = kind or path.suffix.removeprefix(".").lower()
     if suffix not in ("toml", "json"):

@@ -1,4 +1,4 @@
-"""Who sees which compartment; and that a policy in doubt denies everybody."""
+"""Who sees which compartment. A policy that cannot be relied upon denies everyone."""
 
 from __future__ import annotations
 
@@ -15,11 +15,21 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.policy.access import (
+    access_denied,
+    count_quarantined,
+    denies,
+    may_see,
+    report_policy,
+)
+from rolebundle.policy.access_lint import lint_active_policy, lint_policy
 from rolebundle.policy.overlay_lint import LintFinding
-from rolebundle.policy.policy import AccessLevel, AgentRule, parse_policy
-from rolebundle.policy.scope_lint import lint_policy, lint_stored
-from rolebundle.policy.scope_report import report
-from rolebundle.policy.scopes import denied, denies, may_see, quarantined, read_policy_file
+from rolebundle.policy.policy_file import (
+    AccessLevel,
+    AgentRule,
+    parse_policy,
+    read_policy_file,
+)
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document
@@ -28,7 +38,7 @@ ADA = {"scopes": ["engineering"], "access_level": "internal"}
 ALL = {"scopes": [], "access_level": "confidential"}
 
 
-def place(**fields: Any) -> Compartment:
+def compartment(**fields: Any) -> Compartment:
     settings: dict[str, Any] = {
         "id": 1,
         "scope": "engineering",
@@ -41,7 +51,7 @@ def place(**fields: Any) -> Compartment:
     return Compartment(**(settings | fields))
 
 
-# -- one rule, one compartment -----------------------------------------------------------------
+# -- one rule and one compartment --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -57,37 +67,41 @@ def place(**fields: Any) -> Compartment:
 def test_a_level_reaches_the_sensitivities_up_to_it(level: AccessLevel, reaches: str) -> None:
     rule = AgentRule((), level)
     sensitivities = ("public", "group", "internal", "confidential")
-    seen = [one for one in sensitivities if may_see(rule, place(sensitivity=one))]
-    assert " ".join(seen) == reaches
+    visible = [
+        sensitivity
+        for sensitivity in sensitivities
+        if may_see(rule, compartment(sensitivity=sensitivity))
+    ]
+    assert " ".join(visible) == reaches
 
 
 def test_listed_scopes_are_seen_and_no_scope_means_every_one() -> None:
-    assert may_see(AgentRule(("hr", "engineering"), "internal"), place())
-    assert may_see(AgentRule((), "internal"), place())
-    assert not may_see(AgentRule(("hr",), "internal"), place())
-    assert not may_see(AgentRule(("Engineering",), "internal"), place())
+    assert may_see(AgentRule(("hr", "engineering"), "internal"), compartment())
+    assert may_see(AgentRule((), "internal"), compartment())
+    assert not may_see(AgentRule(("hr",), "internal"), compartment())
+    assert not may_see(AgentRule(("Engineering",), "internal"), compartment())
 
 
-def test_a_deny_pattern_wins_over_scope_and_level() -> None:
+def test_a_deny_pattern_takes_precedence_over_scope_and_level() -> None:
     rule = AgentRule((), "confidential", ("hr/**", "*.key"))
-    assert not may_see(rule, place(denied=("*.key",)))
-    # A pattern of another agent's.
-    assert may_see(rule, place(denied=("other/**",)))
+    assert not may_see(rule, compartment(denied=("*.key",)))
+    # Another agent's pattern.
+    assert may_see(rule, compartment(denied=("other/**",)))
 
 
-def test_quarantine_is_seen_by_nobody_and_counted_for_who_would_see_it() -> None:
+def test_quarantined_documents_are_hidden_and_counted() -> None:
     rule = AgentRule(("engineering",), "internal", ("hr/**",))
-    kept_back = place(quarantined=True)
-    assert not may_see(AgentRule((), "confidential"), kept_back)
-    places = [
-        kept_back,
-        place(),
-        place(quarantined=True, scope="hr"),
-        place(quarantined=True, sensitivity="confidential"),
-        place(quarantined=True, denied=("hr/**",)),
+    quarantined = compartment(quarantined=True)
+    assert not may_see(AgentRule((), "confidential"), quarantined)
+    compartments = [
+        quarantined,
+        compartment(),
+        compartment(quarantined=True, scope="hr"),
+        compartment(quarantined=True, sensitivity="confidential"),
+        compartment(quarantined=True, denied=("hr/**",)),
     ]
-    assert quarantined(places, rule) == 3
-    assert quarantined(places, None) == 12
+    assert count_quarantined(compartments, rule) == 3
+    assert count_quarantined(compartments, None) == 12
 
 
 # -- deny patterns -----------------------------------------------------------------------------
@@ -121,7 +135,7 @@ def test_quarantine_is_seen_by_nobody_and_counted_for_who_would_see_it() -> None
         (normalize("NFD", "Café/**"), normalize("NFC", "café/menu.md")),
     ],
 )
-def test_a_pattern_that_denies(pattern: str, path: str) -> None:
+def test_a_matching_pattern_denies(pattern: str, path: str) -> None:
     assert denies(pattern, path)
 
 
@@ -137,23 +151,23 @@ def test_a_pattern_that_denies(pattern: str, path: str) -> None:
         ("a/b.md", "a/c.md"),
     ],
 )
-def test_a_pattern_that_does_not(pattern: str, path: str) -> None:
+def test_another_pattern_does_not_deny(pattern: str, path: str) -> None:
     assert not denies(pattern, path)
 
 
-def test_a_pattern_counts_where_the_folder_itself_was_ingested() -> None:
+def test_a_pattern_matches_if_the_folder_itself_was_ingested() -> None:
     assert denies("hr/**", "pay.md", "/srv/docs/hr/pay.md")
     assert denies("/srv/docs/hr/**", "pay.md", "/srv/docs/hr/pay.md")
     assert denies("hr/**", "pay.md", "C:\\docs\\HR\\pay.md")
     assert not denies("hr/**", "pay.md", "/srv/docs/ops/pay.md")
 
 
-def test_no_pattern_runs_away() -> None:
+def test_no_pattern_takes_exponential_time() -> None:
     assert not denies("*a" * 200 + "b", "a" * 300)
     assert not denies("**/a" * 100 + "[b]", "a/" * 300)
 
 
-# -- a policy in force -------------------------------------------------------------------------
+# -- an active policy -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -176,37 +190,40 @@ def put(db: Path, values: Any, location: Path | None = None) -> None:
         admin.set_policy(content, "json", str(location or ""))
 
 
-def seen(db: Path, agent: str | None) -> list[str] | str:
+def visible_documents(db: Path, agent: str | None) -> list[str] | str:
     request = RetrievalRequest(task="token", agent=agent, lexical_only=True)
     with Engine(db) as engine:
         try:
-            return sorted(one.document_id for one in engine.retrieve(request).selected)
+            return sorted(passage.document_id for passage in engine.retrieve(request).selected)
         except AccessDenied as error:
-            assert str(error) == str(denied())
+            assert str(error) == str(access_denied())
             return "denied"
 
 
-def test_without_a_policy_everybody_sees_everything(db: Path) -> None:
-    assert seen(db, None) == seen(db, "whoever") == ["pay", "plan"]
+def test_without_a_policy_everyone_sees_everything(db: Path) -> None:
+    assert visible_documents(db, None) == visible_documents(db, "whoever") == ["pay", "plan"]
 
 
-def test_each_agent_sees_what_its_rule_gives_it(db: Path) -> None:
+def test_each_agent_sees_what_its_rule_allows(db: Path) -> None:
     put(db, {"ada": ADA, "boss": ALL, "eve": ALL | {"access_level": "denied"}})
-    assert (seen(db, "ada"), seen(db, "boss")) == (["plan"], ["pay", "plan"])
+    assert (visible_documents(db, "ada"), visible_documents(db, "boss")) == (
+        ["plan"],
+        ["pay", "plan"],
+    )
     for name in ("eve", "nobody", None, "", " ada", "Ada", "ada\0", "\ud800", "*", "agents"):
-        assert seen(db, name) == "denied", name
+        assert visible_documents(db, name) == "denied", name
 
 
-def test_a_policy_that_names_nobody_denies_everybody(db: Path) -> None:
+def test_a_policy_without_agents_denies_everyone(db: Path) -> None:
     put(db, {})
-    assert seen(db, "ada") == seen(db, None) == "denied"
+    assert visible_documents(db, "ada") == visible_documents(db, None) == "denied"
 
 
-def test_a_malformed_policy_is_refused_and_the_one_before_holds(db: Path) -> None:
+def test_a_malformed_policy_is_refused_and_the_former_stays_active(db: Path) -> None:
     put(db, {"ada": ADA})
     with pytest.raises(ConfigurationError), Admin(db) as admin:
         admin.set_policy("{", "json")
-    assert seen(db, "ada") == ["plan"]
+    assert visible_documents(db, "ada") == ["plan"]
 
 
 FILE_FAULTS: dict[str, Callable[[Path], object]] = {
@@ -225,39 +242,39 @@ FILE_FAULTS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("fault", FILE_FAULTS)
-def test_a_policy_file_in_doubt_denies_everybody_until_it_is_set_again(
+def test_a_damaged_policy_file_denies_everyone_until_it_is_set_again(
     db: Path, tmp_path: Path, fault: str
 ) -> None:
     file = tmp_path / "policy.json"
     put(db, {"ada": ADA}, file)
-    assert seen(db, "ada") == ["plan"]
+    assert visible_documents(db, "ada") == ["plan"]
     FILE_FAULTS[fault](file)
-    assert seen(db, "ada") == seen(db, None) == "denied"
+    assert visible_documents(db, "ada") == visible_documents(db, None) == "denied"
     with open_reader(db) as corpus:
-        assert [one.code for one in lint_stored(corpus) if one.level == "error"]
-        said = report(corpus)
-    assert said["doubt"]
-    assert [one["documents"] for one in said["agents"]] == [0]
+        assert [finding.code for finding in lint_active_policy(corpus) if finding.level == "error"]
+        report = report_policy(corpus)
+    assert report["doubt"]
+    assert [agent["documents"] for agent in report["agents"]] == [0]
     put(db, {"ada": ALL}, tmp_path / "other.json")
-    assert seen(db, "ada") == ["pay", "plan"]
+    assert visible_documents(db, "ada") == ["pay", "plan"]
 
 
-def test_a_policy_without_a_file_depends_on_none(db: Path) -> None:
+def test_a_policy_from_standard_input_needs_no_file(db: Path) -> None:
     put(db, {"ada": ADA})
-    assert seen(db, "ada") == ["plan"]
+    assert visible_documents(db, "ada") == ["plan"]
 
 
 @pytest.mark.parametrize(
     "change", ["content = '{}'", "content = 'x', digest = 'y'", "format = 'toml'"]
 )
-def test_a_policy_changed_in_the_corpus_denies_everybody(db: Path, change: str) -> None:
+def test_a_policy_changed_in_the_corpus_denies_everyone(db: Path, change: str) -> None:
     put(db, {"ada": ADA})
     with open_writer(db) as corpus, corpus.writing():
         corpus.run(f"UPDATE policy SET {change}")
-    assert seen(db, "ada") == "denied"
+    assert visible_documents(db, "ada") == "denied"
 
 
-def test_what_is_ingested_later_is_held_to_the_policy(db: Path, tmp_path: Path) -> None:
+def test_the_policy_applies_to_documents_ingested_later(db: Path, tmp_path: Path) -> None:
     put(db, {"ada": {"scopes": [], "access_level": "internal", "deny_patterns": ["hr/**"]}})
     tree = tmp_path / "tree"
     for name in ("hr/pay.md", "ops/run.md"):
@@ -265,10 +282,10 @@ def test_what_is_ingested_later_is_held_to_the_policy(db: Path, tmp_path: Path) 
         (tree / name).write_text("# A token\n\nthe token\n", encoding="utf-8")
     with Admin(db) as admin:
         admin.ingest([tree], lexical_only=True)
-    assert seen(db, "ada") == ["plan", "tree/ops/run.md"]
+    assert visible_documents(db, "ada") == ["plan", "tree/ops/run.md"]
 
 
-def test_a_policy_file_that_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_policy_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
     for name in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero")):
         with pytest.raises(ConfigurationError) as caught:
@@ -283,19 +300,19 @@ def test_a_policy_file_that_is_no_file_is_refused_at_once(tmp_path: Path) -> Non
 def linted(values: Any, db: Path | None = None) -> dict[str, LintFinding]:
     policy = parse_policy(json.dumps(values), "json", "p")
     if db is None:
-        return {one.code: one for one in lint_policy(policy)}
+        return {finding.code: finding for finding in lint_policy(policy)}
     with open_reader(db) as corpus:
-        return {one.code: one for one in lint_policy(policy, corpus)}
+        return {finding.code: finding for finding in lint_policy(policy, corpus)}
 
 
-def test_lint_says_out_loud_that_no_scope_means_every_scope() -> None:
+def test_lint_reports_that_no_scope_means_every_scope() -> None:
     found = linted({"boss": ALL})["all_scopes"]
     assert (found.level, found.place) == ("warning", "boss.scopes")
     assert "EVERY scope" in found.message
     assert linted({"ada": ADA}) == {}
 
 
-def test_lint_says_what_sees_nothing_and_what_was_loosened() -> None:
+def test_lint_reports_agents_that_see_nothing_and_loosened_trust() -> None:
     assert linted({}).keys() == {"no_agents"}
     assert linted({"eve": ALL | {"access_level": "denied"}}).keys() == {"denied_agent"}
     loose = linted({"agents": {"ada": ADA}, "trust": {"origins": {"untrusted": 3}}})
@@ -304,7 +321,7 @@ def test_lint_says_what_sees_nothing_and_what_was_loosened() -> None:
     assert linted(tight) == {}
 
 
-def test_lint_holds_scopes_levels_and_patterns_against_the_corpus(db: Path) -> None:
+def test_lint_checks_scopes_levels_and_patterns_against_the_corpus(db: Path) -> None:
     assert linted({"ada": ADA}, db) == {}
     found = linted(
         {
@@ -322,18 +339,21 @@ def test_lint_holds_scopes_levels_and_patterns_against_the_corpus(db: Path) -> N
     assert "'legal/**'" in found["pattern_matches_nothing"].message
 
 
-def test_a_corpus_without_a_policy_is_open_and_lint_says_so(db: Path) -> None:
+def test_lint_reports_a_corpus_without_a_policy(db: Path) -> None:
     with open_reader(db) as corpus:
-        assert [one.code for one in lint_stored(corpus)] == ["no_policy"]
-        assert report(corpus)["policy"] is False
+        assert [finding.code for finding in lint_active_policy(corpus)] == ["no_policy"]
+        assert report_policy(corpus)["policy"] is False
 
 
 def test_the_report_counts_what_each_agent_sees(db: Path) -> None:
     put(db, {"ada": ADA, "boss": ALL})
     with open_reader(db) as corpus:
-        found = report(corpus)
-        assert found["documents"] == 2
-        assert {one["agent"]: one["documents"] for one in found["agents"]} == {"ada": 1, "boss": 2}
-        assert [one["agent"] for one in report(corpus, "boss")["agents"]] == ["boss"]
+        report = report_policy(corpus)
+        assert report["documents"] == 2
+        assert {agent["agent"]: agent["documents"] for agent in report["agents"]} == {
+            "ada": 1,
+            "boss": 2,
+        }
+        assert [one["agent"] for one in report_policy(corpus, "boss")["agents"]] == ["boss"]
         with pytest.raises(UsageError, match="does not name this agent"):
-            report(corpus, "bos")
+            report_policy(corpus, "bos")

@@ -1,4 +1,4 @@
-"""Policy files: what may stand in one, and that a wrong one says where and what is allowed."""
+"""Policy files: their format, and errors that name the place and what is allowed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy.policy import LEVELS, AgentRule, level_rank, parse_policy
-from rolebundle.policy.scopes import LARGEST_POLICY, decoded_policy
+from rolebundle.policy.policy_file import (
+    LEVELS,
+    MAX_POLICY_BYTES,
+    AgentRule,
+    decode_policy,
+    level_rank,
+    parse_policy,
+)
 from rolebundle.policy.trust import DEFAULT_TABLE
 
 RULE = {"scopes": ["engineering"], "access_level": "internal"}
@@ -38,21 +44,20 @@ def test_toml() -> None:
     assert policy.trust == DEFAULT_TABLE
 
 
-def test_json_as_people_have_it() -> None:
-    """The issue's format as it stands: agent id → scopes, access_level, deny_patterns."""
+def test_json() -> None:
     policy = parsed({"ada": RULE | {"deny_patterns": ["*.key"]}, "bob": RULE | {"scopes": []}})
     assert policy.agents["ada"].deny_patterns == ("*.key",)
     assert policy.agents["bob"] == AgentRule((), "internal")
 
 
 @pytest.mark.parametrize("trust", [None, {"origins": {"external": 1}}])
-def test_agents_beside_a_table_of_trust(trust: dict[str, Any] | None) -> None:
+def test_agents_beside_a_trust_table(trust: dict[str, Any] | None) -> None:
     policy = parsed({"agents": {"ada": RULE}} | ({"trust": trust} if trust else {}))
     assert policy.agents == {"ada": ADA}
     assert (policy.trust == DEFAULT_TABLE) == (trust is None)
 
 
-def test_a_malformed_table_of_trust_names_the_file() -> None:
+def test_a_malformed_trust_table_names_the_file() -> None:
     with pytest.raises(ConfigurationError) as caught:
         parsed({"agents": {"ada": RULE}, "trust": {"origins": {"external": "much"}}})
     assert "policy.json" in caught.value.message
@@ -60,24 +65,24 @@ def test_a_malformed_table_of_trust_names_the_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["agents", "trust", "scopes", "ада", "a.b/c", "名 前", "-"])
-def test_an_agent_may_be_called_anything(name: str) -> None:
+def test_an_agent_may_have_any_name(name: str) -> None:
     assert parsed({name: RULE}).agents == {name: ADA}
     assert parsed({"agents": {"x": RULE, name: RULE}}).agents[name] == ADA
 
 
 @pytest.mark.parametrize("content", ["{}", '{"agents": {}}'])
-def test_a_policy_without_agents_is_sound_and_names_nobody(content: str) -> None:
+def test_a_policy_without_agents_is_valid(content: str) -> None:
     assert parse_policy(content, "json", "p").agents == {}
     assert parse_policy("", "toml", "p").agents == {}
 
 
-def test_an_entry_that_stands_twice_counts_once_and_keeps_its_place() -> None:
+def test_a_repeated_entry_counts_once() -> None:
     rule = parsed({"ada": RULE | {"scopes": ["b", "a", "b"]}}).agents["ada"]
     assert rule.scopes == ("b", "a")
 
 
 @pytest.mark.parametrize(
-    ("rule", "said", "allowed"),
+    ("rule", "message", "allowed"),
     [
         ({}, "ada: scopes is missing", "required"),
         ({"scopes": []}, "ada: access_level is missing", "required"),
@@ -89,31 +94,31 @@ def test_an_entry_that_stands_twice_counts_once_and_keeps_its_place() -> None:
         (RULE | {"access_level": None}, "access_level None is unknown", "public"),
         (RULE | {"scopes": "engineering"}, "ada: scopes is 'engineering'", "a list of texts"),
         (RULE | {"scopes": None}, "ada: scopes is None", "a list of texts"),
-        (RULE | {"scopes": [1]}, "ada: scopes is a list with other things", "a list of texts"),
+        (RULE | {"scopes": [1]}, "ada: scopes is a list with other values", "a list of texts"),
         (RULE | {"scopes": [""]}, "ada: scopes has the entry ''", "1 to 500"),
         (RULE | {"scopes": ["x" * 501]}, "ada: scopes has the entry", "1 to 500"),
         (RULE | {"deny_patterns": [" "]}, "ada: deny_patterns has the entry ' '", "1 to 500"),
         (RULE | {"deny_patterns": {}}, "ada: deny_patterns is {}", "a list of texts"),
         (RULE | {"scopes": [str(n) for n in range(1001)]}, "1001 entries", "at most 1000"),
         ([], "ada: a list", "a table with"),
-        ("internal", "ada: 'internal' is not a rule", "a table with"),
+        ("internal", "ada: 'internal' is not a table", "a table with"),
     ],
 )
 def test_a_wrong_rule_names_agent_key_and_what_is_allowed(
-    rule: Any, said: str, allowed: str
+    rule: Any, message: str, allowed: str
 ) -> None:
     for values in ({"ada": rule}, {"agents": {"bob": RULE, "ada": rule}}):
         error = refused(json.dumps(values))
-        assert said in error.message
+        assert message in error.message
         assert allowed in error.hint
 
 
 @pytest.mark.parametrize("agent", ["", "  ", "x" * 201])
-def test_a_name_that_nobody_can_give_is_refused(agent: str) -> None:
-    assert "is no agent id" in refused(json.dumps({agent: RULE})).message
+def test_a_blank_or_long_agent_id_is_refused(agent: str) -> None:
+    assert "is not an agent id" in refused(json.dumps({agent: RULE})).message
 
 
-def test_an_unknown_key_beside_the_agents() -> None:
+def test_an_unknown_key_beside_the_agents_is_refused() -> None:
     error = refused(json.dumps({"agents": {"ada": RULE}, "bob": RULE}))
     assert "'bob' is unknown beside agents" in error.message
 
@@ -137,11 +142,11 @@ def test_an_unknown_key_beside_the_agents() -> None:
     ],
     ids=range(13),
 )
-def test_what_is_no_json_object_without_doubt(content: str) -> None:
+def test_what_is_not_one_json_object_is_refused(content: str) -> None:
     refused(content)
 
 
-def test_a_flaw_in_json_names_its_place() -> None:
+def test_an_error_in_json_names_its_place() -> None:
     assert "line 2, column 2" in refused('{"ada":\n nonsense}').message
     assert "ada" in refused('{"ada": {"scopes": [], "scopes": [], "x": 1}}').message
 
@@ -151,38 +156,38 @@ def test_a_flaw_in_json_names_its_place() -> None:
     ["[ada", "[ada]\n[ada]", "x = ", "[ada]\nscopes = []\nscopes = []", "x=" + "[" * 100_000],
     ids=range(5),
 )
-def test_what_is_no_toml(content: str) -> None:
+def test_malformed_toml_is_refused(content: str) -> None:
     assert "is not TOML" in refused(content, "toml").message
 
 
 @pytest.mark.parametrize("content", ["ada = 1979-05-27", "ada = 1", "[[ada]]\nscopes = []"])
-def test_toml_that_says_something_else(content: str) -> None:
+def test_toml_with_other_values_is_refused(content: str) -> None:
     assert "ada: " in refused(content, "toml").message
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"\xff\xfe{\x00}\x00", b"\x80", b"{}" + b" " * LARGEST_POLICY, '{"ä": 1}'.encode("latin-1")],
+    [b"\xff\xfe{\x00}\x00", b"\x80", b"{}" + b" " * MAX_POLICY_BYTES, '{"ä": 1}'.encode("latin-1")],
     ids=["utf-16", "binary", "huge", "latin-1"],
 )
-def test_bytes_that_are_no_policy(data: bytes) -> None:
+def test_bytes_that_are_not_a_policy_are_refused(data: bytes) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        decoded_policy(data, "policy.toml")
+        decode_policy(data, "policy.toml")
     assert caught.value.code == "policy_unreadable"
     assert caught.value.message.startswith("policy.toml: ")
     assert "UTF-8" in caught.value.hint
     assert len(caught.value.message) < 500
 
 
-def test_a_byte_order_mark_means_nothing() -> None:
-    text = decoded_policy(b"\xef\xbb\xbf" + json.dumps({"ada": RULE}).encode(), "p")
+def test_a_byte_order_mark_is_ignored() -> None:
+    text = decode_policy(b"\xef\xbb\xbf" + json.dumps({"ada": RULE}).encode(), "p")
     assert parse_policy(text, "json", "p").agents == {"ada": ADA}
-    text = decoded_policy(
+    text = decode_policy(
         b'\xef\xbb\xbf[ada]\nscopes = ["engineering"]\naccess_level = "internal"', "p"
     )
     assert parse_policy(text, "toml", "p").agents == {"ada": ADA}
 
 
-def test_the_levels_are_in_order() -> None:
+def test_the_levels_are_ordered() -> None:
     assert [level_rank(level) for level in LEVELS] == [0, 1, 2, 3, 4]
     assert LEVELS == ("denied", "public", "group", "internal", "confidential")

@@ -1,0 +1,314 @@
+"""Who may see what. By default, access is denied.
+
+A policy gives each agent its scopes, its access level, and deny patterns, which always take
+precedence. It is copied into the corpus when it is set, and its file must still have the same
+content when an agent asks. If the file is missing, empty, malformed or changed, everyone is denied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+from pathlib import Path
+from typing import TypedDict
+from unicodedata import normalize
+
+from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
+from rolebundle.policy.policy_file import (
+    AgentRule,
+    Policy,
+    level_rank,
+    parse_policy,
+    read_policy_file,
+)
+from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
+from rolebundle.storage import compartments, documents, stored_policy
+from rolebundle.storage.compartments import Compartment
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
+from rolebundle.storage.store import increment_generation
+from rolebundle.storage.stored_policy import StoredPolicy
+from rolebundle.text.globs import compile_glob
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """What holds for the part of the corpus that an agent may see.
+
+    ``quarantined`` is the number of documents that only the quarantine hides from the agent.
+    """
+
+    trust: TrustTable = DEFAULT_TABLE
+    quarantined: int = 0
+
+
+OPEN_VIEW = AgentView()
+"""The view of a corpus without a policy and without quarantined documents."""
+
+
+def access_denied() -> AccessDenied:
+    """The only refusal. It gives no reason, because a reason would tell what exists."""
+    return AccessDenied(
+        "access_denied",
+        "this agent may not see anything here",
+        "ask the owner of the corpus: `rolebundle scopes show`",
+    )
+
+
+def active_policy(corpus: Corpus) -> Policy | None:
+    """The policy that applies to agents, or None if no policy was ever set.
+
+    Raises:
+        AccessDenied: the policy cannot be relied upon.
+    """
+    if not stored_policy.has_policy(corpus):
+        return None
+    try:
+        stored = stored_policy.load_policy(corpus)
+        if stored is None or policy_problem(stored):
+            raise access_denied()
+        return parse_policy(stored.content, stored.format, "the policy")
+    except RolebundleError as error:
+        raise access_denied() from error
+
+
+def policy_problem(stored: StoredPolicy) -> str:
+    """Why a stored policy denies everyone, or an empty text if it is intact."""
+    if stored_policy.policy_digest(stored.content) != stored.digest:
+        return "the policy in the corpus was changed"
+    if not stored.location:
+        return ""
+    try:
+        content = read_policy_file(Path(stored.location))
+    except ConfigurationError as error:
+        return error.message
+    if stored_policy.policy_digest(content) != stored.digest:
+        return f"{stored.location}: was changed since it was set"
+    return ""
+
+
+def rule_for(policy: Policy, agent: str | None) -> AgentRule:
+    """The policy's rule for an agent.
+
+    Raises:
+        AccessDenied: the agent has no rule, or its level is ``denied``.
+    """
+    rule = policy.agents.get(agent) if agent is not None else None
+    if rule is None or rule.access_level == "denied":
+        raise access_denied()
+    return rule
+
+
+def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
+    """Restrict a narrowed corpus to what an agent may see. Call it inside ``corpus.reading()``.
+
+    Without a policy that is everything except quarantined documents.
+
+    Raises:
+        AccessDenied: the policy gives this agent nothing.
+    """
+    policy = active_policy(corpus)
+    rule = rule_for(policy, agent) if policy else None
+    stored = compartments.stored_compartments(corpus)
+    # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
+    generation = 0 if policy else documents.true_generation(corpus)
+    corpus.restrict_to_compartments(
+        (
+            compartment.id
+            for compartment in stored
+            if (may_see(rule, compartment) if rule else not compartment.quarantined)
+        ),
+        generation=generation,
+    )
+    return AgentView(policy.trust if policy else DEFAULT_TABLE, count_quarantined(stored, rule))
+
+
+def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> int:
+    """The number of documents that only the quarantine hides from an agent.
+
+    Args:
+        stored: every compartment of the corpus.
+        rule: the agent's rule, or None without a policy.
+    """
+    return sum(
+        compartment.documents
+        for compartment in stored
+        if compartment.quarantined and (rule is None or _rule_allows(rule, compartment))
+    )
+
+
+def may_see(rule: AgentRule, compartment: Compartment) -> bool:
+    """Whether an agent with this rule sees a compartment."""
+    return not compartment.quarantined and _rule_allows(rule, compartment)
+
+
+def _rule_allows(rule: AgentRule, compartment: Compartment) -> bool:
+    return (
+        (not rule.scopes or compartment.scope in rule.scopes)
+        and level_rank(rule.access_level) >= level_rank(compartment.sensitivity)
+        and not set(rule.deny_patterns) & set(compartment.denied)
+    )
+
+
+def set_policy(corpus: Corpus, content: str, kind: str, location: str, set_at: str) -> int:
+    """Activate a policy and assign every document to its compartment under it.
+
+    Args:
+        corpus: a corpus open for writing.
+        content: the policy's text.
+        kind: ``toml`` or ``json``.
+        location: the file that must keep this content; empty if there is none.
+        set_at: the time, ISO 8601.
+
+    Returns:
+        How many documents changed their compartment.
+
+    Raises:
+        ConfigurationError: the policy is malformed. The former policy stays active.
+    """
+    policy = parse_policy(content, kind, location or "the policy")
+    with corpus.writing():
+        stored_policy.save_policy(corpus, content, kind, location, set_at)
+        moved = assign_compartments(corpus, _matcher(policy))
+        increment_generation(corpus)
+    return moved
+
+
+def deny_matcher(corpus: Corpus) -> DeniedPatterns:
+    """The function that gives the policy's deny patterns that match a file.
+
+    An ingest assigns documents to compartments by it. If the policy cannot be read, it matches
+    nothing: such a policy denies everyone anyway.
+    """
+    try:
+        stored = stored_policy.load_policy(corpus) if stored_policy.has_policy(corpus) else None
+        policy = parse_policy(stored.content, stored.format, "the policy") if stored else None
+    except RolebundleError:
+        policy = None
+    return _matcher(policy) if policy else no_denied_patterns
+
+
+def _matcher(policy: Policy) -> DeniedPatterns:
+    patterns = sorted(
+        {pattern for rule in policy.agents.values() for pattern in rule.deny_patterns}
+    )
+    if not patterns:
+        return no_denied_patterns
+
+    def matching(path: str, location: str) -> tuple[str, ...]:
+        return tuple(pattern for pattern in patterns if denies(pattern, path, location))
+
+    return matching
+
+
+def denies(pattern: str, path: str, location: str = "") -> bool:
+    """Whether a deny pattern matches a file. Patterns are read broadly, because they deny.
+
+    Case is ignored, a star also matches folders, a folder stands for everything in it, and a
+    pattern may start at any folder of the file's location: ``hr/**`` matches even if ``docs/hr``
+    itself was ingested.
+
+    Args:
+        pattern: the glob.
+        path: the file's path in the corpus.
+        location: the file's path on this machine.
+    """
+    matches = _deny_regex(pattern).match
+    return any(matches(place) for place in (_plain(path), _plain(location)) if place)
+
+
+@lru_cache(maxsize=100_000)
+def _deny_regex(pattern: str) -> re.Pattern[str]:
+    """All readings of a deny pattern as one regular expression."""
+    glob = _plain(pattern).rstrip("/")
+    wide = glob.replace("**", "*").replace("*", "**")
+    globs = {glob, wide, f"**/{glob}", f"**/{wide}"}
+    globs |= {f"{reading}/**" for reading in globs}
+    regexes = [compile_glob(reading).pattern for reading in sorted(globs)]
+    if "[" in glob:
+        # Globs of a shell have classes such as [a-m].
+        regexes += [translate(reading) for reading in sorted(globs)]
+    return re.compile("|".join(f"(?s:{regex})" for regex in regexes))
+
+
+def _plain(path: str) -> str:
+    # File systems differ in whether they compose accents.
+    plain = normalize("NFC", normalize("NFC", path).casefold()).replace("\\", "/")
+    return plain.removeprefix("./").lstrip("/")
+
+
+class AgentReport(TypedDict):
+    """One agent's rule, and how many documents it sees."""
+
+    agent: str
+    scopes: list[str]
+    access_level: str
+    deny_patterns: list[str]
+    documents: int
+
+
+class PolicyReport(TypedDict):
+    """The active policy, why it may deny everyone (``doubt``), and what each agent sees."""
+
+    policy: bool
+    location: str
+    set_at: str
+    doubt: str
+    documents: int
+    agents: list[AgentReport]
+
+
+def report_policy(corpus: Corpus, agent: str | None = None) -> PolicyReport:
+    """The active policy and its effect.
+
+    Args:
+        corpus: a corpus as its owner sees it.
+        agent: the only agent to report on.
+
+    Raises:
+        UsageError: the policy does not name that agent.
+    """
+    with corpus.reading():
+        stored = stored_policy.load_policy(corpus)
+        visible = compartments.visible_compartments(corpus)
+    total = sum(compartment.documents for compartment in visible)
+    if stored is None:
+        return PolicyReport(
+            policy=False, location="", set_at="", doubt="", documents=total, agents=[]
+        )
+    problem = policy_problem(stored)
+    try:
+        policy = parse_policy(stored.content, stored.format, "the policy")
+    except RolebundleError as error:
+        policy, problem = Policy(), error.message
+    if agent is not None and agent not in policy.agents:
+        raise UsageError(
+            "unknown_agent",
+            f"{agent}: the policy does not name this agent, so it sees nothing",
+            f"agents: {', '.join(policy.agents) or 'none'}",
+        )
+    return PolicyReport(
+        policy=True,
+        location=stored.location,
+        set_at=stored.set_at,
+        doubt=problem,
+        documents=total,
+        agents=[
+            AgentReport(
+                agent=name,
+                scopes=list(rule.scopes),
+                access_level=rule.access_level,
+                deny_patterns=list(rule.deny_patterns),
+                documents=0
+                if problem
+                else sum(
+                    compartment.documents for compartment in visible if may_see(rule, compartment)
+                ),
+            )
+            for name, rule in policy.agents.items()
+            if agent in (None, name)
+        ],
+    )
