@@ -1,7 +1,9 @@
-"""A corpus of real documentation, from Debian packages, and questions to ask of it.
+"""Gather a corpus of real documentation from Debian packages, and questions about it.
 
-Run alone, this gathers the files into a working folder and says what there is; the other
-benchmarks do the same before they measure.
+Run: python benchmarks/documentation.py [FOLDER]
+
+It copies the files to a working folder and prints what there is. The other benchmarks do the same
+before they measure.
 """
 
 from __future__ import annotations
@@ -26,20 +28,20 @@ PACKAGES = (
     "perl-doc",
     "git-doc",
 )
-KEPT = frozenset({".html", ".txt", ".rst", ".pod", ".yaml"})
-"""What is documentation; the rest of the packages is scripts, style sheets, fonts and pictures."""
+DOCUMENTATION_SUFFIXES = frozenset({".html", ".txt", ".rst", ".pod", ".yaml"})
+"""The other files of the packages are scripts, style sheets, fonts and pictures."""
 MANUAL_FOLDER = "/usr/share/man/"
 QUESTIONS = Path(__file__).with_name("questions.txt")
 _DONE = "gathered"
 
 
 class Missing(Exception):
-    """What the benchmarks need is not on this machine."""
+    """Something that the benchmarks need is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """The folder that a benchmark works in: the gathered files, and room for corpus files."""
+    """A benchmark's working folder: the gathered files and the corpus files."""
 
     folder: Path
     files: Path
@@ -47,20 +49,20 @@ class Workplace:
     size: int
 
     def corpus(self, name: str) -> Path:
-        """Where the corpus file called ``name`` lies."""
+        """The path of the corpus file ``name``."""
         return self.folder / f"{name}.db"
 
 
 def gather(folder: Path, sample: float = 1.0) -> Workplace:
-    """Bring the packages' documentation together below ``folder``; done once a folder.
+    """Copy the packages' documentation to ``folder``, unless that was done before.
 
     Args:
-        folder: the working folder; a part of it is named after the sample.
-        sample: how much of the documentation, from 0 to 1; chosen by a hash of each path, so
-            that a smaller sample is a part of every larger one.
+        folder: the working folder; each sample has its own folder in it.
+        sample: the share of the documentation, from 0 to 1. Files are chosen by a hash of their
+            path, so a smaller sample is a part of every larger one.
 
     Raises:
-        Missing: packages are not installed; the message says how to get them.
+        Missing: packages are not installed; the message has the command that installs them.
     """
     place = folder / ("all" if sample >= 1 else f"sample-{sample:g}")
     files, done = place / "documentation", place / _DONE
@@ -75,16 +77,16 @@ def gather(folder: Path, sample: float = 1.0) -> Workplace:
 
 
 def questions(n: int | None = None) -> list[str]:
-    """The first ``n`` of the hand-written questions, or all of them; topics take turns."""
+    """Return the first ``n`` questions of the list, or all. Its topics alternate."""
     lines = QUESTIONS.read_text(encoding="utf-8").splitlines()
-    found = [line for line in lines if line and not line.startswith("#")]
-    if n is not None and n > len(found):
-        raise Missing(f"{QUESTIONS.name} has {len(found)} questions, not {n}")
-    return found[:n]
+    questions = [line for line in lines if line and not line.startswith("#")]
+    if n is not None and n > len(questions):
+        raise Missing(f"{QUESTIONS.name} has {len(questions)} questions, not {n}")
+    return questions[:n]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that every benchmark takes."""
+    """Add the arguments that every benchmark has."""
     parser.add_argument(
         "folder",
         nargs="?",
@@ -97,13 +99,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_fraction,
         default=1.0,
         metavar="FRACTION",
-        help="take this part of the files, always the same ones, for a quick run (default: all)",
+        help="share of the files for a quick run, always the same files (default: all)",
     )
 
 
 def print_table(rows: list[tuple[str, str, str]]) -> None:
-    """Rows of (what, figure, required), as Markdown."""
-    print("| what | figure | required |\n| --- | --- | --- |")
+    """Print rows of (what, figure, goal) as a Markdown table."""
+    print("| what | figure | goal |\n| --- | --- | --- |")
     for row in rows:
         print("| " + " | ".join(row) + " |")
 
@@ -116,7 +118,7 @@ def _fraction(text: str) -> float:
 
 
 def _sources() -> Iterator[tuple[Path, str]]:
-    """Every file of documentation, and the path that it gets: package and path inside of it."""
+    """Yield every file of documentation, and its path in the working folder."""
     listings = {package: _listing(package) for package in PACKAGES}
     missing = [package for package, listing in listings.items() if not listing]
     if missing:
@@ -127,25 +129,30 @@ def _sources() -> Iterator[tuple[Path, str]]:
     for package, listing in listings.items():
         for name in listing:
             path = Path(name)
-            if _kept(name) and path.is_file() and not path.is_symlink():
+            if _is_documentation(name) and path.is_file() and not path.is_symlink():
                 yield path, f"{package}/{name.removesuffix('.gz').removeprefix('/usr/share/')}"
 
 
 def _listing(package: str) -> list[str]:
     try:
-        found = subprocess.run(
+        listing = subprocess.run(
             ["dpkg", "-L", package], capture_output=True, text=True, check=False
         ).stdout.splitlines()
     except FileNotFoundError:
         raise Missing("these benchmarks gather their corpus from Debian packages") from None
-    # A container's dpkg may be told to leave /usr/share/doc out: listed, and not there.
-    return found if any(_kept(name) and Path(name).is_file() for name in found) else []
+    # In a container dpkg may be configured to skip /usr/share/doc: files are listed but missing.
+    exists = any(_is_documentation(name) and Path(name).is_file() for name in listing)
+    return listing if exists else []
 
 
-def _kept(name: str) -> bool:
+def _is_documentation(name: str) -> bool:
     suffix = Path(name.removesuffix(".gz")).suffix
-    # The kernel's descriptions of its interfaces are text files without a suffix, in ABI.
-    return suffix in KEPT or name.startswith(MANUAL_FOLDER) or "/Documentation/ABI/" in name
+    # The kernel's ABI descriptions are text files without a suffix.
+    return (
+        suffix in DOCUMENTATION_SUFFIXES
+        or name.startswith(MANUAL_FOLDER)
+        or "/Documentation/ABI/" in name
+    )
 
 
 def _share(relative: str) -> float:
@@ -165,7 +172,7 @@ def _bring(source: Path, target: Path) -> None:
 
 
 def main() -> None:
-    """Gather, and say what there is."""
+    """Gather the files and print what there is."""
     parser = argparse.ArgumentParser(description=__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()

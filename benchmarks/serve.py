@@ -1,9 +1,11 @@
-"""What the sidecar costs, and what it stands.
+"""Measure the interfaces: latency of `serve`, robustness, cold starts, readers beside a writer.
 
-Warm: a request through `rolebundle serve` against the same call in this process, side by side.
-Noise: lines of broken JSON and broken requests, with a sound request after each thousand.
-Cold: a one-shot `rolebundle retrieve` against a Python that imports what it cannot do without.
-Mixed: readers, each a sidecar of its own, while another process ingests without a pause.
+Run: python benchmarks/serve.py [--only warm|noise|cold|mixed]
+
+warm: a request through `rolebundle serve` against the same call in this process, in turns.
+noise: random lines and broken requests, with a valid request after each thousand.
+cold: a one-shot `rolebundle retrieve` against a Python that only imports apsw, click and pydantic.
+mixed: readers, each with its own server, while another process ingests without a pause.
 """
 
 from __future__ import annotations
@@ -103,9 +105,9 @@ def noise(db: Path, count: int) -> None:
     with tempfile.TemporaryFile() as err:
         pipe = _Pipe(db, err)
         for batch in range(-(-count // _LINES_A_BATCH)):
-            asked = [_noise(chance) for _ in range(_LINES_A_BATCH)]
-            asked.append(_request(f"batch {batch}", sound))
-            sender = Thread(target=pipe.send, args=(asked,))
+            messages = [_noise(chance) for _ in range(_LINES_A_BATCH)]
+            messages.append(_request(f"batch {batch}", sound))
+            sender = Thread(target=pipe.send, args=(messages,))
             sender.start()
             while line := pipe.output.readline():
                 message = _json(line)
@@ -126,7 +128,7 @@ def noise(db: Path, count: int) -> None:
 
 
 def cold(db: Path, pairs: int) -> None:
-    """Print the medians of one-shot commands and of the bare import."""
+    """Print the medians of one-shot commands and of the bare imports."""
     task = [*_PROGRAM, "retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db)]
     commands = {
         "bare import": _IMPORTS,
@@ -142,12 +144,12 @@ def cold(db: Path, pairs: int) -> None:
                 times[name].append((perf_counter() - started) * 1000)
     print(f"cold, {pairs} times each")
     for name, taken in times.items():
-        ratios = [one / base for one, base in zip(taken, times["bare import"], strict=True)]
+        ratios = [time / base for time, base in zip(taken, times["bare import"], strict=True)]
         print(f"  {name:26} {median(taken):8.1f} ms   x{median(ratios):.2f}")
 
 
 def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
-    """Print how readers fare beside a writer."""
+    """Print how readers do while a writer ingests."""
     stop = Event()
     with ThreadPoolExecutor(readers + 1) as pool:
         writer = pool.submit(_write, db, tree, stop)
@@ -155,10 +157,10 @@ def mixed(db: Path, tree: Path, seconds: float, readers: int) -> None:
         stop.wait(seconds)
         stop.set()
         ingests, failed = writer.result()
-        found = [one.result() for one in reading]
-    times = sorted(taken for one, _, _ in found for taken in one)
-    errors = [code for _, codes, _ in found for code in codes]
-    wrong = sum(count for _, _, count in found)
+        results = [reader.result() for reader in reading]
+    times = sorted(time for times, _, _ in results for time in times)
+    errors = [code for _, codes, _ in results for code in codes]
+    wrong = sum(count for _, _, count in results)
     print(f"mixed: {readers} readers and 1 writer for {seconds:g} s")
     print(f"  {len(times):,} answers, {len(errors)} errors {sorted(set(errors))}")
     print(f"  {wrong} wrong bundles")
@@ -182,12 +184,12 @@ def _read(db: Path, stop: Event) -> tuple[list[float], list[str], int]:
 
 
 def _is_wrong(bundle: dict[str, Any]) -> bool:
-    """Whether a bundle mixes two states of the corpus, or its counts do not add up."""
-    passages = [(one["chunk_id"], one["content"]) for one in bundle["selected"]]
-    states = {found[1] for _, content in passages if (found := _STATE.search(content))}
+    """Whether a bundle mixes two states of the corpus, or its counts disagree."""
+    passages = [(passage["chunk_id"], passage["content"]) for passage in bundle["selected"]]
+    states = {match[1] for _, content in passages if (match := _STATE.search(content))}
     pool = bundle["diagnostics"]["candidate_pool_size"]
     counted = len(passages) + sum(bundle["rejected_summary"].values())
-    finals = [one["scores"]["final"] for one in bundle["selected"]]
+    finals = [passage["scores"]["final"] for passage in bundle["selected"]]
     return (
         len(states) > 1
         or pool != counted
@@ -196,15 +198,15 @@ def _is_wrong(bundle: dict[str, Any]) -> bool:
     )
 
 
-_STATE = re.compile(r"as seen in state (\d+)")
+_STATE = re.compile(r"written in state (\d+)")
 
 
 def _write(db: Path, tree: Path, stop: Event) -> tuple[int, int]:
     done = failed = 0
     while not stop.is_set():
         for number in range(20):
-            # All of them are stored in one transaction: an answer shows one state.
-            text = f"# Note {number}\n\nToken refresh flow {number}, as seen in state {done}.\n"
+            # All notes are stored in one transaction, so an answer must show one state.
+            text = f"# Note {number}\n\nToken refresh flow {number}, written in state {done}.\n"
             (tree / f"note-{number}.md").write_text(text, encoding="utf-8")
         command = [*_PROGRAM, "ingest", str(tree), "--db", str(db)]
         failed += subprocess.run(command, check=False, capture_output=True).returncode != 0
@@ -275,7 +277,7 @@ def _noise(chance: random.Random) -> bytes:
     if kind < 0.2:
         line = chance.randbytes(chance.randrange(200))
     elif kind < 0.5:
-        # Sound JSON, and fields that make no sense.
+        # Valid JSON with fields that make no sense.
         fields = {chance.choice(_FIELDS): chance.choice(_VALUES) for _ in range(3)}
         line = _request(chance.choice(_IDS), fields, chance.choice(_METHODS))
     else:

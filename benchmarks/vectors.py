@@ -1,8 +1,10 @@
-"""Which search through vectors is the fastest that keeps the answer, on one process and warm.
+"""Compare searches through vectors: float, int8, the approximate index, and restricted searches.
 
-Beside each other, on the vectors of the documentation: float vectors, int8 vectors with exact
-re-scoring, and the IVF index of `rolebundle embed --optimize`; and two ways to search among the
-few documents that a role may see.
+Run: python benchmarks/vectors.py [FOLDER]
+
+In one warm process, on the vectors of the documentation: float vectors, int8 vectors with exact
+scores, the IVF index of `rolebundle embed --optimize`, and two ways to search among the documents
+that a role may see.
 """
 
 from __future__ import annotations
@@ -32,15 +34,15 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import EmbeddingIndex
 
-_WANTED = 100
+_RESULTS = 100
 _SHARES = (0.01, 0.1, 0.4, 0.9)
 
 Search = Callable[[bytes], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One way to search: its median in milliseconds, and what it finds of the exact best."""
+class Result:
+    """One way to search: its median in milliseconds, and its overlap with the exact result."""
 
     way: str
     milliseconds: float
@@ -49,59 +51,59 @@ class Found:
     overlap_100: float
 
 
-def measure(ways: dict[str, Search], queries: Sequence[bytes]) -> list[Found]:
-    """All ways, side by side for each query; the first one is the truth."""
+def measure(ways: dict[str, Search], queries: Sequence[bytes]) -> list[Result]:
+    """Run all ways for each query in turns. The first way is the exact result."""
     times: dict[str, list[float]] = {way: [] for way in ways}
-    found: dict[str, list[Sequence[int]]] = {way: [] for way in ways}
+    results: dict[str, list[Sequence[int]]] = {way: [] for way in ways}
     for query in queries:
         for way, search in ways.items():
             started = perf_counter()
             rowids = search(query)
             times[way].append(1000 * (perf_counter() - started))
-            found[way].append(rowids)
-    truth = found[next(iter(ways))]
+            results[way].append(rowids)
+    truth = results[next(iter(ways))]
     return [
-        Found(
+        Result(
             way,
             median(times[way]),
-            mean(_overlaps(truth, found[way], 50)),
-            min(_overlaps(truth, found[way], 50)),
-            mean(_overlaps(truth, found[way], 100)),
+            mean(_overlaps(truth, results[way], 50)),
+            min(_overlaps(truth, results[way], 50)),
+            mean(_overlaps(truth, results[way], 100)),
         )
         for way in ways
     ]
 
 
-def _overlaps(truth: list[Sequence[int]], found: list[Sequence[int]], n: int) -> list[float]:
-    pairs = zip(truth, found, strict=True)
+def _overlaps(truth: list[Sequence[int]], results: list[Sequence[int]], n: int) -> list[float]:
+    pairs = zip(truth, results, strict=True)
     return [len({*exact[:n]} & {*ours[:n]}) / len(exact[:n]) for exact, ours in pairs]
 
 
-def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Found]:
-    """The ways to search among all vectors."""
+def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
+    """Measure the ways to search among all vectors."""
     share = _largest(index)
     both = _with_small(corpus, index)
 
     def exact(query: bytes) -> list[int]:
         sql = "SELECT rowid FROM v WHERE embedding MATCH ? AND k = ? ORDER BY distance"
-        return [rowid for (rowid,) in both.execute(sql, (query, _WANTED))]
+        return [rowid for (rowid,) in both.execute(sql, (query, _RESULTS))]
 
     def small(query: bytes, times: int) -> list[int]:
         sql = (
             "SELECT rowid FROM v WHERE small MATCH vec_quantize_int8(?, 'unit') AND k = ? "
             "ORDER BY distance"
         )
-        proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _WANTED))]
+        proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _RESULTS))]
         return _best(vector_index.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
-        proposed = approximate_index.nearest(corpus, share, query, 2 * _WANTED)
+        proposed = approximate_index.nearest(corpus, share, query, 2 * _RESULTS)
         return _best(vector_index.score(corpus, index, query, proposed))
 
     ways: dict[str, Search] = {
         "float, exact": exact,
-        f"int8, k = {_WANTED}, scored again": lambda query: small(query, 1),
-        f"int8, k = {2 * _WANTED}, scored again": lambda query: small(query, 2),
+        f"int8, k = {_RESULTS}, scored again": lambda query: small(query, 1),
+        f"int8, k = {2 * _RESULTS}, scored again": lambda query: small(query, 2),
     }
     if approximate_index.is_usable(corpus, share):
         ways["IVF (`--optimize`), scored again"] = fast
@@ -109,16 +111,16 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
 
 
 def _largest(index: EmbeddingIndex) -> Share:
-    # Beside it there may be a few documents that the scan keeps back.
+    # There may also be a small share with quarantined documents.
     return max(index.shares, key=lambda share: share.vectors)
 
 
 def _best(scores: dict[int, float]) -> list[int]:
-    return sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:_WANTED]
+    return sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:_RESULTS]
 
 
 def _with_small(corpus: Corpus, index: EmbeddingIndex) -> apsw.Connection:
-    """A table in memory that has every vector as floats and as int8."""
+    """Make a table in memory with every vector as floats and as int8."""
     db = apsw.Connection(":memory:")
     db.enable_load_extension(True)
     db.load_extension(sqlite_vec.loadable_path())
@@ -136,8 +138,8 @@ def _with_small(corpus: Corpus, index: EmbeddingIndex) -> apsw.Connection:
 
 def among(
     corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes], share: float
-) -> list[Found]:
-    """The two ways to search among some of the documents."""
+) -> list[Result]:
+    """Measure the two ways to search among some of the documents."""
     own = _largest(index)
     rows = corpus.rows("SELECT id FROM document WHERE compartment = ?", (own.compartment,))
     rowids = sorted(rowid for (rowid,) in rows)
@@ -145,11 +147,11 @@ def among(
 
     def through_all(query: bytes) -> list[int]:
         sql = vector_index.search_sql(own, within=True)
-        return [row[0] for row in corpus.rows(sql, (query, _WANTED, chosen))]
+        return [row[0] for row in corpus.rows(sql, (query, _RESULTS, chosen))]
 
     def one_by_one(query: bytes) -> list[int]:
         sql = vector_index.NEAREST_OF_FEW_SQL
-        return [row[0] for row in corpus.rows(sql, (query, index.id, chosen, _WANTED))]
+        return [row[0] for row in corpus.rows(sql, (query, index.id, chosen, _RESULTS))]
 
     return measure({"vec0 with `rowid IN`": through_all, "one by one": one_by_one}, queries)
 
@@ -177,24 +179,27 @@ def _report(path: Path, count: int | None, as_json: bool) -> None:
         everything = whole(corpus, index, queries)
         restricted = {share: among(corpus, index, queries, share) for share in _SHARES}
     if as_json:
-        parts = {str(share): [asdict(one) for one in found] for share, found in restricted.items()}
-        figures = {"vectors": index.vectors, "all": [asdict(one) for one in everything]}
+        parts = {
+            str(share): [asdict(result) for result in results]
+            for share, results in restricted.items()
+        }
+        figures = {"vectors": index.vectors, "all": [asdict(result) for result in everything]}
         print(json.dumps({**figures, "among": parts, "load": os.getloadavg()}, indent=2))
         return
-    rows = [_row(f"all {index.vectors:,} vectors", found) for found in everything]
+    rows = [_row(f"all {index.vectors:,} vectors", result) for result in everything]
     rows += [
-        _row(f"among {share:.0%} of the documents", found)
+        _row(f"among {share:.0%} of the documents", result)
         for share, ways in restricted.items()
-        for found in ways
+        for result in ways
     ]
     print_table(rows)
     print(f"\nLoad average at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.")
 
 
-def _row(where: str, found: Found) -> tuple[str, str, str]:
-    best = f"overlap@50 {found.overlap_50:.3f} (least {found.least_50:.2f})"
-    overlap = f"{best}, @100 {found.overlap_100:.3f}"
-    return f"{where}: {found.way}", f"{found.milliseconds:.1f} ms", overlap
+def _row(where: str, result: Result) -> tuple[str, str, str]:
+    best = f"overlap@50 {result.overlap_50:.3f} (least {result.least_50:.2f})"
+    overlap = f"{best}, @100 {result.overlap_100:.3f}"
+    return f"{where}: {result.way}", f"{result.milliseconds:.1f} ms", overlap
 
 
 if __name__ == "__main__":
