@@ -6,7 +6,6 @@ No method here checks who asks. What agents may ask is in ``engine.py``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -297,7 +296,7 @@ class Admin:
             )
             for model in available_models()
         ]
-        return replace(status, better_models=better_models)
+        return status.model_copy(update={"better_models": better_models})
 
     def close(self) -> None:
         """Close the corpus file. It is opened again on demand."""

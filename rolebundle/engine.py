@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -153,7 +153,7 @@ class Engine:
 
         request = request_of(bundle)
         # The engine's default model may have changed since.
-        request = replace(request, rerank=request.rerank or NO_RERANK)
+        request = request.model_copy(update={"rerank": request.rerank or NO_RERANK})
         with self._errors_for(request.agent), self.open_view(request.agent) as (corpus, _):
             repeated = self.retrieve(request, overlay)
             return compare_bundles(bundle, repeated, partial(whereabouts, corpus))
@@ -171,9 +171,12 @@ class Engine:
         """
         from rolebundle.retrieval.compare import compare_roles
 
-        request = replace(request, now=_now(request))
+        request = request.model_copy(update={"now": _now(request)})
         with self._errors_for(request.agent), self.open_view(request.agent):
-            bundles = [self.retrieve(replace(request, role=role)) for role in dict.fromkeys(roles)]
+            bundles = [
+                self.retrieve(request.model_copy(update={"role": role}))
+                for role in dict.fromkeys(roles)
+            ]
         return compare_roles(bundles)
 
     def get(self, reference: str, agent: str | None = None) -> Lookup:
@@ -227,7 +230,7 @@ class Engine:
             if not corpus.is_restricted:
                 return status
             # The size of the file depends on documents that the agent may not see.
-            return replace(status, location=self.workspace.path.name, bytes=0)
+            return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
 
     def check_access(self, agent: str | None) -> None:
         """Check that an agent may see something of the corpus. If there is no corpus, it may.
@@ -278,10 +281,11 @@ class Engine:
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> Iterator[_Inputs]:
         """Resolve the agent, rerank model, overlay and time of a request, and open its view."""
-        request = replace(
-            request,
-            agent=self._resolve_agent(request.agent),
-            rerank=self.rerank_models.resolve_rerank_model(request),
+        request = request.model_copy(
+            update={
+                "agent": self._resolve_agent(request.agent),
+                "rerank": self.rerank_models.resolve_rerank_model(request),
+            }
         )
         with self.open_view(request.agent) as (corpus, view):
             if overlay is None and request.role is not None:

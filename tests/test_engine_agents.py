@@ -72,7 +72,9 @@ def engine(db: Path) -> Iterator[Engine]:
 
 
 def ask(agent: str | None = None, task: str = "token plan", **fields: Any) -> RetrievalRequest:
-    return RetrievalRequest(task=task, agent=agent, now=NOW, **fields)
+    # The copy is not validated: some agents are no valid ids.
+    request = RetrievalRequest(task=task, now=NOW, **fields)
+    return request.model_copy(update={"agent": agent})
 
 
 def ids(engine: Engine, agent: str | None, **fields: Any) -> list[str]:

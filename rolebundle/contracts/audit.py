@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any, Literal, get_args
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field
+
+from rolebundle.contracts.base import Contract
 
 AuditMode = Literal["off", "on", "required"]
 QueryMode = Literal["text", "digest", "off"]
@@ -44,7 +45,6 @@ QUERY_MODES: tuple[QueryMode, ...] = get_args(QueryMode)
 AUDIT_KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
 
 
-@contract
 class AuditSettings(Contract):
     """Whether a record is made, and what it keeps of the query.
 
@@ -57,7 +57,6 @@ class AuditSettings(Contract):
     query: QueryMode = "digest"
 
 
-@contract
 class AuditEntry(Contract):
     """What is to be put on record. No text of a document, and no id of one, belongs in here.
 
@@ -71,11 +70,10 @@ class AuditEntry(Contract):
     query: str = ""
     bundle_digest: str = ""
     allowed: int = 0
-    blocked: dict[str, int] = field(default_factory=dict)
-    details: dict[str, Any] = field(default_factory=dict)
+    blocked: dict[str, int] = Field(default_factory=dict)
+    details: dict[str, Any] = Field(default_factory=dict)
 
 
-@contract
 class AuditRow(Contract):
     """A row of the audit.
 
@@ -98,7 +96,6 @@ class AuditRow(Contract):
     hash: str
 
 
-@contract
 class AuditProblem(Contract):
     """The first thing that a check of the audit found."""
 
@@ -107,7 +104,6 @@ class AuditProblem(Contract):
     message: str
 
 
-@contract
 class Verification(Contract):
     """The answer to `audit verify`.
 

@@ -5,10 +5,11 @@ Fields that are ours have defaults, so that the reference's bundles parse.
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import (
     Action,
     ContentType,
@@ -26,7 +27,6 @@ from rolebundle.contracts.terms import (
 )
 
 
-@contract
 class AppliedFilter(Contract):
     """One filter that policy put on the candidates."""
 
@@ -35,7 +35,6 @@ class AppliedFilter(Contract):
     value: str | float | bool | list[str]
 
 
-@contract
 class QueryWeights(Contract):
     """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1.
 
@@ -48,14 +47,13 @@ class QueryWeights(Contract):
     semantic_context: float
 
 
-@contract
 class QueryTrace(Contract):
     """What was searched."""
 
     task_text: str
     packet_context_summary: str | None = None
     lexical_query: list[str]
-    expansion_query: list[str] = field(default_factory=list)
+    expansion_query: list[str] = Field(default_factory=list)
     semantic_query: list[str]
     weights: QueryWeights | None = None
     applied_overlay_rules: list[str]
@@ -63,7 +61,6 @@ class QueryTrace(Contract):
     generated_at: str
 
 
-@contract
 class Summary(Contract):
     """Counts."""
 
@@ -76,7 +73,6 @@ class Summary(Contract):
     rerank_strategy: str
 
 
-@contract
 class Scores(Contract):
     """The terms of the final score, each as it was weighed.
 
@@ -92,7 +88,6 @@ class Scores(Contract):
     diversity_penalty: float = 0.0
 
 
-@contract
 class RawScores(Contract):
     """What the lanes measured, before normalization. ``None``: the lane has no such value.
 
@@ -108,16 +103,20 @@ class RawScores(Contract):
     metadata: float
 
 
-@contract
+def _validate_days(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    # 365 days stay 365 in the JSON and do not become 365.0.
+    validated = validate(value)
+    return value if type(value) is int else validated
+
+
 class Freshness(Contract):
     """A chunk's age against the maximum age."""
 
     status: FreshnessStatus
     updated_at: str | None = None
-    max_age_days: float | None = None
+    max_age_days: Annotated[float | None, WrapValidator(_validate_days)] = None
 
 
-@contract
 class ChunkMetadata(Contract):
     """What the corpus knows about a chunk."""
 
@@ -138,7 +137,6 @@ class ChunkMetadata(Contract):
     """
 
 
-@contract
 class Citation(Contract):
     """Where the passage stands. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
 
@@ -146,7 +144,6 @@ class Citation(Contract):
     locator: str | None = None
 
 
-@contract
 class SelectedChunk(Contract):
     """One passage of the answer.
 
@@ -160,10 +157,10 @@ class SelectedChunk(Contract):
     source_type: str
     title: str | None = None
     uri: str | None = None
-    headings: list[str] = field(default_factory=list)
+    headings: list[str] = Field(default_factory=list)
     content: str
     content_type: ContentType
-    lanes: list[Lane] = field(default_factory=list)
+    lanes: list[Lane] = Field(default_factory=list)
     scores: Scores
     raw: RawScores | None = None
     reasons_selected: list[str]
@@ -173,7 +170,6 @@ class SelectedChunk(Contract):
     allowed_actions: list[Action] | None = None
 
 
-@contract
 class Approval(Contract):
     """Who approved which action, and the passages that are in the answer for that alone."""
 
@@ -182,7 +178,6 @@ class Approval(Contract):
     chunk_ids: list[str]
 
 
-@contract
 class Rejection(Contract):
     """A candidate that did not make it."""
 
@@ -191,7 +186,6 @@ class Rejection(Contract):
     notes: str | None = None
 
 
-@contract
 class Provenance(Contract):
     """How far the selection can be trusted."""
 
@@ -201,7 +195,6 @@ class Provenance(Contract):
     freshness_posture: FreshnessPosture
 
 
-@contract
 class BundleWarning(Contract):
     """Something that the reader of the bundle should know."""
 
@@ -209,7 +202,6 @@ class BundleWarning(Contract):
     message: str
 
 
-@contract
 class Diagnostics(Contract):
     """Pool sizes and timings.
 
@@ -249,7 +241,6 @@ class Diagnostics(Contract):
         )
 
 
-@contract
 class Fallback(Contract):
     """What the caller should do with the answer, and why.
 
@@ -262,7 +253,6 @@ class Fallback(Contract):
     verdict: Verdict | None = None
 
 
-@contract
 class IndexState(Contract):
     """The identity of the embedding index that answered."""
 
@@ -272,7 +262,6 @@ class IndexState(Contract):
     chunker: str
 
 
-@contract
 class RerankState(Contract):
     """The model that re-scored candidates in context, and how many it scored."""
 
@@ -283,7 +272,6 @@ class RerankState(Contract):
     scored: int
 
 
-@contract
 class CorpusState(Contract):
     """Which corpus answered, and in what state."""
 
@@ -296,7 +284,6 @@ class CorpusState(Contract):
     index: IndexState | None = None
 
 
-@contract
 class OverlayRef(Contract):
     """Which overlay governed, by content."""
 
@@ -304,7 +291,6 @@ class OverlayRef(Contract):
     digest: str
 
 
-@contract
 class RequestEcho(Contract):
     """What was asked besides the task, the role and the time: enough to ask the same again."""
 
@@ -318,7 +304,6 @@ class RequestEcho(Contract):
     rerank: str | None = None
 
 
-@contract
 class RetrievalBundle(Contract):
     """What was searched, what was selected and why, what was rejected, and what went wrong."""
 
@@ -328,7 +313,7 @@ class RetrievalBundle(Contract):
     summary: Summary
     selected: list[SelectedChunk]
     rejected: list[Rejection]
-    rejected_summary: dict[RejectionCode, int] = field(default_factory=dict)
+    rejected_summary: dict[RejectionCode, int] = Field(default_factory=dict)
     approvals: list[Approval] | None = None
     provenance: Provenance
     warnings: list[BundleWarning]

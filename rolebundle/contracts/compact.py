@@ -6,10 +6,11 @@ no value. The counts are those of the whole bundle, however little of it is show
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import Approval, OverlayRef, Rejection, RequestEcho
 from rolebundle.contracts.terms import (
     Action,
@@ -26,7 +27,6 @@ from rolebundle.contracts.terms import (
 )
 
 
-@contract
 class CompactQuery(Contract):
     """The task, on one line, and the time that ages were measured against."""
 
@@ -34,7 +34,6 @@ class CompactQuery(Contract):
     generated_at: str
 
 
-@contract
 class CompactSummary(Contract):
     """Counts of the whole bundle."""
 
@@ -42,14 +41,12 @@ class CompactSummary(Contract):
     selected_count: int
 
 
-@contract
 class CompactScores(Contract):
     """The score that ranks."""
 
     final: float
 
 
-@contract
 class CompactFreshness(Contract):
     """A chunk's age against the maximum age."""
 
@@ -57,7 +54,6 @@ class CompactFreshness(Contract):
     updated_at: str | None = None
 
 
-@contract
 class CompactMetadata(Contract):
     """How far the passage can be trusted."""
 
@@ -65,14 +61,12 @@ class CompactMetadata(Contract):
     freshness: CompactFreshness
 
 
-@contract
 class CompactCitation(Contract):
     """``path:start-end``, lines from 1, inclusive."""
 
     locator: str | None = None
 
 
-@contract
 class CompactPassage(Contract):
     """One passage. Ids are never shortened; where ``truncated``, ``content`` is its beginning.
 
@@ -95,7 +89,6 @@ class CompactPassage(Contract):
     allowed_actions: list[Action] | None = None
 
 
-@contract
 class CompactProvenance(Contract):
     """How far the selection can be trusted; its ids stand at the passages."""
 
@@ -103,7 +96,6 @@ class CompactProvenance(Contract):
     freshness_posture: FreshnessPosture
 
 
-@contract
 class CompactWarning(Contract):
     """Something that the reader of the bundle should know."""
 
@@ -111,7 +103,6 @@ class CompactWarning(Contract):
     message: str | None = None
 
 
-@contract
 class CompactFallback(Contract):
     """What the caller should do with the answer, and why."""
 
@@ -121,7 +112,6 @@ class CompactFallback(Contract):
     verdict: Verdict | None = None
 
 
-@contract
 class CompactCorpus(Contract):
     """Which corpus answered."""
 
@@ -132,14 +122,12 @@ class CompactCorpus(Contract):
     chunks: int
 
 
-@contract
 class CompactDiagnostics(Contract):
     """Law 1: as many candidates as passages selected and rejected."""
 
     candidate_pool_size: int
 
 
-@contract
 class SameRequest(Contract):
     """The request again, for the whole bundle. The time is fixed: the same comes back."""
 
@@ -157,7 +145,6 @@ class SameRequest(Contract):
     detail: Literal["full"]
 
 
-@contract
 class Omitted(Contract):
     """How much of the whole bundle does not stand in this answer."""
 
@@ -166,7 +153,6 @@ class Omitted(Contract):
     content_chars: int
 
 
-@contract
 class More(Contract):
     """How to fetch the rest.
 
@@ -185,7 +171,6 @@ class More(Contract):
     notes: list[str] | None = None
 
 
-@contract
 class CompactBundle(Contract):
     """What was selected, what was left out, and how to fetch it.
 
@@ -199,7 +184,7 @@ class CompactBundle(Contract):
     summary: CompactSummary
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
-    rejected_summary: dict[RejectionCode, int] = field(default_factory=dict)
+    rejected_summary: dict[RejectionCode, int] = Field(default_factory=dict)
     approvals: list[Approval] | None = None
     provenance: CompactProvenance
     warnings: list[CompactWarning]

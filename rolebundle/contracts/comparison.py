@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, Fallback
 from rolebundle.contracts.terms import (
     FreshnessPosture,
@@ -16,7 +16,6 @@ from rolebundle.contracts.terms import (
 StandingState = Literal["selected", "rejected", "not_found"]
 
 
-@contract
 class RoleView(Contract):
     """What one role sees. ``selected`` are chunk ids by rank; ``own`` are those no other sees."""
 
@@ -32,7 +31,6 @@ class RoleView(Contract):
     fallback: Fallback | None = None
 
 
-@contract
 class Standing(Contract):
     """How a passage stands with one role. `not_found`: no lane proposed it for that role."""
 
@@ -44,7 +42,6 @@ class Standing(Contract):
     notes: str | None = None
 
 
-@contract
 class ComparedPassage(Contract):
     """A passage that at least one role selected, and how it stands with each of them."""
 
@@ -57,7 +54,6 @@ class ComparedPassage(Contract):
     standings: list[Standing]
 
 
-@contract
 class Overlap(Contract):
     """How far two roles see the same: of what either selected, the share that both did.
 
@@ -72,7 +68,6 @@ class Overlap(Contract):
     shared_documents: int
 
 
-@contract
 class Comparison(Contract):
     """The answer to `compare`. ``shared`` are the chunk ids that every role selected."""
 

@@ -7,8 +7,9 @@ import textwrap
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
@@ -23,9 +24,9 @@ def _parse_moment(value: object) -> str:
         try:
             moment = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise ValueError("an ISO 8601 date or time, such as 2026-03-01") from None
+            raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01") from None
     else:
-        raise ValueError("an ISO 8601 date or time, such as 2026-03-01")  # noqa: TRY004
+        raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")  # noqa: TRY004
     # A time without a zone is taken as UTC, so that the answer does not depend on the machine.
     return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
@@ -59,7 +60,7 @@ def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
         if isinstance(text, int) and not isinstance(text, bool):
             text = str(text)  # Some collections name their authors by number.
         if not isinstance(text, str):
-            raise ValueError("a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
+            raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
         parts += textwrap.wrap(text, longest)
     # A thousand names would make the document look long, and are not what it is about.
     return list(dict.fromkeys(parts))[:_MOST_LISTED]
@@ -79,14 +80,12 @@ Keywords = Annotated[list[Slug], BeforeValidator(_keywords)]
 Authors = Annotated[list[Line], BeforeValidator(_authors)]
 
 
-class DeclaredMetadata(BaseModel):
+class DeclaredMetadata(Contract):
     """The keys that front matter, a manifest or a flag may set. ``None`` is: not declared.
 
     ``keywords``, ``authors`` and ``author`` are how other tools say it: a document is found by
     them, keywords as further tags and authors as retrieval hints, the first fifty of either.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     document_id: Slug | None = None
     source_id: Slug | None = None

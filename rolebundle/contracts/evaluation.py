@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from datetime import datetime
 from typing import Annotated, Literal
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field, StringConstraints
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import IndexState
-from rolebundle.contracts.constraints import Range, Text
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.request import MAX_TASK_CHARACTERS
+from rolebundle.contracts.request import Moment, TaskText
 from rolebundle.contracts.terms import (
     FallbackState,
     FreshnessPosture,
@@ -24,11 +23,10 @@ CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
 
-Reference = Annotated[str, Text(2000)]
-Grade = Annotated[int, Range(least=0, most=100)]
+Reference = Annotated[str, StringConstraints(max_length=2000, pattern=r"\S")]
+Grade = Annotated[int, Field(ge=0, le=100)]
 
 
-@contract
 class GoldenQuestion(Contract):
     """One question and what has to come of it.
 
@@ -37,20 +35,19 @@ class GoldenQuestion(Contract):
     """
 
     id: str = ""
-    task: Annotated[str, Text(MAX_TASK_CHARACTERS)]
+    task: TaskText
     role: RoleId | None = None
     agent: str | None = None
-    limit: Annotated[int, Range(least=1, most=1000)] | None = None
-    now: datetime | None = None
-    expect: dict[Reference, Grade] = field(default_factory=dict)
-    must_not_return: list[Reference] = field(default_factory=list)
-    expect_rejection: dict[Reference, RejectionCode] = field(default_factory=dict)
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    now: Moment | None = None
+    expect: dict[Reference, Grade] = Field(default_factory=dict)
+    must_not_return: list[Reference] = Field(default_factory=list)
+    expect_rejection: dict[Reference, RejectionCode] = Field(default_factory=dict)
     expect_fallback: FallbackState | None = None
     expect_trust: TrustPosture | None = None
     expect_freshness: FreshnessPosture | None = None
 
 
-@contract
 class GoldenSet(Contract):
     """Questions over one corpus, and what holds for all of them.
 
@@ -64,14 +61,13 @@ class GoldenSet(Contract):
     corpus: str = ""
     role: RoleId | None = None
     agent: str | None = None
-    limit: Annotated[int, Range(least=1, most=1000)] | None = None
-    now: datetime | None = None
-    must_not_return: list[Reference] = field(default_factory=list)
-    fail_under: dict[str, float] = field(default_factory=dict)
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    now: Moment | None = None
+    must_not_return: list[Reference] = Field(default_factory=list)
+    fail_under: dict[str, float] = Field(default_factory=dict)
     questions: list[GoldenQuestion]
 
 
-@contract
 class Difference(Contract):
     """A system against the lexical lane on one measure: question by question, and in the mean."""
 
@@ -84,16 +80,14 @@ class Difference(Contract):
     ties: int
 
 
-@contract
 class SystemResult(Contract):
     """The means of a system's measures over all judged questions."""
 
     system: System
     metrics: dict[str, float]
-    against_lexical: list[Difference] = field(default_factory=list)
+    against_lexical: list[Difference] = Field(default_factory=list)
 
 
-@contract
 class QuestionResult(Contract):
     """One question: each system's measures, and what the governed answer was like."""
 
@@ -101,7 +95,7 @@ class QuestionResult(Contract):
     task: str
     role: str | None = None
     scores: dict[System, dict[str, float]]
-    best: list[str] = field(default_factory=list)
+    best: list[str] = Field(default_factory=list)
     """The governed result's first ten."""
     latency_ms: float
     passages: int
@@ -109,7 +103,6 @@ class QuestionResult(Contract):
     """Of the selected passages' text."""
 
 
-@contract
 class Check(Contract):
     """One expectation on governance, and what was found."""
 
@@ -121,7 +114,6 @@ class Check(Contract):
     held: bool
 
 
-@contract
 class Governance(Contract):
     """How governance fared. A rate is ``None`` where nothing was expected of it.
 
@@ -131,10 +123,9 @@ class Governance(Contract):
     leak_rate: float | None = None
     rejection_accuracy: float | None = None
     posture_accuracy: float | None = None
-    checks: list[Check] = field(default_factory=list)
+    checks: list[Check] = Field(default_factory=list)
 
 
-@contract
 class RoleShare(Contract):
     """How much of what a role gets is its own.
 
@@ -148,7 +139,6 @@ class RoleShare(Contract):
     own_first: float
 
 
-@contract
 class RolePair(Contract):
     """The mean Jaccard index of the documents that two roles selected for the same question."""
 
@@ -157,7 +147,6 @@ class RolePair(Contract):
     overlap: float
 
 
-@contract
 class Distinctiveness(Contract):
     """How far roles differ in what they get for the same questions."""
 
@@ -167,7 +156,6 @@ class Distinctiveness(Contract):
     pairs: list[RolePair]
 
 
-@contract
 class Harm(Contract):
     """What an overlay does to questions: nDCG@10 with it against nDCG@10 with none."""
 
@@ -181,7 +169,6 @@ class Harm(Contract):
     losses: int
 
 
-@contract
 class Spread(Contract):
     """How values are distributed."""
 
@@ -193,7 +180,6 @@ class Spread(Contract):
     most: float
 
 
-@contract
 class Floor(Contract):
     """A bound that was asked for. ``at_most`` where less is better."""
 
@@ -204,7 +190,6 @@ class Floor(Contract):
     held: bool
 
 
-@contract
 class EvaluatedCorpus(Contract):
     """What was searched."""
 
@@ -213,7 +198,6 @@ class EvaluatedCorpus(Contract):
     index: IndexState | None = None
 
 
-@contract
 class Seconds(Contract):
     """Where the time went."""
 
@@ -222,7 +206,6 @@ class Seconds(Contract):
     total: float
 
 
-@contract
 class EvalReport(Contract):
     """The answer of `eval`."""
 
@@ -238,19 +221,18 @@ class EvalReport(Contract):
     questions: list[QuestionResult]
     governance: Governance | None = None
     distinctiveness: Distinctiveness | None = None
-    harm: list[Harm] = field(default_factory=list)
+    harm: list[Harm] = Field(default_factory=list)
     latency_ms: Spread
     answer_characters: Spread
     passages: Spread
     degraded: str = ""
     """Why the semantic lane did not answer, where it did not."""
-    notes: list[str] = field(default_factory=list)
-    floors: list[Floor] = field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    floors: list[Floor] = Field(default_factory=list)
     seconds: Seconds
     passed: bool
 
 
-@contract
 class MetricChange(Contract):
     """One measure of one system in two reports, over the questions that both have."""
 
@@ -265,7 +247,6 @@ class MetricChange(Contract):
     ties: int
 
 
-@contract
 class QuestionChange(Contract):
     """A question whose nDCG@10 is another one."""
 
@@ -275,7 +256,6 @@ class QuestionChange(Contract):
     after: float
 
 
-@contract
 class EvalComparison(Contract):
     """The answer of `eval --compare`. ``moved`` are the governed results that changed most."""
 
@@ -289,6 +269,6 @@ class EvalComparison(Contract):
     moved: list[QuestionChange]
     latency_p50: list[float]
     """Before and after, in milliseconds."""
-    governance: dict[str, list[float | None]] = field(default_factory=dict)
-    floors: list[Floor] = field(default_factory=list)
+    governance: dict[str, list[float | None]] = Field(default_factory=dict)
+    floors: list[Floor] = Field(default_factory=list)
     passed: bool = True

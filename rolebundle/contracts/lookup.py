@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.terms import ContentType, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
 
 
-@contract
 class FoundDocument(Contract):
     """The document that a lookup led to."""
 
@@ -27,7 +27,6 @@ class FoundDocument(Contract):
     superseded_by: list[str]
 
 
-@contract
 class FoundPassage(Contract):
     """A passage, whole, or the lines of it that were asked for.
 
@@ -45,14 +44,12 @@ class FoundPassage(Contract):
     content_chars: int | None = None
 
 
-@contract
 class LookupReference(Contract):
     """What to ask `get` for."""
 
     id: str
 
 
-@contract
 class LookupOmitted(Contract):
     """How much of what was found does not stand in the answer."""
 
@@ -60,7 +57,6 @@ class LookupOmitted(Contract):
     content_chars: int
 
 
-@contract
 class LookupMore(Contract):
     """How to fetch the rest; no ``params`` where the reference itself is too long to be said."""
 
@@ -69,7 +65,6 @@ class LookupMore(Contract):
     omitted: LookupOmitted
 
 
-@contract
 class Lookup(Contract):
     """The answer to `get`: one reference, its document, its passages in order."""
 
@@ -80,7 +75,6 @@ class Lookup(Contract):
     more: LookupMore | None = None
 
 
-@contract
 class SourceStatus(Contract):
     """What the corpus holds of one source."""
 
@@ -90,7 +84,6 @@ class SourceStatus(Contract):
     trust_tiers: dict[str, int]
 
 
-@contract
 class IndexStatus(Contract):
     """One embedding index. ``fast_doubt`` says why its fast companion does not answer."""
 
@@ -111,7 +104,6 @@ class IndexStatus(Contract):
     fast_doubt: str = ""
 
 
-@contract
 class BetterModel(Contract):
     """A model at hand that would answer better, and the command that builds its index."""
 
@@ -122,7 +114,6 @@ class BetterModel(Contract):
     brings: str
 
 
-@contract
 class CheckProblem(Contract):
     """Something that a check of the corpus found."""
 
@@ -130,7 +121,6 @@ class CheckProblem(Contract):
     message: str
 
 
-@contract
 class CorpusStatus(Contract):
     """The answer to `status`."""
 
@@ -139,9 +129,9 @@ class CorpusStatus(Contract):
     corpus: CorpusState
     sources: list[SourceStatus]
     waiting: int
-    indexes: list[IndexStatus] = field(default_factory=list)
+    indexes: list[IndexStatus] = Field(default_factory=list)
     cached_vectors: int = 0
-    better_models: list[BetterModel] = field(default_factory=list)
+    better_models: list[BetterModel] = Field(default_factory=list)
     fast_index_would_pay: bool = False
     checked: bool = False
-    problems: list[CheckProblem] = field(default_factory=list)
+    problems: list[CheckProblem] = Field(default_factory=list)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from rolebundle.contracts.base import Contract, contract
-from rolebundle.contracts.constraints import Range, Text
+from pydantic import Field, StringConstraints, model_validator
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import Fusion, TrustTier
 
 ROLE_ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 WEIGHT_TOLERANCE = 0.01
 
-RoleId = Annotated[str, Text(64, ROLE_ID_PATTERN)]
+RoleId = Annotated[str, StringConstraints(max_length=64, pattern=ROLE_ID_PATTERN)]
 # A blank pattern would match every source, and one with outer blanks none that it means.
-Phrase = Annotated[str, Text(500, r"^\S([\s\S]*\S)?$")]
-Boost = Annotated[float, Range(above=0, most=100)]
-Unit = Annotated[float, Range(least=0, most=1)]
-Count = Annotated[int, Range(least=1, most=1000)]
+Phrase = Annotated[str, StringConstraints(max_length=500, pattern=r"^\S([\s\S]*\S)?$")]
+Boost = Annotated[float, Field(gt=0, le=100)]
+Unit = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1, le=1000)]
 
 
-@contract
 class Vocabulary(Contract):
     """The role's words. The first three boost phrases are its signature."""
 
-    preferred_terms: list[Phrase] = field(default_factory=list)
-    synonyms: dict[Phrase, list[Phrase]] = field(default_factory=dict)
-    boost_phrases: list[Phrase] = field(default_factory=list)
-    suppress_phrases: list[Phrase] = field(default_factory=list)
+    preferred_terms: list[Phrase] = Field(default_factory=list)
+    synonyms: dict[Phrase, list[Phrase]] = Field(default_factory=dict)
+    boost_phrases: list[Phrase] = Field(default_factory=list)
+    suppress_phrases: list[Phrase] = Field(default_factory=list)
 
 
-@contract
 class SourceRule(Contract):
     """A case-insensitive substring of source_id, document_type or domain, and why it matters."""
 
@@ -39,19 +37,17 @@ class SourceRule(Contract):
     boost: Boost | None = None
 
 
-@contract
 class SourcePolicy(Contract):
     """Which sources the role prefers, is limited to, and must not use."""
 
-    preferred_sources: list[SourceRule] = field(default_factory=list)
-    allowed_sources: list[SourceRule] = field(default_factory=list)
-    forbidden_sources: list[SourceRule] = field(default_factory=list)
-    trust_tier_boosts: dict[TrustTier, Boost] = field(default_factory=dict)
-    document_type_boosts: dict[Phrase, Boost] = field(default_factory=dict)
-    domain_boosts: dict[Phrase, Boost] = field(default_factory=dict)
+    preferred_sources: list[SourceRule] = Field(default_factory=list)
+    allowed_sources: list[SourceRule] = Field(default_factory=list)
+    forbidden_sources: list[SourceRule] = Field(default_factory=list)
+    trust_tier_boosts: dict[TrustTier, Boost] = Field(default_factory=dict)
+    document_type_boosts: dict[Phrase, Boost] = Field(default_factory=dict)
+    domain_boosts: dict[Phrase, Boost] = Field(default_factory=dict)
 
 
-@contract
 class RetrievalPolicy(Contract):
     """Weights and limits. The four weights sum to 1 ± 0.01.
 
@@ -66,14 +62,15 @@ class RetrievalPolicy(Contract):
     rerank_weight: Unit = 0.2
     require_source_diversity: bool = False
     max_chunks_per_source: Count = 3
-    freshness_max_age_days: Annotated[float, Range(above=0)] | None = None
+    freshness_max_age_days: Annotated[float, Field(gt=0)] | None = None
     stale_penalty: Unit = 0.5
     role_mismatch_penalty: Unit = 0.5
-    min_score: Annotated[float, Range(least=0, most=2)] = 0.1
+    min_score: Annotated[float, Field(ge=0, le=2)] = 0.1
     fusion: Fusion = "weighted"
     expansion_weight: Unit = 0.2
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _weights_sum_to_one(self) -> Self:
         total = (
             self.lexical_weight + self.semantic_weight + self.metadata_weight + self.rerank_weight
         )
@@ -82,27 +79,25 @@ class RetrievalPolicy(Contract):
                 "lexical_weight + semantic_weight + metadata_weight + rerank_weight "
                 f"must be 1 ± {WEIGHT_TOLERANCE}, and is {total:.4g}"
             )
+        return self
 
 
-@contract
 class SynthesisPolicy(Contract):
     """What the agent should make of the evidence. Carried, not interpreted."""
 
-    prioritize: list[str] = field(default_factory=list)
-    avoid: list[str] = field(default_factory=list)
-    required_evidence_kinds: list[str] = field(default_factory=list)
+    prioritize: list[str] = Field(default_factory=list)
+    avoid: list[str] = Field(default_factory=list)
+    required_evidence_kinds: list[str] = Field(default_factory=list)
     citation_style: Literal["inline", "footnote", "bundle_only"] = "inline"
 
 
-@contract
 class EvalProfile(Contract):
     """Which golden set measures the role."""
 
     golden_set_id: str = ""
-    distinctiveness_checks: list[str] = field(default_factory=list)
+    distinctiveness_checks: list[str] = Field(default_factory=list)
 
 
-@contract
 class Overlay(Contract):
     """One role, resolved: ``extends`` has been followed before this is built."""
 
@@ -111,10 +106,10 @@ class Overlay(Contract):
     extends: RoleId | None = None
     label: str = ""
     mission: str = ""
-    anti_goals: list[str] = field(default_factory=list)
+    anti_goals: list[str] = Field(default_factory=list)
     vocabulary: Vocabulary = Vocabulary()
     source_policy: SourcePolicy = SourcePolicy()
     retrieval_policy: RetrievalPolicy = RetrievalPolicy()
     synthesis_policy: SynthesisPolicy = SynthesisPolicy()
-    bridge_roles: list[str] = field(default_factory=list)
+    bridge_roles: list[str] = Field(default_factory=list)
     eval_profile: EvalProfile = EvalProfile()

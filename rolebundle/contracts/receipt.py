@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from rolebundle.contracts.base import Contract
 
 PurgeState = Literal["pending", "done"]
 Obstacle = Literal["", "reader", "writer", "disk", "cache"]
 
 
-@contract
 class Receipt(Contract):
     """That something was erased. Nothing in here is made of what it was: the id is random.
 

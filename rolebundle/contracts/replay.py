@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import RejectionCode
 
 CauseKind = Literal[
@@ -25,7 +25,6 @@ PassageChangeKind = Literal[
 Whereabouts = Literal["in_corpus", "document_changed", "document_gone", "not_in_corpus"]
 
 
-@contract
 class Cause(Contract):
     """Something that the answer depends on and that is not what it was."""
 
@@ -35,7 +34,6 @@ class Cause(Contract):
     message: str
 
 
-@contract
 class Outcome(Contract):
     """What became of a candidate: a rank and a score, or the code that rejected it."""
 
@@ -45,7 +43,6 @@ class Outcome(Contract):
     notes: str | None = None
 
 
-@contract
 class PassageChange(Contract):
     """A candidate that did not fare as it did.
 
@@ -67,7 +64,6 @@ class PassageChange(Contract):
     whereabouts: Whereabouts | None = None
 
 
-@contract
 class Replay(Contract):
     """The answer to `replay`.
 

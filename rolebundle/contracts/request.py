@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
-from rolebundle.contracts.base import Contract, contract
-from rolebundle.contracts.constraints import Range, Text
+from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import Action, Detail, Fusion
 
@@ -19,7 +20,23 @@ LEAST_CHARACTERS = 1_000
 """An answer needs this much to say what was found, and what was left out."""
 
 
-@contract
+def _parse_moment(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("must be an ISO 8601 time, such as 2026-03-01") from None
+    # A time without a zone is UTC, so that an answer does not depend on the machine.
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(datetime.isoformat)]
+TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARACTERS, pattern=r"\S")]
+Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=r"\S")]
+Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
+
+
 class RetrievalRequest(Contract):
     """What an agent asks.
 
@@ -41,54 +58,49 @@ class RetrievalRequest(Contract):
         deadline_ms: after so many milliseconds the search is interrupted.
     """
 
-    task: Annotated[str, Text(MAX_TASK_CHARACTERS)]
+    task: TaskText
     role: RoleId | None = None
-    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
+    agent: Name | None = None
     action: Action | None = None
-    approval: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
-    limit: Annotated[int, Range(least=1, most=1000)] | None = None
-    token_budget: Annotated[int, Range(least=1)] | None = None
+    approval: Name | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
+    token_budget: Annotated[int, Field(ge=1)] | None = None
     lexical_only: bool = False
     fusion: Fusion | None = None
-    rerank: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
-    now: datetime | None = None
+    rerank: Name | None = None
+    now: Moment | None = None
     detail: Detail | None = None
-    max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None
-    deadline_ms: Annotated[int, Range(least=1)] | None = None
+    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = None
+    deadline_ms: Annotated[int, Field(ge=1)] | None = None
 
 
-@contract
 class WhyRequest(RetrievalRequest):
     """A request, and the passage or document to follow through it."""
 
-    id: Annotated[str, Text(MAX_REFERENCE_CHARACTERS)]
+    id: Reference
 
 
-@contract
 class GetRequest(Contract):
     """What to look up: a chunk id, a document id, ``path:start-end``, ``#id:from:count``."""
 
-    id: Annotated[str, Text(MAX_REFERENCE_CHARACTERS)]
-    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
-    max_chars: Annotated[int, Range(least=LEAST_CHARACTERS)] | None = None
+    id: Reference
+    agent: Name | None = None
+    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = None
 
 
-@contract
 class RoleRequest(Contract):
     """Which role's overlay to show."""
 
     role: RoleId
-    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
+    agent: Name | None = None
 
 
-@contract
 class StatusRequest(Contract):
     """Nothing to say but who asks: `status` and `roles.list` take no other field."""
 
-    agent: Annotated[str, Text(MAX_NAME_CHARACTERS)] | None = None
+    agent: Name | None = None
 
 
-@contract
 class IngestRequest(Contract):
     """Files and folders to bring the corpus in step with."""
 

@@ -6,10 +6,11 @@ steps were run again with the passage let in, to say what would have become of i
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Literal
 
-from rolebundle.contracts.base import Contract, contract
+from pydantic import Field
+
+from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, OverlayRef, RawScores, RequestEcho, Scores
 from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode
@@ -19,7 +20,6 @@ Step = Literal["lanes", "filter", "cut"]
 FoundBy = Literal["task_words", "role_words", "meaning"]
 
 
-@contract
 class WordsTrace(Contract):
     """Which words of the query the index has for the passage: its text, title, headings, tags."""
 
@@ -28,7 +28,6 @@ class WordsTrace(Contract):
     role_found: list[str]
 
 
-@contract
 class LaneTrace(Contract):
     """One way to be found.
 
@@ -55,18 +54,16 @@ class LaneTrace(Contract):
     depth: int
 
 
-@contract
 class FilterTrace(Contract):
     """What policy made of the passage; of one that no lane proposed, what it would have made."""
 
     allowed: bool
     code: RejectionCode | None = None
     notes: str = ""
-    factors: list[str] = field(default_factory=list)
+    factors: list[str] = Field(default_factory=list)
     freshness: FreshnessStatus
 
 
-@contract
 class ScoreWeights(Contract):
     """What each term of the final score is multiplied with."""
 
@@ -76,7 +73,6 @@ class ScoreWeights(Contract):
     rerank: float
 
 
-@contract
 class ScoreTrace(Contract):
     """The terms of the final score, and where they put the passage.
 
@@ -97,7 +93,6 @@ class ScoreTrace(Contract):
     rerank_note: str = ""
 
 
-@contract
 class Rival(Contract):
     """A passage that came before; with a rank where it was selected."""
 
@@ -107,7 +102,6 @@ class Rival(Contract):
     final: float
 
 
-@contract
 class PoolTrace(Contract):
     """How far the lanes looked: candidates in all, what each lane was asked for, refills."""
 
@@ -116,7 +110,6 @@ class PoolTrace(Contract):
     refills: int
 
 
-@contract
 class Why(Contract):
     """Why a passage is in the answer, or is not.
 

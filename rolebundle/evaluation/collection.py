@@ -10,6 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import ConfigurationError
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
@@ -93,12 +97,15 @@ def _questions(path: Path) -> Iterator[tuple[str, str]]:
         key, text = record.get("_id"), record.get("text")
         if isinstance(key, bool) or not isinstance(key, str | int):
             raise _malformed(path, number, "_id: must be a text or a number", shape)
-        if not isinstance(text, str) or not text.strip():
-            raise _malformed(path, number, "text: must be a text that is not blank", shape)
+        try:
+            task = RetrievalRequest.model_validate({"task": text}).task
+        except ValidationError as error:
+            message = mistakes_in(error, RetrievalRequest)[0].message
+            raise _malformed(path, number, f"text: {message}", shape) from error
         if str(key) in seen:
             raise _malformed(path, number, f"repeats the _id {key}", "give each question its own")
         seen.add(str(key))
-        yield str(key), text
+        yield str(key), task
 
 
 def _judgments(path: Path) -> Iterator[tuple[str, str, int]]:

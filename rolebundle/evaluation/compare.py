@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from pydantic import ValidationError
 
 from rolebundle.contracts.evaluation import (
     EvalComparison,
@@ -14,6 +15,7 @@ from rolebundle.contracts.evaluation import (
     QuestionChange,
     QuestionResult,
 )
+from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS, difference
 from rolebundle.evaluation.floors import COSTS, value_of
@@ -30,8 +32,6 @@ def load_report(path: Path) -> EvalReport:
     Raises:
         UsageError: ``report_malformed``.
     """
-    from pydantic import ValidationError
-
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _malformed(path, f"is over {MOST_BYTES >> 20} MiB")
@@ -39,10 +39,11 @@ def load_report(path: Path) -> EvalReport:
     except OSError as error:
         raise _malformed(path, error.strerror or "cannot be read") from error
     except ValidationError as error:
-        flaw = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(step) for step in flaw["loc"])
-        reason = f"{place}: {flaw['msg']}" if place else str(flaw["msg"])
-        raise _malformed(path, reason) from error
+        mistake = mistakes_in(error, EvalReport)[0]
+        place = ".".join(str(step) for step in mistake.place)
+        raise _malformed(
+            path, f"{place}: {mistake.message}" if place else mistake.message
+        ) from error
 
 
 def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> EvalComparison:
@@ -104,7 +105,9 @@ def with_change_floors(
         value = change if change is not None else value_of(after, name)
         held = value is not None and (value <= bound if at_most else value >= bound)
         floors.append(Floor(metric=name, bound=bound, at_most=at_most, value=value, held=held))
-    return replace(comparison, floors=floors, passed=all(floor.held for floor in floors))
+    return comparison.model_copy(
+        update={"floors": floors, "passed": all(floor.held for floor in floors)}
+    )
 
 
 def _changes(first: list[QuestionResult], second: list[QuestionResult]) -> list[MetricChange]:

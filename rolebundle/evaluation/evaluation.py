@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import get_args
 
@@ -117,8 +117,10 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
         return report
     harmed = _harms(runner, judged, plan, report, progress)
     seconds = perf_counter() - started
-    took = replace(report.seconds, questions=seconds, total=plan.ingest_seconds + seconds)
-    return replace(report, harm=harmed, seconds=took)
+    took = report.seconds.model_copy(
+        update={"questions": seconds, "total": plan.ingest_seconds + seconds}
+    )
+    return report.model_copy(update={"harm": harmed, "seconds": took})
 
 
 class _Counted:

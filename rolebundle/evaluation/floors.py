@@ -7,7 +7,6 @@ rate of governance, or one of the costs, for which less is better and the bound 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from math import isfinite
 
 from rolebundle.contracts.evaluation import EvalReport, Floor
@@ -56,7 +55,7 @@ def with_floors(report: EvalReport, bounds: Mapping[str, float]) -> EvalReport:
     floors = [_floor(report, name, bound) for name, bound in bounds.items()]
     leaked = report.governance is not None and bool(report.governance.leak_rate)
     passed = all(floor.held for floor in floors) and not leaked
-    return replace(report, floors=floors, passed=passed)
+    return report.model_copy(update={"floors": floors, "passed": passed})
 
 
 def _floor(report: EvalReport, name: str, bound: float) -> Floor:

@@ -17,15 +17,15 @@ References are resolved against the corpus: an id, a path, or a glob over either
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from rolebundle.contracts.check import Mistake, checked, keys_at
+from pydantic import ValidationError
+
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.errors import ConfigurationError
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
@@ -43,24 +43,19 @@ def load_golden(path: Path) -> GoldenSet:
             question, the key and what would be allowed there.
     """
     values = _as_given(_parsed(path))
-    made = checked(GoldenSet, values)
-    if isinstance(made, list):
-        raise _malformed(path, made[0], len(made) - 1, values)
-    if not made.questions:
+    try:
+        golden = GoldenSet.model_validate(values)
+    except ValidationError as error:
+        mistakes = mistakes_in(error, GoldenSet)
+        raise _malformed(path, mistakes[0], len(mistakes) - 1, values) from error
+    if not golden.questions:
         raise _flawed(path, "questions: must not be empty", "write one [[questions]] at least")
-    questions = [_completed(made, question, n) for n, question in enumerate(made.questions, 1)]
+    questions = [_completed(golden, question, n) for n, question in enumerate(golden.questions, 1)]
     ids = [question.id for question in questions]
     repeated = next((one for one in ids if ids.count(one) > 1), None)
     if repeated is not None:
         raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
-    for question in questions:
-        if question.agent and "agent" not in {one.name for one in fields(RetrievalRequest)}:
-            raise _flawed(
-                path,
-                f"question {question.id}: agent: requests of this version have no agent",
-                "take the key out; to leave it would be to test less than it says",
-            )
-    return replace(made, name=made.name or path.stem, questions=questions)
+    return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})
 
 
 def find_profile(name: str, folders: tuple[Path, ...]) -> Path | None:
@@ -123,14 +118,17 @@ def _plain(value: Any) -> Any:
 
 
 def _completed(golden: GoldenSet, question: GoldenQuestion, number: int) -> GoldenQuestion:
-    return replace(
-        question,
-        id=question.id or str(number),
-        role=question.role or golden.role,
-        agent=question.agent or golden.agent,
-        limit=question.limit or golden.limit,
-        now=question.now or golden.now,
-        must_not_return=list(dict.fromkeys([*golden.must_not_return, *question.must_not_return])),
+    return question.model_copy(
+        update={
+            "id": question.id or str(number),
+            "role": question.role or golden.role,
+            "agent": question.agent or golden.agent,
+            "limit": question.limit or golden.limit,
+            "now": question.now or golden.now,
+            "must_not_return": list(
+                dict.fromkeys([*golden.must_not_return, *question.must_not_return])
+            ),
+        }
     )
 
 
@@ -142,14 +140,15 @@ def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> Configur
         del place[:2]
     key = ".".join(str(step) for step in place)
     others = f" (and {more} more)" if more else ""
-    allowed = mistake.known
     if mistake.kind == "unknown":
-        known = mistake.known or keys_at(GoldenSet, mistake.place[:-1])
-        near = get_close_matches(str(mistake.place[-1]), known, n=1)
+        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
         others = (f"; did you mean {near[0]}?" if near else "") + others
-        allowed = known
     text = f"{named}{key}: {mistake.message}" if key else f"{named}{mistake.message}"
-    hint = f"allowed here: {', '.join(allowed)}" if allowed else "see docs/quality.md for the keys"
+    hint = (
+        f"allowed here: {', '.join(mistake.allowed)}"
+        if mistake.allowed
+        else "see docs/quality.md for the keys"
+    )
     return _flawed(path, text + others, hint)
 
 

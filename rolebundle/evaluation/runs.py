@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Protocol
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.evaluation import System
@@ -85,16 +85,15 @@ class Runner:
 
         Its ranking is what was selected, and then what only the limit kept out, in its order.
         """
-        # Loading a golden set refuses an agent where requests have none.
-        more: dict[str, Any] = {"agent": question.agent} if question.agent else {}
         request = RetrievalRequest(
             task=question.task,
             role=role,
             limit=question.limit,
             lexical_only=self._lexical_only,
             now=question.now,
-            **more,
         )
+        # A golden set may name an agent that no request could: the policy denies it.
+        request = request.model_copy(update={"agent": question.agent or None})
         started = perf_counter()
         bundle = self._retriever.retrieve(request)
         milliseconds = (perf_counter() - started) * 1000

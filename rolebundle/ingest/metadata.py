@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
+from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.readers import reader_names
 from rolebundle.text.globs import matches
@@ -27,11 +27,6 @@ MANIFEST_NAME = "rolebundle.toml"
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
 _READER_KEYS = ("reader", "separator")
 _CHUNKING_KEYS = ("size", "overlap", "maximum")
-_ALLOWED_VALUES: Mapping[str, tuple[str, ...]] = {
-    "trust_tier": get_args(TrustTier),
-    "sensitivity": get_args(Sensitivity),
-    "origin": get_args(Origin),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,19 +151,13 @@ def validated(
     try:
         return DeclaredMetadata.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = str(first["loc"][0])
-        if first["type"] == "extra_forbidden":
+        mistake = mistakes_in(error, DeclaredMetadata)[0]
+        key = str(mistake.place[0])
+        if mistake.kind == "unknown":
             raise _unknown(error_type, code, place, key, METADATA_KEYS) from None
-        allowed = _ALLOWED_VALUES.get(key)
-        expected = (
-            f"one of {', '.join(allowed)}"
-            if allowed
-            else first["msg"].removeprefix("Value error, ")
-        )
         raise error_type(
             code,
-            f"{place}: {key} = {_short(first['input'])} is not allowed; expected {expected}",
+            f"{place}: {key} = {_short(mistake.value)} {mistake.message}",
             f"correct {key} and run the same command again",
         ) from None
 
@@ -230,7 +219,7 @@ def _usable(inferred: Mapping[str, object]) -> dict[str, Any]:
     try:
         return DeclaredMetadata.model_validate(dict(inferred)).said()
     except ValidationError as error:
-        bad = {problem["loc"][0] for problem in error.errors(include_url=False)}
+        bad = {mistake.place[0] for mistake in mistakes_in(error, DeclaredMetadata)}
         return _usable({key: value for key, value in inferred.items() if key not in bad})
 
 

@@ -6,11 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-from rolebundle.contracts.check import Mistake, checked
+from pydantic import ValidationError
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
 
-R = TypeVar("R")
+R = TypeVar("R", bound=Contract)
 
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -43,18 +46,15 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
         raise UsageError(
             "empty_task", "the task is empty", "say in words what the agent is about to do"
         )
-    request = checked(contract, named)
-    if isinstance(request, list):
-        raise _refusal(request[0], _known(contract))
-    return request
+    try:
+        return contract.model_validate(named)
+    except ValidationError as error:
+        mistake = mistakes_in(error, contract)[0]
+        raise _refusal(mistake, tuple(contract.model_fields)) from None
 
 
-def _known(contract: type) -> tuple[str, ...]:
-    return tuple(getattr(contract, "__dataclass_fields__", ()))
-
-
-def _named(contract: type, fields: Mapping[str, object]) -> dict[str, object]:
-    known = _known(contract)
+def _named(contract: type[Contract], fields: Mapping[str, object]) -> dict[str, object]:
+    known = contract.model_fields
     given: dict[str, str] = {}
     named: dict[str, object] = {}
     for field, value in fields.items():

@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rolebundle.contracts.check import Mistake, Place, checked, keys_at
+from pydantic import ValidationError
+
+from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
 from rolebundle.contracts.overlay import Overlay
 
 MAX_BYTES = 1024 * 1024
@@ -91,8 +93,10 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
 
 def validate(values: Values) -> Overlay | list[Problem]:
     """The overlay, or all that the contract has against it."""
-    found = checked(Overlay, values)
-    return [_explained(mistake) for mistake in found] if isinstance(found, list) else found
+    try:
+        return Overlay.model_validate(values)
+    except ValidationError as error:
+        return [_explained(mistake) for mistake in mistakes_in(error, Overlay)]
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -170,20 +174,20 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
 
 
 def _explained(mistake: Mistake) -> Problem:
-    place, known, given = _dotted(mistake.place), mistake.known, mistake.given
+    place, allowed, value = _dotted(mistake.place), mistake.allowed, mistake.value
     if mistake.kind == "unknown":
-        guess = nearest(str(mistake.place[-1]), known)
-        allowed = f"allowed keys: {', '.join(known)}"
-        return Problem(place, "unknown_key", f"unknown key{guess}", allowed)
+        guess = nearest(str(mistake.place[-1]), allowed)
+        hint = f"allowed keys: {', '.join(allowed)}"
+        return Problem(place, "unknown_key", f"unknown key{guess}", hint)
     if mistake.kind == "missing":
         return Problem(place, "missing_key", "is missing", "add the key")
-    if mistake.kind == "whole":
+    if mistake.kind == "object":
         return Problem(place, "bad_value", mistake.message, "correct the values")
     message = mistake.message
-    if known and isinstance(given, str):
-        message += nearest(given, known)
-    hint = _NULL_HINT if given is None else "correct the value"
-    return Problem(place, "bad_value", f"{message} (it is {_shown(given)})", hint)
+    if allowed and isinstance(value, str):
+        message += nearest(value, allowed)
+    hint = _NULL_HINT if value is None else "correct the value"
+    return Problem(place, "bad_value", f"{message} (it is {_shown(value)})", hint)
 
 
 def _bad_text(message: str, hint: str) -> Problem:

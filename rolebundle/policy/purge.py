@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -86,7 +86,9 @@ def finish(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
 
 
 def _with_obstacle(receipt: Receipt, obstacle: Obstacle) -> Receipt:
-    return receipt if receipt.state == "done" else replace(receipt, waiting_for=obstacle)
+    return (
+        receipt if receipt.state == "done" else receipt.model_copy(update={"waiting_for": obstacle})
+    )
 
 
 def choose(candidates: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:

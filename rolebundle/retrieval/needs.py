@@ -56,20 +56,24 @@ def policy_needs(
                 f"the overlay of {overlay.role_id} would have to drop {_listed(forbidding, 'and')} "
                 "from its forbidden_sources"
             )
-            overlay = replace(overlay, source_policy=replace(policy, forbidden_sources=[]))
+            overlay = overlay.model_copy(
+                update={"source_policy": policy.model_copy(update={"forbidden_sources": []})}
+            )
         elif verdict[0] == "forbidden_source":
             needs.append(
                 f"the overlay of {overlay.role_id} would have to allow source "
                 f"{document.source_id}: its allowed_sources do not name it"
             )
-            overlay = replace(overlay, source_policy=replace(policy, allowed_sources=[]))
+            overlay = overlay.model_copy(
+                update={"source_policy": policy.model_copy(update={"allowed_sources": []})}
+            )
         elif verdict[0] == "role_mismatch":
             needs.append(f"its excluded_roles would have to leave out {overlay.role_id}")
             passage = replace(passage, excluded_roles=())
         else:
             needs.append(_younger(passage, limits.freshness_max_age_days, now))
-            without = replace(limits, freshness_max_age_days=None)
-            overlay = replace(overlay, retrieval_policy=without)
+            without = limits.model_copy(update={"freshness_max_age_days": None})
+            overlay = overlay.model_copy(update={"retrieval_policy": without})
 
 
 def _trusted(passage: Passage, purpose: Purpose) -> str:

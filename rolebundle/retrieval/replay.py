@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from rolebundle.contracts.base import as_plain
+from pydantic import ValidationError
+
 from rolebundle.contracts.bundle import (
     CorpusState,
     IndexState,
@@ -13,7 +14,7 @@ from rolebundle.contracts.bundle import (
     RetrievalBundle,
     SelectedChunk,
 )
-from rolebundle.contracts.check import checked
+from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.contracts.replay import (
     Cause,
     CauseKind,
@@ -61,24 +62,24 @@ def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
             f"{missing}: is missing, so that nobody can ask the same again",
             "replay takes a whole bundle of `rolebundle retrieve --format json`",
         )
-    request = checked(
-        RetrievalRequest,
-        {
-            "task": bundle.query.task_text,
-            "role": bundle.overlay.role_id if bundle.overlay else None,
-            "now": bundle.query.generated_at,
-            # Whatever a bundle echoes of its request goes by the request's own names.
-            **as_plain(bundle.request),
-        },
-    )
-    if isinstance(request, list):
-        name = str(request[0].place[0]) if request[0].place else ""
+    assert bundle.request is not None
+    values = {
+        "task": bundle.query.task_text,
+        "role": bundle.overlay.role_id if bundle.overlay else None,
+        "now": bundle.query.generated_at,
+        # A bundle echoes its request under the request's own names.
+        **bundle.request.model_dump(),
+    }
+    try:
+        return RetrievalRequest.model_validate(values)
+    except ValidationError as error:
+        mistake = mistakes_in(error, RetrievalRequest)[0]
+        name = str(mistake.place[0])
         raise UsageError(
             "bundle_malformed",
-            f"{_FIELD_OF.get(name, f'request.{name}')}: {request[0].message}",
+            f"{_FIELD_OF.get(name, f'request.{name}')}: {mistake.message}",
             "use the bundle as it was written",
-        )
-    return request
+        ) from None
 
 
 def _missing(bundle: RetrievalBundle) -> Iterator[str]:
@@ -276,7 +277,7 @@ def _kinds(old: Fate | None, new: Fate | None) -> list[PassageChangeKind]:
     if new is None:
         return ["gone"]
     if isinstance(old, SelectedChunk) and isinstance(new, SelectedChunk):
-        then, today = as_plain(old), as_plain(new)
+        then, today = old.model_dump(), new.model_dump()
         different = [name for name in then if then[name] != today[name]]
         return list(dict.fromkeys(_KIND_OF_FIELD.get(name, "metadata") for name in different))
     if isinstance(old, Rejection) and isinstance(new, Rejection):

@@ -444,6 +444,6 @@ def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:
             # The stored text must be exactly the text that is hashed.
             if not isinstance(fields[name], dict) or canonical(fields[name]) != stored:
                 raise ValueError(name)
+        return AuditRow(**fields)
     except (CorpusCorrupt, ValueError, RecursionError) as error:
         raise tampered(log.path, f"row {values[0]} cannot have been written") from error
-    return AuditRow(**fields)

@@ -36,7 +36,7 @@ def role(engine: Engine, name: str) -> Role:
 
 
 def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
-    named = [replace(one, id=one.id or str(n)) for n, one in enumerate(questions)]
+    named = [one.model_copy(update={"id": one.id or str(n)}) for n, one in enumerate(questions)]
     asked, notes = from_golden(
         GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
     )
@@ -78,8 +78,11 @@ class TestGovernance:
         )
 
     def test_a_wrong_code_and_a_wrong_posture(self, engine: Engine) -> None:
-        wrong = replace(
-            GOOD, expect_rejection={"launch": "stale", "auth": "stale"}, expect_trust="strong"
+        wrong = GOOD.model_copy(
+            update={
+                "expect_rejection": {"launch": "stale", "auth": "stale"},
+                "expect_trust": "strong",
+            }
         )
         found = reported(engine, wrong).governance
         assert found is not None
@@ -102,7 +105,9 @@ class TestGovernance:
 
     def test_roles_apart(self, engine: Engine) -> None:
         compared = (role(engine, "guard"), role(engine, "planner"))
-        apart = reported(engine, replace(GOOD, role=None), compared=compared).distinctiveness
+        apart = reported(
+            engine, GOOD.model_copy(update={"role": None}), compared=compared
+        ).distinctiveness
         assert apart is not None
         guard, planner = apart.roles
         assert (guard.domains, planner.domains) == (["security"], ["product"])
@@ -113,7 +118,7 @@ class TestGovernance:
 
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
-        for asked in (launch, replace(launch, role="planner")):
+        for asked in (launch, launch.model_copy(update={"role": "planner"})):
             harmed = reported(engine, asked, harming=(role(engine, "guard"),)).harm
             assert [
                 (one.without, one.with_overlay, one.relative, one.losses) for one in harmed
@@ -160,7 +165,7 @@ class TestReport:
             retrieve = engine.retrieve
 
         asked, _ = from_golden(
-            GoldenSet(questions=[replace(GOOD, role=None)]),
+            GoldenSet(questions=[GOOD.model_copy(update={"role": None})]),
             References(engine.workspace.corpus),
             None,
             NOW,
@@ -199,7 +204,7 @@ class TestCompare:
     def test_what_changed(self, engine: Engine) -> None:
         other = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
         before = reported(engine, GOOD, other, GoldenQuestion(task="token", expect={"auth": 1}))
-        worse = reported(engine, replace(GOOD, role="planner"), other)
+        worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), other)
         found = compare(before, worse, ("a", "b"))
         assert (found.questions, found.only_before, found.only_after) == (2, 1, 0)
         changes = {(one.system, one.metric): one for one in found.changes}
@@ -217,7 +222,7 @@ class TestCompare:
         assert {(one.change, one.p_value) for one in found.changes} == {(0.0, 1.0)}
 
     def test_nothing_in_common(self, engine: Engine) -> None:
-        first, second = (reported(engine, replace(GOOD, id=name)) for name in "ab")
+        first, second = (reported(engine, GOOD.model_copy(update={"id": name})) for name in "ab")
         with pytest.raises(UsageError, match="nothing_in_common"):
             compare(first, second, ("a", "b"))
 
@@ -234,8 +239,12 @@ class TestPage:
     def test_nothing_is_loaded_and_nothing_is_markup(self, engine: Engine) -> None:
         roles = (role(engine, "guard"), role(engine, "planner"))
         # What does not hold is shown, by its id.
-        nasty = replace(
-            GOOD, expect_trust="strong", id="<b>&", task='token <script>alert(1)</script> "refresh"'
+        nasty = GOOD.model_copy(
+            update={
+                "expect_trust": "strong",
+                "id": "<b>&",
+                "task": 'token <script>alert(1)</script> "refresh"',
+            }
         )
         missing = GoldenQuestion(
             id="n", task="plan", expect={"<img src=x>": 1}, must_not_return=["plan"]

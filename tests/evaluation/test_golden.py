@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import ConfigurationError
 from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
 
@@ -115,11 +113,7 @@ def test_what_cannot_be_read(tmp_path: Path, data: bytes | None) -> None:
 
 def test_an_agent_is_never_left_out_in_silence(tmp_path: Path) -> None:
     path = written(tmp_path, '[[questions]]\ntask = "x"\nagent = "bot-1"')
-    if "agent" in {one.name for one in fields(RetrievalRequest)}:
-        assert load_golden(path).questions[0].agent == "bot-1"
-    else:
-        with pytest.raises(ConfigurationError, match="agent"):
-            load_golden(path)
+    assert load_golden(path).questions[0].agent == "bot-1"
 
 
 def test_a_profile_is_found_by_its_name_alone(tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_a_record_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
              '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
              '{"_id": "c", "text": "z"}')  # fmt: skip
     (tmp_path / "notes.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    wrong = ("notes.jsonl:1: authors = 5.5", "expected a text, or a list", "notes.jsonl:2: trust")
+    wrong = ("notes.jsonl:1: authors = 5.5", "must be a text, or a list", "notes.jsonl:2: trust")
     command = ("ingest", tmp_path / "notes.jsonl", "--lexical-only", "--db", tmp_path / "c")
     for _ in ("the first run", "and every other"):
         outcome = invoke(*command)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, get_args
@@ -277,20 +276,23 @@ class TestBounds:
         # passages of one source.
         never = {"INDEX_STALE", "LOW_DIVERSITY"}
         codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
-        worst = replace(
-            bundle,
-            role_id="r" * 64,
-            # A lane proposes 4,096 at most, a few times.
-            rejected_summary=dict.fromkeys(REJECTION_CODES, 99_999),
-            warnings=[BundleWarning(code=code, message="m" * 999) for code in codes],
-            fallback=Fallback(
-                state="no_strong_match",
-                action="continue",
-                message="m" * 999,
-                verdict=max(get_args(Verdict), key=len),
-            ),
-            request=RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
-            selected=[replace(one, chunk_id="c" * 900) for one in bundle.selected],
+        worst = bundle.model_copy(
+            update={
+                "role_id": "r" * 64,
+                # A lane proposes 4,096 at most, a few times.
+                "rejected_summary": dict.fromkeys(REJECTION_CODES, 99_999),
+                "warnings": [BundleWarning(code=code, message="m" * 999) for code in codes],
+                "fallback": Fallback(
+                    state="no_strong_match",
+                    action="continue",
+                    message="m" * 999,
+                    verdict=max(get_args(Verdict), key=len),
+                ),
+                "request": RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
+                "selected": [
+                    one.model_copy(update={"chunk_id": "c" * 900}) for one in bundle.selected
+                ],
+            }
         )
         answer = shaped_bundle(worst, detail, LEAST_CHARACTERS)
         assert size(answer) <= LEAST_CHARACTERS

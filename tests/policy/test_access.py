@@ -191,7 +191,9 @@ def put(db: Path, values: Any, location: Path | None = None) -> None:
 
 
 def visible_documents(db: Path, agent: str | None) -> list[str] | str:
-    request = RetrievalRequest(task="token", agent=agent, lexical_only=True)
+    # The copy is not validated: some agents are no valid ids.
+    request = RetrievalRequest(task="token", lexical_only=True)
+    request = request.model_copy(update={"agent": agent})
     with Engine(db) as engine:
         try:
             return sorted(passage.document_id for passage in engine.retrieve(request).selected)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -171,7 +170,7 @@ def follows(merged: object, parent: object, child: object, own: tuple[str, ...] 
 # Any content whatever
 
 # st.text() leaves lone surrogates out, and JSON can spell them.
-ROLE_KEYS = [field.name for field in fields(Overlay)]
+ROLE_KEYS = list(Overlay.model_fields)
 wild_text = st.text(st.characters(), max_size=8)
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | wild_text
 names = st.sampled_from([*ROLE_KEYS, "pattern", "boost", "lexical_weight"]) | wild_text

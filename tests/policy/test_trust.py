@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin
@@ -79,9 +80,8 @@ class TestPurpose:
         assert (purpose.action, purpose.approved_by) == ("read", "")
 
     def test_a_blank_name_approves_nothing(self) -> None:
-        request = RetrievalRequest(task="x", action="execute", approval=" \n")
-        purpose = purpose_of(request, DEFAULT_TABLE)
-        assert purpose.ruling("external") == "requires_approval"
+        with pytest.raises(ValidationError):
+            RetrievalRequest(task="x", action="execute", approval=" \n")
 
     def test_the_note_has_the_numbers(self) -> None:
         assert Purpose("suggest").rejection("untrusted") == (

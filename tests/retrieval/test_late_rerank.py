@@ -355,12 +355,12 @@ class TestPolicy:
             after_hugo = asked(db, agent="ada")
         assert mine.diagnostics.rerank_ms is not None
         assert mine.diagnostics.rerank_question_embedded is None
-        for one in (mine, after_hugo):
-            one.diagnostics = replace(
-                one.diagnostics, latency_ms=0, lexical_ms=0, semantic_ms=0, rerank_ms=0
-            )
+        mine, after_hugo = (bundle.model_dump() for bundle in (mine, after_hugo))
+        for plain in (mine, after_hugo):
+            for name in ("latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"):
+                del plain["diagnostics"][name]
         # Whether a vector was there is nowhere in the answer.
-        assert mine.model_dump() == after_hugo.model_dump()
+        assert mine == after_hugo
 
     @given(corpora(), overlays(), requests(), st.booleans())
     def test_whatever_the_policy(

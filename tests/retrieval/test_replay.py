@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -192,7 +191,9 @@ class TestAnotherCorpus:
 
     def test_one_that_is_no_candidate_any_more(self, house: House) -> None:
         bundle = house.ask(lexical_only=True)
-        other = replace(bundle, query=replace(bundle.query, task_text="bread"))
+        other = bundle.model_copy(
+            update={"query": bundle.query.model_copy(update={"task_text": "bread"})}
+        )
         gone = [one for one in house.replay(other).passages if one.kinds == ["gone"]]
         assert gone
         assert {one.whereabouts for one in gone} == {"in_corpus"}
@@ -255,7 +256,7 @@ class TestWhatCannotBeAskedAgain:
     @pytest.mark.parametrize("name", ["corpus", "request", "overlay"])
     def test_a_field_is_missing(self, house: House, name: str) -> None:
         with pytest.raises(UsageError) as caught:
-            request_of(replace(house.ask(), **{name: None}))
+            request_of(house.ask().model_copy(update={name: None}))
         assert caught.value.code == "bundle_not_replayable"
         assert caught.value.message.startswith(f"{name}: is missing")
 
@@ -298,7 +299,9 @@ def bundle(house: House) -> RetrievalBundle:
 
 class TestTwoBundles:
     def test_another_program(self, bundle: RetrievalBundle) -> None:
-        other = replace(bundle, query=replace(bundle.query, lexical_query=["other"]))
+        other = bundle.model_copy(
+            update={"query": bundle.query.model_copy(update={"lexical_query": ["other"]})}
+        )
         told = compare_bundles(bundle, other)
         assert (told.same, told.same_selection, told.differs) == (False, True, ["query"])
         assert kinds(told) == ["unknown"]
@@ -306,20 +309,27 @@ class TestTwoBundles:
     def test_state(self, bundle: RetrievalBundle) -> None:
         assert bundle.corpus is not None
         assert bundle.corpus.index is not None
-        index = replace(bundle.corpus.index, model="another")
-        state = replace(bundle.corpus, schema_version=99, index=index)
-        told = compare_bundles(bundle, replace(bundle, corpus=state))
+        index = bundle.corpus.index.model_copy(update={"model": "another"})
+        state = bundle.corpus.model_copy(update={"schema_version": 99, "index": index})
+        told = compare_bundles(bundle, bundle.model_copy(update={"corpus": state}))
         assert kinds(told) == ["schema", "index"]
         assert "fake:another" in told.causes[1].after
-        without = compare_bundles(bundle, replace(bundle, corpus=replace(state, index=None)))
+        without = compare_bundles(
+            bundle, bundle.model_copy(update={"corpus": state.model_copy(update={"index": None})})
+        )
         assert without.causes[1].after == "none"
 
     def test_a_passage(self, bundle: RetrievalBundle) -> None:
         first, *others = bundle.selected
-        altered = replace(
-            first, content="x", title="y", scores=replace(first.scores, final=0.125), rank=7
+        altered = first.model_copy(
+            update={
+                "content": "x",
+                "title": "y",
+                "scores": first.scores.model_copy(update={"final": 0.125}),
+                "rank": 7,
+            }
         )
-        told = compare_bundles(bundle, replace(bundle, selected=[altered, *others]))
+        told = compare_bundles(bundle, bundle.model_copy(update={"selected": [altered, *others]}))
         (change,) = told.passages
         assert {*change.kinds} == {"rank", "content", "metadata", "score"}
         assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
@@ -328,14 +338,16 @@ class TestTwoBundles:
     def test_a_rejection(self, bundle: RetrievalBundle) -> None:
         first, *others = bundle.rejected
         for altered, kind in (
-            (replace(first, reason="stale"), "reason"),
-            (replace(first, notes="else"), "notes"),
+            (first.model_copy(update={"reason": "stale"}), "reason"),
+            (first.model_copy(update={"notes": "else"}), "notes"),
         ):
-            told = compare_bundles(bundle, replace(bundle, rejected=[altered, *others]))
+            told = compare_bundles(
+                bundle, bundle.model_copy(update={"rejected": [altered, *others]})
+            )
             assert [one.kinds for one in told.passages] == [[kind]]
 
     def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
-        empty = replace(bundle, selected=[], rejected=[])
+        empty = bundle.model_copy(update={"selected": [], "rejected": []})
         told = compare_bundles(bundle, empty)
         assert [one.chunk_id for one in told.passages] == [
             one.chunk_id for one in (*bundle.selected, *bundle.rejected)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,8 +209,12 @@ class TestTheCut:
         has = found.score.scores.final
         assert found.needs[0].startswith(f"a score of at least 0.400 before any diversity penalty (it has {has:.3f})")  # fmt: skip
         (lower,) = re.findall(r"min_score of at most ([\d.]+)", found.needs[0])
-        enough = replace(
-            role, retrieval_policy=replace(role.retrieval_policy, min_score=float(lower))
+        enough = role.model_copy(
+            update={
+                "retrieval_policy": role.retrieval_policy.model_copy(
+                    update={"min_score": float(lower)}
+                )
+            }
         )
         assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
 

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 import click
+from pydantic import ValidationError
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.mistakes import Place, mistakes_in
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
@@ -92,8 +94,6 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     Raises:
         UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
     """
-    from pydantic import ValidationError
-
     try:
         values = json_value(data, MAX_BUNDLE_BYTES)
     except TooLarge:
@@ -107,16 +107,15 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     try:
         return RetrievalBundle.model_validate(values)
     except ValidationError as error:
-        flaws = error.errors(include_url=False, include_context=False, include_input=False)
-    missing = [flaw for flaw in flaws if flaw["type"] in ("missing", "missing_argument")]
-    place = _place((missing or flaws)[0]["loc"])
+        mistakes = mistakes_in(error, RetrievalBundle)
+    missing = [mistake for mistake in mistakes if mistake.kind == "missing"]
     if missing and "selected" in values:
-        raise _incomplete(f"{place}: is missing from the bundle")
-    raise _malformed(f"{place}: {flaws[0]['msg']}" if place else str(flaws[0]["msg"]))
+        raise _incomplete(f"{_dotted(missing[0].place)}: is missing from the bundle")
+    raise _malformed(f"{_dotted(mistakes[0].place)}: {mistakes[0].message}")
 
 
-def _place(steps: tuple[int | str, ...]) -> str:
-    return ".".join(one_line(str(step), 80) for step in steps)
+def _dotted(place: Place) -> str:
+    return ".".join(one_line(str(step), 80) for step in place)
 
 
 def _malformed(what: str) -> UsageError:

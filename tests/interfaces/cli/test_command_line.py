@@ -411,7 +411,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
-    heavy = ("pydantic", "numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils")
+    heavy = ("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils")
     code = (
         "import sys\n"
         "from rolebundle.interfaces.cli.main import main\n"

@@ -1,0 +1,102 @@
+"""What is wrong with a JSON document that is no contract: pydantic's errors in plain English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ValidationError
+
+Place = tuple[str | int, ...]
+MistakeKind = Literal["unknown", "missing", "value", "object"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One thing that is wrong.
+
+    Attributes:
+        place: the keys and list indexes that lead to it.
+        kind: ``unknown`` and ``missing`` are about a key, ``value`` is about one value, ``object``
+            about several values of one object together.
+        message: the reason, as the end of a sentence that begins with the place.
+        value: what is there.
+        allowed: the keys or values that would be right, if they can be listed.
+    """
+
+    place: Place
+    kind: MistakeKind
+    message: str
+    value: object = None
+    allowed: tuple[str, ...] = ()
+
+
+def mistakes_in(error: ValidationError, contract: type[BaseModel]) -> list[Mistake]:
+    """All mistakes that pydantic found in values for ``contract``.
+
+    Unknown keys come first: a misspelt key is often the reason why another one is missing.
+    """
+    mistakes = [_mistake(details, contract) for details in error.errors(include_url=False)]
+    return sorted(mistakes, key=lambda mistake: mistake.kind != "unknown")
+
+
+def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
+    """The keys that a contract has at a place; empty if any key is allowed there."""
+    kind: Any = contract
+    for step in place:
+        if isinstance(step, int):
+            continue
+        field = kind.model_fields.get(step)
+        kind = field.annotation if field else None
+        while get_args(kind):
+            kind = next(part for part in get_args(kind) if part is not type(None))
+        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            return ()
+    return tuple(kind.model_fields)
+
+
+_MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
+    "missing": "is missing",
+    "extra_forbidden": "unknown key",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "list_type": "must be a list",
+    "string_type": "must be a text",
+    "string_unicode": "must be Unicode text, without unpaired surrogates",
+    "string_too_short": "must not be blank",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "finite_number": "must be a finite number",
+    "string_too_long": lambda context: f"must have {context['max_length']} characters or less",
+    "string_pattern_mismatch": lambda context: (
+        "must not be blank" if context["pattern"] == r"\S" else f"must match {context['pattern']}"
+    ),
+    "greater_than_equal": lambda context: f"must be {context['ge']:g} or more",
+    "greater_than": lambda context: f"must be more than {context['gt']:g}",
+    "less_than_equal": lambda context: f"must be {context['le']:g} or less",
+    "literal_error": lambda context: f"must be one of {', '.join(_literals(context))}",
+    "value_error": lambda context: str(context["error"]),
+}
+
+
+def _mistake(details: Any, contract: type[BaseModel]) -> Mistake:
+    kind, context, value = details["type"], details.get("ctx", {}), details["input"]
+    # pydantic marks a dictionary's key, as opposed to its value, by a last step of its own.
+    place = tuple(step for step in details["loc"] if step != "[key]")
+    message = _MESSAGES.get(kind, f"is not valid: {details['msg']}")
+    text = message if isinstance(message, str) else message(context)
+    if kind == "missing":
+        return Mistake(place, "missing", text)
+    if kind == "extra_forbidden":
+        return Mistake(place, "unknown", text, value, keys_at(contract, place[:-1]))
+    if kind == "value_error" and isinstance(value, Mapping):
+        return Mistake(place, "object", text, value)
+    allowed = _literals(context) if kind == "literal_error" else ()
+    return Mistake(place, "value", text, value, tuple(name.strip("'") for name in allowed))
+
+
+def _literals(context: Mapping[str, Any]) -> list[str]:
+    return re.findall(r"'[^']*'", context["expected"])
