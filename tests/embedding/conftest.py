@@ -25,16 +25,16 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def provider(kind: str, server: EmbeddingServer) -> EmbeddingProvider:
-    """A provider that knows its model already: what goes wrong from here on, goes wrong later."""
-    made = provider_for(ProviderSpec(kind, MODEL, server.url, deadline_seconds=DEADLINE))
-    assert made.identity.dimensions == 8
+    """A provider that has already looked up its model, so that faults occur in later requests."""
+    provider = provider_for(ProviderSpec(kind, MODEL, server.url, deadline_seconds=DEADLINE))
+    assert provider.identity.dimensions == 8
     server.seen.clear()
-    return made
+    return provider
 
 
 @pytest.fixture
 def breaks(kind: str, server: EmbeddingServer) -> Breaks:
-    """Makes the server answer requests for vectors in some other way."""
+    """A function that replaces the server's answer to requests for vectors."""
 
     def on_embed(fault: Fault) -> None:
         server.faults[EMBED_PATHS[kind]] = fault

@@ -1,4 +1,4 @@
-"""What every embedding provider must do, asked of each of them, the in-memory one included."""
+"""Requirements for every embedding provider, tested with each of them, including the in-memory one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def server() -> Iterator[EmbeddingServer]:
     scope="module", params=["in-memory", "static", "ollama", "openai", "sentence-transformers"]
 )
 def make(request: pytest.FixtureRequest) -> Make:
-    """Makes the provider, with its own prefixes or with those given."""
+    """A function that creates the provider, with its own prefixes or with others."""
     name = request.param
     if name == "in-memory":
         return lambda prefixes: HashingProvider()
@@ -75,7 +75,7 @@ def bare(make: Make) -> EmbeddingProvider:
 
 
 def same(left: np.ndarray, right: np.ndarray, provider: EmbeddingProvider) -> bool:
-    # Matrix kernels choose their order of summation by the shape of a batch.
+    # Matrix kernels choose their order of summation by the batch's shape.
     noise = 1e-5 if provider.identity.provider == "sentence-transformers" else 0.0
     return left.shape == right.shape and bool(np.allclose(left, right, rtol=0, atol=noise))
 
@@ -90,7 +90,7 @@ def test_the_identity_is_complete_and_stable(make: Make, provider: EmbeddingProv
 
 
 @pytest.mark.parametrize("side", ["embed_passages", "embed_queries"])
-def test_one_float32_row_a_text(provider: EmbeddingProvider, side: str):
+def test_each_text_has_one_float32_row(provider: EmbeddingProvider, side: str):
     vectors = getattr(provider, side)(TEXTS)
     assert vectors.shape == (len(TEXTS), provider.identity.dimensions)
     assert vectors.dtype == np.float32
@@ -105,8 +105,8 @@ def test_no_texts_give_no_rows(provider: EmbeddingProvider, side: str):
     assert vectors.dtype == np.float32
 
 
-def test_rows_keep_the_order_of_the_texts(provider: EmbeddingProvider):
-    # More than one request's worth, for the providers that send requests.
+def test_rows_have_the_order_of_the_texts(provider: EmbeddingProvider):
+    # More texts than one request may have.
     texts = [f"{text}{' again' * number}" for number in range(23) for text in TEXTS]
     forwards, backwards = provider.embed_passages(texts), provider.embed_passages(texts[::-1])
     assert len(texts) > 128
@@ -128,7 +128,7 @@ def test_embedding_is_deterministic(make: Make, provider: EmbeddingProvider):
     assert same(first, make(None).embed_queries(TEXTS), provider)
 
 
-def test_the_prefixes_that_the_identity_names_are_applied(
+def test_the_prefixes_of_the_identity_are_applied(
     provider: EmbeddingProvider, bare: EmbeddingProvider
 ):
     query, passage = provider.identity.query_prefix, provider.identity.passage_prefix
@@ -139,9 +139,7 @@ def test_the_prefixes_that_the_identity_names_are_applied(
     assert same(provider.embed_passages(TEXTS), passages, provider)
 
 
-def test_a_model_with_prefixes_has_another_identity_than_without(
-    provider: EmbeddingProvider, bare: EmbeddingProvider
-):
+def test_prefixes_are_part_of_the_identity(provider: EmbeddingProvider, bare: EmbeddingProvider):
     assert (provider.identity == bare.identity) == (not provider.identity.query_prefix)
 
 

@@ -1,4 +1,4 @@
-"""Where texts and keys may go: to the server that was named, and nowhere else."""
+"""Texts and keys are sent only to the configured server."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from support.embedding_server import (
 KEY = "sk-local-5d1f0c9a77"
 
 
-# Where it may go
+# The host
 
 
 @pytest.mark.parametrize(
     "host", ["192.0.2.1", "10.0.0.8", "0.0.0.0", "gpu.example", "[2001:db8::1]"]
 )
-def test_another_host_is_refused_without_a_question(
+def test_another_host_is_refused_without_a_lookup(
     kind: str, host: str, monkeypatch: pytest.MonkeyPatch
 ):
     def never(*args: object, **kwargs: object) -> None:
@@ -38,7 +38,7 @@ def test_another_host_is_refused_without_a_question(
     assert host.strip("[]") in caught.value.message
 
 
-def test_the_host_that_the_configuration_names_is_used(
+def test_the_allowed_host_is_used(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
     here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", server.port))]
@@ -49,7 +49,7 @@ def test_the_host_that_the_configuration_names_is_used(
     assert {seen.headers["Host"] for seen in server.seen} == {f"gpu.example:{server.port}"}
 
 
-def test_no_proxy_and_no_host_from_the_environment(
+def test_proxies_and_hosts_in_the_environment_are_ignored(
     kind: str, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ):
     nowhere = f"http://127.0.0.1:{closed_port()}"
@@ -85,9 +85,7 @@ def test_the_key_is_sent_and_never_shown(
     assert not [text for text in shown if KEY in text]
 
 
-def test_the_key_is_read_anew_for_each_request(
-    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_key_is_read_for_each_request(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OTHER_KEY", KEY)
     provider = provider_for(ProviderSpec("openai", MODEL, server.url, key_variable="OTHER_KEY"))
     _ = provider.identity
@@ -97,7 +95,7 @@ def test_the_key_is_read_anew_for_each_request(
 
 
 @pytest.mark.parametrize("key", ["two words", "line\nbreak", "schlüssel"])
-def test_a_key_that_no_header_may_carry_is_not_shown_either(
+def test_a_malformed_key_is_refused_and_not_shown(
     server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, key: str
 ):
     monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", key)
@@ -108,15 +106,13 @@ def test_a_key_that_no_header_may_carry_is_not_shown_either(
     assert server.seen == []
 
 
-def test_a_refused_key(server: EmbeddingServer):
+def test_a_refused_key_is_reported(server: EmbeddingServer):
     server.faults["/v1/embeddings"] = lambda handler: handler.json({"error": "no"}, 401)
     provider = provider_for(ProviderSpec("openai", MODEL, server.url))
     assert failure(provider).code == "key_refused"
 
 
-def test_ollamas_own_key_goes_to_no_local_server(
-    server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
-):
+def test_ollamas_own_key_is_not_sent(server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("OLLAMA_API_KEY", KEY)
     provider_for(ProviderSpec("ollama", MODEL, server.url)).embed_queries(["text"])
     assert not [seen for seen in server.seen if "authorization" in map(str.lower, seen.headers)]

@@ -1,4 +1,4 @@
-"""What can be wrong with a model server's vectors, and what is asked of it."""
+"""Faulty vectors of a model server, and the requests that are sent to it."""
 
 from __future__ import annotations
 
@@ -21,41 +21,45 @@ from support.embedding_server import (
 # The vectors
 
 
-def test_fewer_vectors_than_texts(provider: EmbeddingProvider, breaks: Breaks):
+def test_fewer_vectors_than_texts_are_refused(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: answer(handler, vectors(handler)[:1]))
     error = failure(provider)
     assert error.code == "embedding_count"
     assert "1 vectors for 2 texts" in error.message
 
 
-def test_more_vectors_than_texts(provider: EmbeddingProvider, breaks: Breaks):
+def test_more_vectors_than_texts_are_refused(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: answer(handler, vectors(handler) * 2))
     assert failure(provider).code == "embedding_count"
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
-def test_a_vector_that_is_not_finite(provider: EmbeddingProvider, breaks: Breaks, value: float):
+def test_a_vector_that_is_not_finite_is_refused(
+    provider: EmbeddingProvider, breaks: Breaks, value: float
+):
     breaks(lambda handler: answer(handler, [[value] * 8, [1.0] * 8]))
     assert failure(provider).code == "embedding_not_finite"
 
 
-def test_null_for_a_number(provider: EmbeddingProvider, breaks: Breaks):
+def test_null_instead_of_a_number_is_refused(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: answer(handler, [[None] * 8, [1.0] * 8]))
     assert failure(provider).code in {"embedding_not_finite", "bad_response"}
 
 
-def test_a_zero_vector(provider: EmbeddingProvider, breaks: Breaks):
+def test_a_zero_vector_is_refused(provider: EmbeddingProvider, breaks: Breaks):
     breaks(lambda handler: answer(handler, [[1.0] * 8, [0.0] * 8]))
     assert failure(provider).code == "embedding_zero"
 
 
 @pytest.mark.parametrize("lengths", [(7, 7), (8, 7), (0, 0), (8, 0)])
-def test_a_wrong_dimension(provider: EmbeddingProvider, breaks: Breaks, lengths: tuple[int, int]):
+def test_a_wrong_dimension_is_refused(
+    provider: EmbeddingProvider, breaks: Breaks, lengths: tuple[int, int]
+):
     breaks(lambda handler: answer(handler, [[1.0] * length for length in lengths]))
     assert failure(provider).code == "embedding_dimensions"
 
 
-def test_another_model_behind_the_same_name(kind: str, server: EmbeddingServer):
+def test_another_model_of_the_same_name_has_another_digest(kind: str, server: EmbeddingServer):
     spec = ProviderSpec(kind, MODEL, server.url)
     before = provider_for(spec).identity
     server.digest = "f" * 64
@@ -67,7 +71,7 @@ def test_another_model_behind_the_same_name(kind: str, server: EmbeddingServer):
     assert before.model == after.model
 
 
-def test_a_model_that_changes_while_the_process_runs(server: EmbeddingServer):
+def test_a_model_that_is_replaced_while_the_process_runs_is_reported(server: EmbeddingServer):
     provider = provider_for(ProviderSpec("ollama", MODEL, server.url))
     provider.embed_queries(["text"])
     server.digest = "f" * 64
@@ -88,7 +92,7 @@ def test_requests_are_batched_and_prefixed(
     assert np.array_equal(found[65:66], provider.embed_passages(texts[65:66]))
 
 
-def test_the_only_model_of_a_server_needs_no_name(server: EmbeddingServer):
+def test_the_only_model_of_a_server_may_be_left_unnamed(server: EmbeddingServer):
     provider = provider_for(ProviderSpec("openai", url=f"{server.url}/v1/"))
     assert provider.identity.model == MODEL
     server.faults["/v1/models"] = lambda handler: handler.json({"data": [{"id": "a"}, {"id": "b"}]})

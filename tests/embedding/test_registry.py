@@ -1,4 +1,4 @@
-"""From names to providers, and what that costs."""
+"""Providers by name, and their settings."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rolebundle.errors import ConfigurationError
         ("sentence-transformers:/models/e5", "sentence-transformers", "/models/e5"),
     ],
 )
-def test_parse_spec(text: str, provider: str, model: str):
+def test_a_spec_is_parsed_from_its_name(text: str, provider: str, model: str):
     assert parse_spec(text) == ProviderSpec(provider, model)
 
 
 @pytest.mark.parametrize("text", ["", "olama:x", "Static", ":static"])
-def test_an_unknown_provider_is_answered_with_the_list(text: str):
+def test_an_unknown_provider_is_refused_with_the_list(text: str):
     with pytest.raises(ConfigurationError) as caught:
         parse_spec(text)
     assert caught.value.code == "unknown_provider"
@@ -48,7 +48,7 @@ def test_an_unknown_provider_is_answered_with_the_list(text: str):
     ],
     ids=repr,
 )
-def test_a_setting_that_is_missing_or_that_nobody_reads(spec: ProviderSpec):
+def test_a_missing_or_useless_setting_is_refused(spec: ProviderSpec):
     with pytest.raises(ConfigurationError) as caught:
         provider_for(spec)
     assert caught.value.hint

