@@ -28,7 +28,7 @@ from documentation import Missing, Workplace, add_arguments, gather, print_table
 from rolebundle.admin import Admin
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.embedding.texts import embedding_text
-from rolebundle.ingest.embedding import BATCH
+from rolebundle.ingest.indexes import BATCH
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import documents

@@ -21,8 +21,15 @@ from rolebundle.embedding.registry import (
 )
 from rolebundle.errors import UsageError
 from rolebundle.ingest import indexes
-from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, Progress, build_index
-from rolebundle.ingest.indexes import Optimized, Plan, named_index
+from rolebundle.ingest.indexes import (
+    INPUT_VERSION,
+    EmbeddingReport,
+    Optimized,
+    Plan,
+    Progress,
+    build_index,
+    named_index,
+)
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import Plan as PurgePlan
 from rolebundle.policy.purge import Wanted
@@ -108,7 +115,7 @@ class Admin:
             _, report = build_index(
                 corpus,
                 provider,
-                EMBEDDED_AS,
+                INPUT_VERSION,
                 progress or _no_progress,
                 reach=reach,
                 started_at=iso_utc(datetime.now(UTC)),
@@ -123,7 +130,7 @@ class Admin:
         """
         corpus = self.workspace.corpus
         provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
-        return indexes.plan(corpus, provider, EMBEDDED_AS)
+        return indexes.plan(corpus, provider, INPUT_VERSION)
 
     def use_index(self, name: str) -> None:
         """Make a complete index the active one.

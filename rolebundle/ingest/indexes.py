@@ -1,29 +1,56 @@
-"""Looking after embedding indexes: what there is, what a new one would cost, the fast companion."""
+"""Builds, fills and maintains embedding indexes.
+
+A chunk is *waiting* in an index if the index has no vector for it. The *active* index is the one
+that searches use. A new index is built beside it and activated when no chunk is waiting.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.embedding.texts import embedding_text
-from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest.embedding import count_waiting
+from rolebundle.contracts.index import IndexIdentity
+from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
+from rolebundle.embedding.texts import embedding_text, input_hash
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import approximate_index, documents, store, vector_index
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, Share
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
+BATCH = 512
+"""Chunks that are embedded and stored together."""
+INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
+"""How the embedded text is made: the chunker, and what is added to title and text. Stored."""
 SAMPLE_QUERIES = 100
 SAMPLE_NEIGHBOURS = 50
-WANTED_RECALL = 0.99
+TARGET_RECALL = 0.99
 _TIMED_TEXTS = 32
-_BYTES_A_DIMENSION = 8  # a float32 in the vec0 table, and one beside its record
+_BYTES_PER_DIMENSION = 8  # a float32 in the vec0 table, and one in the record
+
+Progress = Callable[[str, int, int], None]
+"""Called with the current step, how many units of it are done, and how many there are."""
+
+EmbedResult = tuple[list[bytes | None], str]
+"""A vector for each text, or ``None`` if it failed, and the message of the first failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingReport:
+    """How many chunks were embedded, how many are waiting, and why."""
+
+    embedded: int
+    waiting: int
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an index of this model would take: chunks to embed, seconds, bytes."""
+    """The estimated cost of an index: chunks to embed, seconds, bytes."""
 
     chunks: int
     waiting: int
@@ -33,7 +60,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """What came of building a fast companion."""
+    """The result of building an approximate index. ``kept`` is false if its recall was too low."""
 
     kept: bool
     recall: float
@@ -41,14 +68,269 @@ class Optimized:
     seconds: float
 
 
-def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
-    """What building or completing this provider's index would take; embeds a few chunks to see.
+# -- building ---------------------------------------------------------------------------------
+
+
+def ensure_index(
+    corpus: Corpus, provider: EmbeddingProvider, chunker: str, reach: str = "{}"
+) -> EmbeddingIndex:
+    """The active index of the corpus, which is created if there is none.
 
     Raises:
-        EmbedderError: the model is not at hand.
+        EmbedderError: the active index is of another model (law 5), or the model is not available.
     """
-    from rolebundle.contracts.index import IndexIdentity
+    identity = IndexIdentity(provider.identity, chunker)
+    index = vector_index.active_index(corpus)
+    if index is None:
+        with corpus.writing():
+            # Another process may have created it while this one waited for the lock.
+            index = vector_index.active_index(corpus) or vector_index.create_index(
+                corpus, identity, reach=reach
+            )
+    if index.identity.model != identity.model:
+        ours, theirs = identity.model, index.identity.model
+        raise EmbedderError(
+            "model_mismatch",
+            f"the corpus's index was built with {theirs.provider}:{theirs.model} "
+            f"(digest {theirs.digest}), but this is {ours.provider}:{ours.model} "
+            f"(digest {ours.digest}); vectors of two models are never mixed",
+            f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
+            "index of this model beside it, or use --lexical-only",
+        )
+    return _without_outdated_vectors(corpus, index, chunker)
 
+
+def build_index(
+    corpus: Corpus,
+    provider: EmbeddingProvider,
+    chunker: str,
+    progress: Progress,
+    *,
+    reach: str = "{}",
+    started_at: str = "",
+) -> tuple[EmbeddingIndex, EmbeddingReport]:
+    """Embed every chunk into the index of this model, and activate the index when it is complete.
+
+    If the process is killed, the next call continues. The activation is one transaction.
+
+    Raises:
+        EmbedderError: the model is not available.
+    """
+    identity = IndexIdentity(provider.identity, chunker)
+    with corpus.writing():
+        index = vector_index.find_index(corpus, identity)
+        if index is None:
+            is_first = vector_index.active_index(corpus) is None
+            index = vector_index.create_index(
+                corpus, identity, reach=reach, started_at=started_at, activate=is_first
+            )
+        elif reach not in {"{}", index.reach}:
+            # The model has another address or explicit prefixes now.
+            vector_index.set_reach(corpus, index, reach)
+    index = _without_outdated_vectors(corpus, index, chunker)
+    embedded = 0
+    while True:
+        report = fill_index(corpus, index, provider, progress)
+        embedded += report.embedded
+        with corpus.writing():
+            # Another process may have ingested chunks since the last batch.
+            waiting = count_waiting(corpus, index)
+            if waiting == 0:
+                vector_index.activate_index(corpus, index)
+                store.increment_generation(corpus)
+                return index, EmbeddingReport(embedded, 0)
+        if report.problem or report.embedded == 0:
+            return index, EmbeddingReport(embedded, waiting, report.problem)
+
+
+def _without_outdated_vectors(
+    corpus: Corpus, index: EmbeddingIndex, chunker: str
+) -> EmbeddingIndex:
+    """Remove the vectors of chunks whose embedded text would differ today; those chunks then wait.
+
+    An earlier version may have omitted the tags, for example. Done once, in one transaction.
+    """
+    if index.identity.chunker == chunker:
+        return index
+    with corpus.writing():
+        after = 0
+        while stored := vector_index.input_hashes(corpus, index, after, BATCH):
+            after = max(stored)
+            texts = _texts(corpus, list(stored))
+            outdated = [row for row, text in texts.items() if stored[row] != input_hash(text)]
+            vector_index.remove(corpus, index, outdated)
+        store.increment_generation(corpus)
+        return vector_index.set_chunker(corpus, index, chunker)
+
+
+def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
+    """How many chunks have no vector in an index; by default in the active one."""
+    index = index or vector_index.active_index(corpus)
+    embedded = vector_index.count_vectors(corpus, index) if index else 0
+    return documents.counts(corpus).chunks - embedded
+
+
+def fill_index(
+    corpus: Corpus, index: EmbeddingIndex, provider: EmbeddingProvider, progress: Progress
+) -> EmbeddingReport:
+    """Embed every waiting chunk, one transaction per batch.
+
+    If the process is killed, the next call continues. If the model cannot embed a batch, its parts
+    are tried down to single chunks. Chunks that fail alone are reported and stay waiting.
+    """
+    filler = _IndexFiller(corpus, index)
+    total = count_waiting(corpus, index)
+    done, problem = filler.fill_from_cache(), ""
+    progress("embedding", done, total)
+    try:
+        for batch, (vectors, failure) in _embed_ahead(filler.batches(), provider):
+            problem = problem or failure
+            embedded = [
+                (rowid, text, vector)
+                for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
+                if vector is not None
+            ]
+            done += filler.store(batch, embedded) if embedded else 0
+            progress("embedding", done, total)
+    except EmbedderError as error:
+        # Stored batches stay stored; the other chunks stay waiting.
+        problem = f"{error.message}; {error.hint}"
+    return EmbeddingReport(done, count_waiting(corpus, index), problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Texts by rowid, and the number of changes by other processes when they were read."""
+
+    texts: dict[int, str]
+    changes: int
+
+
+class _IndexFiller:
+    """Reads the waiting chunks of one index in batches, and stores their vectors."""
+
+    def __init__(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+        self.corpus = corpus
+        self.index = index
+        self.own_changes = 0
+
+    def batches(self) -> Iterator[_Batch]:
+        """The waiting chunks in batches; each chunk once."""
+        after = 0
+        while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, BATCH):
+            after = rowids[-1]
+            # Counted before the texts are read, so that a change in between is detected.
+            changes = self._changes_by_others()
+            yield _Batch(_texts(self.corpus, rowids), changes)
+
+    def fill_from_cache(self) -> int:
+        """Store cached vectors of texts that were embedded before; return their number."""
+        if vector_index.cache_size(self.corpus)[0] == 0:
+            return 0
+        done = 0
+        for batch in self.batches():
+            hashes = {rowid: input_hash(text) for rowid, text in batch.texts.items()}
+            model = self.index.identity.model
+            cached = vector_index.cached_vectors(self.corpus, model, list(hashes.values()))
+            embedded = [
+                (rowid, text, cached[hashes[rowid]])
+                for rowid, text in batch.texts.items()
+                if hashes[rowid] in cached
+            ]
+            done += self.store(batch, embedded) if embedded else 0
+        return done
+
+    def store(self, batch: _Batch, embedded: Sequence[tuple[int, str, bytes]]) -> int:
+        """Store vectors (rowid, text, vector) of chunks that have not changed; return their number.
+
+        While the model was running, another process may have changed a chunk, or removed it and
+        reused its rowid. Such a chunk stays waiting.
+        """
+        with self.corpus.writing():
+            if self._changes_by_others() != batch.changes:
+                current = _texts(self.corpus, [rowid for rowid, _, _ in embedded])
+                embedded = [
+                    (rowid, text, vector)
+                    for rowid, text, vector in embedded
+                    if current.get(rowid) == text
+                ]
+            rows = [(rowid, input_hash(text), vector) for rowid, text, vector in embedded]
+            if rows:
+                vector_index.add(self.corpus, self.index, rows)
+                store.increment_generation(self.corpus)
+        self.own_changes += bool(rows)
+        return len(rows)
+
+    def _changes_by_others(self) -> int:
+        return documents.counts(self.corpus).generation - self.own_changes
+
+
+def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
+    """The texts to embed, by rowid, without rows that no longer exist."""
+    return {
+        rowid: embedding_text(title, headings, content, tags)
+        for rowid, title, headings, content, tags in documents.texts(corpus, rowids)
+    }
+
+
+def _embed_ahead(
+    batches: Iterator[_Batch], provider: EmbeddingProvider
+) -> Iterator[tuple[_Batch, EmbedResult]]:
+    """Each batch with its vectors. The model embeds the next batches while one is stored."""
+    with ThreadPoolExecutor(provider.at_once) as pool:
+        running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
+        for batch in batches:
+            texts = list(batch.texts.values())
+            running.append((batch, pool.submit(_embed, provider, texts)))
+            if len(running) > provider.at_once:
+                first, result = running.popleft()
+                yield first, result.result()
+        for last, result in running:
+            yield last, result.result()
+
+
+def _embed(
+    provider: EmbeddingProvider, texts: Sequence[str], *, is_half: bool = False
+) -> EmbedResult:
+    dimensions = provider.identity.dimensions
+    try:
+        matrix = unit_vectors(provider.embed_passages(texts), len(texts), dimensions)
+    except EmbedderError as error:
+        if error.code not in TEXT_FAULTS:
+            # The server, the model or the network failed: other texts would fail as well.
+            raise
+        if len(texts) == 1:
+            return [None], error.message
+        if not is_half and not _can_embed(provider):
+            raise
+        middle = len(texts) // 2
+        first_vectors, first_failure = _embed(provider, texts[:middle], is_half=True)
+        other_vectors, other_failure = _embed(provider, texts[middle:], is_half=True)
+        return first_vectors + other_vectors, first_failure or other_failure
+    return [row.tobytes() for row in matrix], ""
+
+
+def _can_embed(provider: EmbeddingProvider) -> bool:
+    """Whether the model embeds a harmless text.
+
+    If a server fails on every text, splitting would send a thousand requests per batch in vain.
+    """
+    try:
+        unit_vectors(provider.embed_passages([PROBE_TEXT]), 1, provider.identity.dimensions)
+    except EmbedderError:
+        return False
+    return True
+
+
+# -- maintaining ------------------------------------------------------------------------------
+
+
+def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
+    """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
+
+    Raises:
+        EmbedderError: the model is not available.
+    """
     model = provider.identity
     index = vector_index.find_index(corpus, IndexIdentity(model, chunker))
     chunks = documents.counts(corpus).chunks
@@ -59,28 +341,30 @@ def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
     provider.embed_passages(texts[:1])  # the first call loads the model
     started = perf_counter()
     provider.embed_passages(texts)
-    each = (perf_counter() - started) / len(texts)
-    return Plan(chunks, waiting, each * waiting, waiting * model.dimensions * _BYTES_A_DIMENSION)
+    seconds_per_text = (perf_counter() - started) / len(texts)
+    size = waiting * model.dimensions * _BYTES_PER_DIMENSION
+    return Plan(chunks, waiting, seconds_per_text * waiting, size)
 
 
 def named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
-    """The index that a person names: its number, or ``provider:model``.
+    """The index with this number, ``provider:model`` or model name.
 
     Raises:
-        UsageError: there is none, or there are several.
+        UsageError: no index or several have this name.
     """
-    found = [
+    indexes = vector_index.all_indexes(corpus)
+    matching = [
         index
-        for index in vector_index.all_indexes(corpus)
+        for index in indexes
         if name in {str(index.id), label(index), index.identity.model.model}
     ]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(f"{one.id} ({label(one)})" for one in vector_index.all_indexes(corpus))
+    if len(matching) == 1:
+        return matching[0]
+    known = ", ".join(f"{index.id} ({label(index)})" for index in indexes)
     raise UsageError(
-        "unknown_index" if not found else "ambiguous_index",
-        f"{name!r} names {'no' if not found else 'more than one'} embedding index",
-        f"indexes: {known or 'none'}; name one by its number",
+        "ambiguous_index" if matching else "unknown_index",
+        f"{name!r} is the name of {'more than one' if matching else 'no'} embedding index",
+        f"indexes: {known or 'none'}; use a number",
     )
 
 
@@ -90,42 +374,42 @@ def label(index: EmbeddingIndex) -> str:
 
 
 def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
-    """Make an index the one that answers, in one transaction.
+    """Activate an index, in one transaction.
 
     Raises:
-        UsageError: chunks wait for their vector in it.
+        UsageError: chunks are waiting in it.
     """
     with corpus.writing():
-        left = count_waiting(corpus, index)
-        if left:
+        waiting = count_waiting(corpus, index)
+        if waiting:
             raise UsageError(
                 "index_incomplete",
-                f"the index {index.id} ({label(index)}) lacks the vectors of {left} chunks",
-                "complete it with `rolebundle embed --provider … --model …`, which changes over",
+                f"the index {index.id} ({label(index)}) lacks the vectors of {waiting} chunks",
+                "complete it with `rolebundle embed --provider … --model …`, which activates it",
             )
         vector_index.activate_index(corpus, index)
         store.increment_generation(corpus)
 
 
 def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
-    """Remove an index that does not answer.
+    """Remove an index that is not active.
 
     Raises:
-        UsageError: it is the one that answers.
+        UsageError: the index is active.
     """
     with corpus.writing():
-        current = vector_index.active_index(corpus)
-        if current is not None and current.id == index.id:
+        active = vector_index.active_index(corpus)
+        if active is not None and active.id == index.id:
             raise UsageError(
                 "index_in_use",
-                f"the index {index.id} ({label(index)}) is the one that answers",
-                "change over to another one first with `rolebundle embed use`",
+                f"the index {index.id} ({label(index)}) is active",
+                "activate another one first with `rolebundle embed use`",
             )
         vector_index.delete_index(corpus, index)
 
 
 def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
-    """Build the fast companion of an index, and keep it if it finds what the exact search finds.
+    """Build an approximate index beside the exact one, and keep it if its recall is sufficient.
 
     Raises:
         ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
@@ -133,8 +417,8 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
     if not approximate_index.is_available(corpus):
         raise ConfigurationError(
             "no_vec1",
-            "this build of apsw does not carry the vec1 extension",
-            "go on with the exact search, or install apsw from its wheel",
+            "this build of apsw does not contain the vec1 extension",
+            "continue with the exact search, or install apsw from its wheel",
         )
     corpus.load_vectors()
     started = perf_counter()
@@ -143,32 +427,32 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
         if count < SAMPLE_QUERIES:
             raise ConfigurationError(
                 "too_few_vectors",
-                f"{count} vectors are too few to gain anything from a fast index",
-                f"it pays from about {approximate_index.MIN_VECTORS:,} on",
+                f"an approximate index does not help with only {count} vectors",
+                f"build one from about {approximate_index.MIN_VECTORS:,} vectors on",
             )
         shares = vector_index.current_shares(corpus, index)
-        # In a small compartment the exact search is as fast; a small corpus may still try it.
+        # The exact search is as fast in small compartments. The largest one is always tried.
         large = [share for share in shares if share.vectors >= approximate_index.MIN_VECTORS]
-        built = [_built(corpus, share) for share in large or [max(shares, key=_size)]]
-    recall = min(recall for _, recall in built)
-    buckets = sum(buckets for buckets, _ in built)
+        largest = max(shares, key=lambda share: share.vectors)
+        results = [_build_approximate(corpus, share) for share in large or [largest]]
+    recall = min(recall for _, recall in results)
+    buckets = sum(buckets for buckets, _ in results)
     return Optimized(recall >= MIN_RECALL, recall, buckets, perf_counter() - started)
 
 
-def _size(share: Share) -> int:
-    return share.vectors
+def _build_approximate(corpus: Corpus, share: Share) -> tuple[int, float]:
+    """Build the approximate index of a share; return its buckets and recall.
 
-
-def _built(corpus: Corpus, share: Share) -> tuple[int, float]:
-    """Buckets and recall of a share's new approximate index, which is dropped if it is bad."""
+    It is dropped if its recall is too low.
+    """
     approximate_index.drop(corpus, share)
     approximate_index.build(corpus, share)
     buckets = approximate_index.bucket_count(share.vectors)
-    # As few probes as have enough recall; how many that are depends on the vectors.
+    # The smallest number of probes with sufficient recall, which depends on the vectors.
     for probes in (32, 64, 128, 256):
         state = ApproximateState(buckets, min(probes, buckets), 1.0, share.vectors, 0)
         recall = _sampled_recall(corpus, share, state)
-        if recall >= WANTED_RECALL or probes >= buckets:
+        if recall >= TARGET_RECALL or probes >= buckets:
             break
     approximate_index.store_state(corpus, share, replace(state, recall=recall))
     if recall < MIN_RECALL:
@@ -177,7 +461,7 @@ def _built(corpus: Corpus, share: Share) -> tuple[int, float]:
 
 
 def _sampled_recall(corpus: Corpus, share: Share, state: ApproximateState) -> float:
-    """The share of the exact neighbours that the approximate index finds, for sampled vectors."""
+    """The fraction of the exact neighbours of sampled vectors that the approximate index finds."""
     trial = share._replace(approximate=state.write())
     hits = total = 0
     for vector in vector_index.sample_vectors(corpus, share, SAMPLE_QUERIES):

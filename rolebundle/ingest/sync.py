@@ -18,8 +18,8 @@ from pathlib import Path
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
-from rolebundle.ingest.embedding import (
-    EMBEDDED_AS,
+from rolebundle.ingest.indexes import (
+    INPUT_VERSION,
     EmbeddingReport,
     Progress,
     count_waiting,
@@ -182,7 +182,7 @@ def _index_for(
     if provider is None:
         return None, ""
     try:
-        return ensure_index(corpus, provider, EMBEDDED_AS, reach), ""
+        return ensure_index(corpus, provider, INPUT_VERSION, reach), ""
     except EmbedderError as error:
         if error.code == "model_mismatch":
             raise

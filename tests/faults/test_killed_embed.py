@@ -26,7 +26,7 @@ OLD = ModelIdentity("fake", "old", "1111", 12)
 CHUNKS = 240
 BATCH = 8
 PROGRAM = (
-    f"from rolebundle.ingest import embedding; embedding.BATCH = {BATCH}; "
+    f"from rolebundle.ingest import indexes; indexes.BATCH = {BATCH}; "
     "from rolebundle.interfaces.cli.main import main; main()"
 )
 PATIENCE = 30.0

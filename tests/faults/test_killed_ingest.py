@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.ingest import embedding, sync
+from rolebundle.ingest import indexes, sync
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import PROGRAM, invoke
@@ -29,7 +29,7 @@ FILES = 40
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "_FILES_PER_BATCH", 4)
-    monkeypatch.setattr(embedding, "BATCH", 8)
+    monkeypatch.setattr(indexes, "BATCH", 8)
 
 
 def write_tree(folder: Path, edition: int = 1) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest import embedding, sync
+from rolebundle.ingest import indexes, sync
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
@@ -110,7 +110,7 @@ def _race(db: Path, trees: list[Path]) -> None:
 def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also from the first moment on, when both find no file."""
     monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
-    monkeypatch.setattr(embedding, "BATCH", 4)
+    monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
         one, two = tree_of(folder, "one"), tree_of(folder, "two")
         for attempt in range(3):
@@ -142,9 +142,9 @@ def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
             return super().embed_passages(texts)
 
     with open_writer(db) as corpus:
-        index = embedding.ensure_index(corpus, HashingProvider(), "test-chunker")
-        embedding.fill_index(corpus, index, Slow(), lambda *_: None)
-        embedding.fill_index(corpus, index, HashingProvider(), lambda *_: None)
+        index = indexes.ensure_index(corpus, HashingProvider(), "test-chunker")
+        indexes.fill_index(corpus, index, Slow(), lambda *_: None)
+        indexes.fill_index(corpus, index, HashingProvider(), lambda *_: None)
     with build_fresh(tmp_path) as expected, open_reader(db) as corpus:
         assert vectors_of(corpus) == vectors_of(expected)
     assert_sound(db)

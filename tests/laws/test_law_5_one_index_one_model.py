@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
-from rolebundle.ingest.embedding import ensure_index
+from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.bundles import without_the_semantic_lanes_state

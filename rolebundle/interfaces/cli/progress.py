@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.embedding import Progress
+    from rolebundle.ingest.indexes import Progress
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""An embedding index's life: built beside the old one, changed over to, completed, dropped."""
+"""The life of an embedding index: building, filling, activating and dropping it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.ingest import embedding, indexes, sync
+from rolebundle.ingest import indexes, sync
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.ingest.embedding import EMBEDDED_AS, EmbeddingReport, build_index
+from rolebundle.ingest.indexes import INPUT_VERSION, EmbeddingReport, build_index
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -51,7 +51,7 @@ class Watched(TextByText):
 
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "BATCH", BATCH)
+    monkeypatch.setattr(indexes, "BATCH", BATCH)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def server() -> Iterator[EmbeddingServer]:
 
 def build(db: Path, provider: HashingProvider) -> tuple[EmbeddingIndex, EmbeddingReport]:
     with open_writer(db) as corpus:
-        return build_index(corpus, provider, EMBEDDED_AS, lambda *_: None)
+        return build_index(corpus, provider, INPUT_VERSION, lambda *_: None)
 
 
 def active(db: Path) -> EmbeddingIndex:
@@ -101,7 +101,7 @@ def codes(bundle: Any) -> set[str]:
 # -- building beside, changing over --------------------------------------------------------------
 
 
-def test_the_old_index_answers_until_the_new_one_is_complete(db: Path) -> None:
+def test_the_old_index_stays_active_until_the_new_one_is_complete(db: Path) -> None:
     seen = []
 
     def look(_call: int) -> None:
@@ -127,7 +127,7 @@ def test_the_old_index_answers_until_the_new_one_is_complete(db: Path) -> None:
     assert "newer" in warning.message
 
 
-def test_the_change_over_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activation_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(corpus: Corpus, _index: EmbeddingIndex) -> None:
         corpus.run("UPDATE embedding_index SET active = 0")
         raise RuntimeError("killed between the two")
@@ -143,7 +143,7 @@ def test_the_change_over_is_one_transaction(db: Path, monkeypatch: pytest.Monkey
     assert active(db).identity.model == NEW
 
 
-def test_it_goes_on_where_it_stopped(db: Path) -> None:
+def test_an_interrupted_build_continues(db: Path) -> None:
     def fail(call: int) -> None:
         if call == 3:
             raise RuntimeError("no more")
@@ -161,7 +161,7 @@ def test_it_goes_on_where_it_stopped(db: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", [0, FILES // BATCH - 1])
-def test_what_is_ingested_meanwhile_is_embedded_before_the_change_over(
+def test_documents_ingested_during_the_build_are_embedded_before_activation(
     db: Path, tree: Path, moment: int
 ) -> None:
     def ingest(call: int) -> None:
@@ -177,10 +177,10 @@ def test_what_is_ingested_meanwhile_is_embedded_before_the_change_over(
     assert assert_never_mixed(db) == {"hashed-words": FILES, "newer": FILES}
 
 
-def test_what_comes_between_the_last_batch_and_the_change_over_is_embedded(
+def test_chunks_added_after_the_last_batch_are_embedded_before_activation(
     db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill, runs = embedding.fill_index, []
+    fill, runs = indexes.fill_index, []
 
     def filled(*arguments: Any) -> EmbeddingReport:
         report = fill(*arguments)
@@ -191,14 +191,14 @@ def test_what_comes_between_the_last_batch_and_the_change_over_is_embedded(
         runs.append(report.embedded)
         return report
 
-    monkeypatch.setattr(embedding, "fill_index", filled)
+    monkeypatch.setattr(indexes, "fill_index", filled)
     _, report = build(db, Watched(NEW))
     assert runs == [FILES, 1]
     assert report.embedded == FILES + 1
     assert assert_never_mixed(db)["newer"] == FILES + 1
 
 
-def test_a_new_model_that_fails_leaves_the_old_one_answering(db: Path) -> None:
+def test_the_old_index_stays_active_if_the_new_model_fails(db: Path) -> None:
     class Failing(Watched):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
             raise EmbedderError("embedder_down", "the server is gone", "start it")
@@ -209,7 +209,7 @@ def test_a_new_model_that_fails_leaves_the_old_one_answering(db: Path) -> None:
     assert active(db).identity.model == IDENTITY
 
 
-def test_a_text_that_fails_alone_is_said_and_the_others_are_embedded(db: Path) -> None:
+def test_a_failing_text_is_reported_and_the_others_are_embedded(db: Path) -> None:
     class Choosy(Watched):
         def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
             if any("n7 " in text for text in texts):
@@ -243,7 +243,7 @@ def test_use_and_drop(db: Path) -> None:
     assert "1 (fake:hashed-words)" in unknown.value.hint
 
 
-def test_an_incomplete_index_is_not_used(db: Path) -> None:
+def test_an_incomplete_index_cannot_be_activated(db: Path) -> None:
     with pytest.raises(RuntimeError):
         build(db, Watched(NEW, before=_stop))
     before = assert_never_mixed(db)["newer"]
@@ -269,7 +269,7 @@ def test_an_ambiguous_name(db: Path) -> None:
     assert active(db).identity.model.digest == "3333"
 
 
-def test_the_plan_and_nothing_written(db: Path) -> None:
+def test_a_plan_writes_nothing(db: Path) -> None:
     before = db.read_bytes()
     provider = Watched(NEW)
     with open_reader(db) as corpus:
@@ -282,7 +282,7 @@ def test_the_plan_and_nothing_written(db: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_the_plan_of_a_resumed_run(db: Path) -> None:
+def test_the_plan_of_an_interrupted_build(db: Path) -> None:
     with pytest.raises(RuntimeError):
         build(db, Watched(NEW, before=_stop))
     done = assert_never_mixed(db).get("newer", 0)
@@ -370,7 +370,7 @@ def test_a_server_that_dies_in_mid_embedding(
     assert assert_never_mixed(db)[f"{MODEL}:latest"] == FILES
 
 
-def test_another_model_is_refused_before_anything_is_written(db: Path, tree: Path) -> None:
+def test_another_model_is_an_error_before_the_first_write(db: Path, tree: Path) -> None:
     before = db.read_bytes()
     write(tree, "more")
     with pytest.raises(EmbedderError) as refused:
@@ -411,7 +411,7 @@ class TestReach:
         key_variable="MY_KEY",
     )
 
-    def test_what_is_kept(self) -> None:
+    def test_what_is_stored(self) -> None:
         assert json.loads(spec_to_json(self.SPEC)) == {
             "provider": "openai",
             "model": "some-model",
@@ -419,7 +419,7 @@ class TestReach:
             "prefixes": ["q: ", "p: "],
         }
 
-    def test_there_and_back(self) -> None:
+    def test_round_trip(self) -> None:
         spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, allow_host="gpu.example")
         assert replace(spec, deadline_seconds=60.0) == replace(
             self.SPEC, key_variable=spec.key_variable
@@ -448,7 +448,7 @@ class TestReach:
         spec = spec_from_json(reach, model)
         assert (spec.provider, spec.model, spec.url) == ("ollama", MODEL, "")
 
-    def test_the_users_server_wins(self) -> None:
+    def test_the_users_server_takes_precedence(self) -> None:
         spec = spec_from_json(spec_to_json(self.SPEC), IDENTITY, url="http://127.0.0.1:9")
         assert spec.url == "http://127.0.0.1:9"
 
@@ -464,7 +464,7 @@ class TestReach:
         provider_for(spec)
 
 
-def test_the_key_is_sent_and_never_stored(
+def test_the_api_key_is_sent_and_not_stored(
     db: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ROLEBUNDLE_OPENAI_KEY", SECRET)
@@ -476,7 +476,7 @@ def test_the_key_is_sent_and_never_stored(
     assert SECRET not in invoke("embed", "list", "--json", "--db", db).out
 
 
-def test_a_foreign_host_in_the_file_degrades_and_is_not_asked(db: Path) -> None:
+def test_a_foreign_host_in_the_file_is_not_contacted(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         reach = json.dumps(
             {"provider": "ollama", "model": MODEL, "url": "http://192.0.2.1", "allow_host": "*"}
@@ -499,7 +499,7 @@ def active_in(corpus: Corpus) -> EmbeddingIndex:
 
 
 @pytest.mark.parametrize(("kind", "path"), [("ollama", "/api/embed"), ("openai", "/v1/embeddings")])
-def test_queries_go_to_the_model_of_the_index(
+def test_queries_use_the_model_of_the_index(
     db: Path, server: EmbeddingServer, kind: str, path: str
 ) -> None:
     embed_with(server, db, kind)
@@ -514,7 +514,7 @@ def test_queries_go_to_the_model_of_the_index(
     assert not any(text.startswith("search_document: ") for text in texts)
 
 
-def test_after_a_change_over_an_open_engine_asks_the_new_model(
+def test_an_open_engine_uses_the_new_model_after_activation(
     db: Path, server: EmbeddingServer
 ) -> None:
     embed_with(server, db, "ollama")
@@ -532,7 +532,7 @@ def test_after_a_change_over_an_open_engine_asks_the_new_model(
         assert server.asked("/api/embed")
 
 
-def test_a_server_that_moved_is_remembered_at_its_new_place(db: Path) -> None:
+def test_the_new_address_of_a_server_is_stored(db: Path) -> None:
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second:
@@ -543,14 +543,14 @@ def test_a_server_that_moved_is_remembered_at_its_new_place(db: Path) -> None:
         assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
 
 
-def test_the_url_option_wins_over_the_memory(db: Path) -> None:
+def test_the_url_option_overrides_the_stored_address(db: Path) -> None:
     with embedding_server() as first:
         embed_with(first, db)
     with embedding_server() as second, Engine(Workspace(db, embed_url=second.url)) as engine:
         assert "SEMANTIC_LANE_DEGRADED" not in codes(engine.retrieve(RetrievalRequest(task="n3")))
 
 
-def test_an_index_of_before_gets_what_is_embedded_otherwise_today(tree: Path, db: Path) -> None:
+def test_outdated_vectors_of_an_older_index_are_replaced(tree: Path, db: Path) -> None:
     """Its vectors lack the tags: those chunks are embedded anew, and no other."""
     for name in ("n1", "n2"):
         path = tree / f"{name}.md"
@@ -558,7 +558,7 @@ def test_an_index_of_before_gets_what_is_embedded_otherwise_today(tree: Path, db
     with open_writer(db) as corpus:
         sync.ingest(corpus, [tree], HashingProvider())
         index = vector_index.active_index(corpus)
-        assert index is not None and index.identity.chunker == EMBEDDED_AS
+        assert index is not None and index.identity.chunker == INPUT_VERSION
         tagged = [row for (row,) in corpus.rows("SELECT id FROM chunk WHERE tags <> '[]'")]
         assert len(tagged) == 2
         with corpus.writing():
@@ -571,11 +571,11 @@ def test_an_index_of_before_gets_what_is_embedded_otherwise_today(tree: Path, db
         after = dict(corpus.rows("SELECT chunk, input_hash FROM embedded"))
         assert {row for row in after if after[row] != before[row]} == {tagged[0]}
         again = vector_index.active_index(corpus)
-        assert again is not None and again.identity.chunker == EMBEDDED_AS
+        assert again is not None and again.identity.chunker == INPUT_VERSION
     assert build(db, HashingProvider())[1] == EmbeddingReport(0, 0)
 
 
-def test_an_index_that_never_was_complete_is_found_again_by_its_model(db: Path) -> None:
+def test_an_incomplete_index_is_found_by_its_model(db: Path) -> None:
     identity = IndexIdentity(NEW, CHUNKER_VERSION)
     with open_writer(db) as corpus:
         with corpus.writing():
