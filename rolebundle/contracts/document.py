@@ -65,7 +65,7 @@ class Passage:
     document: DocumentMetadata
     superseded_by: tuple[Superseder, ...] = ()
     flags: tuple[str, ...] = ()
-    """What kinds of things the scan at the door found in its document."""
+    """The kinds of the intake scan's findings in its document."""
 
     @property
     def locator(self) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from rolebundle.contracts.finding import Finding, Severity, ascii_note
+from rolebundle.scan.finding import Finding, Severity, ascii_note
 from rolebundle.scan.instructions import Patterns
 from rolebundle.scan.linear import compiled
 

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
 
-from rolebundle.contracts.finding import Finding, ascii_note
 from rolebundle.scan import characters as ch
+from rolebundle.scan.finding import Finding, ascii_note
 
 MAX_FINDINGS = 10_000
 """The most findings of each sort. A text with more consists of hidden text."""

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn, get_args
 
-from rolebundle.contracts.finding import Finding, ascii_note
 from rolebundle.errors import ConfigurationError
+from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import MATCHES_EMPTY_TEXT, LinearPatterns, PatternError, check
 
 Category = Literal["override", "exfiltration", "role_change", "tool_call", "encoded_payload"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from rolebundle.contracts.finding import Finding
+from rolebundle.scan.finding import Finding
 from rolebundle.scan.hidden_markup import find_hidden_markup
 from rolebundle.scan.hidden_text import (
     Removal,

@@ -14,7 +14,7 @@ from functools import cache
 from math import log2
 from typing import NamedTuple
 
-from rolebundle.contracts.finding import Finding, ascii_note
+from rolebundle.scan.finding import Finding, ascii_note
 from rolebundle.scan.linear import LinearPatterns
 
 MAX_FINDINGS_PER_FORMAT = 1_000

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.finding import Finding
 from rolebundle.resources import data_folder
+from rolebundle.scan.finding import Finding
 from rolebundle.scan.hidden_text import (
     find_hidden,
     normalized,

@@ -1,0 +1,38 @@
+"""A finding of the scan."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+Severity = Literal["low", "high"]
+"""``low`` is for what ordinary pages contain too, such as comments in their markup."""
+
+MAX_NOTE_CHARS = 120
+
+
+class Finding(NamedTuple):
+    """What a search found at one place of a text.
+
+    Args:
+        kind: a stable name, for programs.
+        start: the offset in characters.
+        end: the offset after the last character.
+        note: for people; printable ASCII of at most 120 characters, never a secret.
+        severity: how serious it is.
+    """
+
+    kind: str
+    start: int
+    end: int
+    note: str
+    severity: Severity = "high"
+
+
+def ascii_note(text: str) -> str:
+    """A text as a note: escaped to printable ASCII, and cut to the longest allowed."""
+    # Cut before escaping, so that a megabyte is not escaped; escaping never shortens a text.
+    cut = text[: MAX_NOTE_CHARS * 4].encode("ascii", "backslashreplace").decode("ascii")
+    plain = "".join(
+        character if character.isprintable() else f"\\x{ord(character):02x}" for character in cut
+    )
+    return plain if len(plain) <= MAX_NOTE_CHARS else plain[: MAX_NOTE_CHARS - 3] + "..."
