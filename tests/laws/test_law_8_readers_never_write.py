@@ -138,7 +138,7 @@ import os, sys
 from pathlib import Path
 path, uid = Path(sys.argv[1]), int(sys.argv[2])
 sys.path[:0] = sys.argv[3:]
-from rolebundle.storage.connection import open_reader
+from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, scratch_folder
 from support.fake_embedder import HashingProvider
 # Everything that is imported on first use is imported now: the other user may not read it.
