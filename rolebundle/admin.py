@@ -31,8 +31,7 @@ from rolebundle.ingest.indexes import (
     named_index,
 )
 from rolebundle.policy import access, purge
-from rolebundle.policy.purge import Plan as PurgePlan
-from rolebundle.policy.purge import Wanted
+from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
 from rolebundle.storage import check as corpus_check
@@ -185,7 +184,7 @@ class Admin:
         Raises:
             UsageError: there is no such document, or nothing was found in it.
         """
-        return quarantine.found(self.workspace.corpus, document_id)
+        return quarantine.flagged_document(self.workspace.corpus, document_id)
 
     def release_document(self, document_id: str) -> None:
         """Release a document from quarantine for as long as its text does not change.
@@ -194,7 +193,7 @@ class Admin:
             UsageError: it is not in quarantine.
         """
         with self.workspace.open_writer() as corpus:
-            quarantine.release(corpus, document_id)
+            quarantine.release_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "release")
 
     def drop_document(self, document_id: str) -> None:
@@ -204,18 +203,18 @@ class Admin:
             UsageError: it is not in quarantine.
         """
         with self.workspace.open_writer() as corpus:
-            quarantine.drop(corpus, document_id)
+            quarantine.drop_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "drop")
 
-    def plan_purge(self, wanted: Wanted) -> PurgePlan:
-        """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan`."""
+    def plan_purge(self, selection: PurgeSelection) -> PurgePlan:
+        """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""
         with self.workspace.corpus.reading():
-            return purge.plan(self.workspace.corpus, wanted)
+            return purge.plan_purge(self.workspace.corpus, selection)
 
-    def purge(self, wanted: Wanted) -> Receipt:
+    def purge(self, selection: PurgeSelection) -> Receipt:
         """Erase documents from the corpus's files; see :func:`rolebundle.policy.purge.purge`."""
         with self.workspace.open_writer() as corpus:
-            receipt = purge.purge(corpus, wanted)
+            receipt = purge.purge(corpus, selection)
             self._record_purge(corpus, receipt)
             return receipt
 
@@ -225,7 +224,7 @@ class Admin:
             return self._complete_purges(corpus)
 
     def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-        receipts = purge.finish(corpus, patience_ms)
+        receipts = purge.finish_purges(corpus, patience_ms)
         for receipt in receipts:
             self._record_purge(corpus, receipt)
         return receipts

@@ -1,12 +1,12 @@
-"""Bridges: passages in different scopes that say nearly the same.
+"""Bridges: pairs of similar passages in different scopes.
 
-For whoever runs the corpus and for no agent: a bridge names what stands on both of its sides. It
-may mean "these could be linked", and just as well "this should not be in that scope".
+A bridge may mean that two documents could be linked, or that one of them is in the wrong scope. It
+names documents of both scopes, so it is for the owner of the corpus and not for agents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
     from rolebundle.contracts.document import Passage
 
-THRESHOLD = 0.78
-LIMIT = 50
-MOST = 10_000
-"""The largest limit; the best pairs kept in memory are a few times as many."""
+DEFAULT_THRESHOLD = 0.78
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 10_000
 
-_BLOCK = 4_096
-_STRIP = 512  # of a block, against another one: the product of the two takes 8 MB
-_KEPT = 4 * MOST
+_BLOCK_ROWS = 4_096
+_STRIP_ROWS = 512
+"""The rows of a block that are multiplied with another block at once: the product takes 8 MB."""
+_MAX_PAIRS = 4 * MAX_LIMIT
+"""The pairs of documents to which :class:`_BestPairs` is reduced when it has twice as many."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -56,7 +57,15 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True)
 class Bridges:
-    """The nearest pairs first. ``more`` says that there are others over the threshold."""
+    """The bridges over a threshold, the highest cosine first.
+
+    Attributes:
+        threshold: the lowest cosine.
+        vectors: how many vectors were compared.
+        scopes: in how many scopes they are.
+        bridges: the best pairs of documents.
+        more: whether there are more pairs than the limit.
+    """
 
     threshold: float
     vectors: int
@@ -66,57 +75,58 @@ class Bridges:
 
 
 @dataclass(slots=True)
-class _Best:
-    """The best pair of chunks for each pair of documents, as many as are wanted and some more."""
+class _BestPairs:
+    """The best pair of chunks for each pair of documents, for a bounded number of pairs."""
 
-    floor: float
+    threshold: float
     pairs: dict[tuple[int, int], tuple[float, int, int]] = field(default_factory=dict)
-    cut: bool = False
+    """Rowids of two documents → cosine, and the negative rowids of their chunks."""
+    has_dropped: bool = False
 
-    def take(self, documents: tuple[int, int], cosine: float, left: int, right: int) -> None:
-        # The lower rowids win a tie, so that the order of reading does not show.
-        found = (cosine, -left, -right)
-        if found > self.pairs.get(documents, (-2.0, 0, 0)):
-            self.pairs[documents] = found
-        if len(self.pairs) > 2 * _KEPT:
-            self._cut()
+    def add(self, documents: tuple[int, int], cosine: float, left: int, right: int) -> None:
+        # Of equal cosines the lowest rowids win, so that the order of reading does not matter.
+        pair = (cosine, -left, -right)
+        if pair > self.pairs.get(documents, (-2.0, 0, 0)):
+            self.pairs[documents] = pair
+        if len(self.pairs) > 2 * _MAX_PAIRS:
+            self._drop_worst()
 
-    def _cut(self) -> None:
-        # What is under the floor from here on could no longer be among the best.
-        best = sorted(self.pairs.items(), key=lambda item: item[1], reverse=True)[:_KEPT]
+    def _drop_worst(self) -> None:
+        best = sorted(self.pairs.items(), key=lambda item: item[1], reverse=True)[:_MAX_PAIRS]
         self.pairs = dict(best)
-        self.floor = best[-1][1][0]
-        self.cut = True
+        # A pair below the worst of these could no longer be among the best.
+        self.threshold = best[-1][1][0]
+        self.has_dropped = True
 
 
 def find_bridges(
     corpus: Corpus,
-    threshold: float = THRESHOLD,
-    limit: int = LIMIT,
+    threshold: float = DEFAULT_THRESHOLD,
+    limit: int = DEFAULT_LIMIT,
     progress: Progress | None = None,
 ) -> Bridges:
-    """Pairs of passages in different scopes whose cosine is over the threshold.
+    """Find the pairs of documents in different scopes with passages over a cosine.
 
-    Exact: every vector is compared with all of the other scopes, block by block, so that memory
-    does not grow with the corpus and time grows with its square.
+    The search is exact. It compares every vector with every vector of the other scopes, block by
+    block: memory does not grow with the corpus, time grows with its square.
 
     Args:
-        corpus: as its owner sees it.
-        threshold: the least cosine.
-        limit: how many pairs of documents, at most :data:`MOST`.
-        progress: told how many vectors of how many were compared.
+        corpus: the corpus as its owner sees it.
+        threshold: the lowest cosine, between 0 and 1.
+        limit: how many pairs of documents, at most :data:`MAX_LIMIT`.
+        progress: called with how many vectors were compared, of how many.
 
     Raises:
-        UsageError: a number makes no sense, or nothing is embedded.
+        UsageError: an argument is out of range, or nothing is embedded.
     """
-    if not 0 < threshold < 1 or not 0 < limit <= MOST:
+    if not 0 < threshold < 1 or not 0 < limit <= MAX_LIMIT:
         raise UsageError(
             "bad_bridges",
-            f"a threshold of {threshold} or a limit of {limit} makes no sense",
-            f"choose a threshold between 0 and 1 and a limit up to {MOST:,}",
+            f"the threshold {threshold} or the limit {limit} is out of range",
+            f"choose a threshold between 0 and 1 and a limit up to {MAX_LIMIT:,}",
         )
     if corpus.is_restricted:
-        raise AssertionError("bridges are for whoever owns the corpus")
+        raise AssertionError("bridges are for the owner of the corpus")
     with corpus.reading():
         index = active_index(corpus)
         if index is None:
@@ -125,20 +135,26 @@ def find_bridges(
             )
         counts = vector_index.count_vectors_by_scope(corpus, index)
         scopes, total = list(counts), sum(counts.values())
-        best = _Best(threshold)
-        done = 0
-        # The last scope has been compared with all others when its turn would come.
-        for place, scope in enumerate(scopes[:-1]):
-            for rows in vector_index.vector_blocks(corpus, index, [scope], _BLOCK):
-                here = _block(rows)
-                for others in vector_index.vector_blocks(
-                    corpus, index, scopes[place + 1 :], _BLOCK
-                ):
-                    _compare(here, _block(others), best)
-                done += len(rows)
+        best = _BestPairs(threshold)
+        compared = 0
+        # Each scope is compared with those after it, so nothing remains for the last one.
+        for position, scope in enumerate(scopes[:-1]):
+            others = scopes[position + 1 :]
+            for rows in vector_index.vector_blocks(corpus, index, [scope], _BLOCK_ROWS):
+                block = _block(rows)
+                for other_rows in vector_index.vector_blocks(corpus, index, others, _BLOCK_ROWS):
+                    _compare(block, _block(other_rows), best)
+                compared += len(rows)
                 if progress:
-                    progress("comparing", done, total - counts[scopes[-1]])
-        return _described(corpus, best, Bridges(threshold, total, len(scopes), (), False), limit)
+                    progress("comparing", compared, total - counts[scopes[-1]])
+        ranked = sorted(best.pairs.values(), reverse=True)
+        return Bridges(
+            threshold=threshold,
+            vectors=total,
+            scopes=len(scopes),
+            bridges=_described(corpus, ranked[:limit]),
+            more=best.has_dropped or len(ranked) > limit,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,42 +170,37 @@ def _block(rows: list[OwnedVector]) -> _Block:
     return _Block(np.array(chunks), np.array(owners), matrix)
 
 
-def _compare(here: _Block, there: _Block, best: _Best) -> None:
-    for start in range(0, len(here.chunks), _STRIP):
-        cosines = here.vectors[start : start + _STRIP] @ there.vectors.T
-        lefts, rights = np.nonzero(cosines > best.floor)
+def _compare(left: _Block, right: _Block, best: _BestPairs) -> None:
+    for start in range(0, len(left.chunks), _STRIP_ROWS):
+        products = left.vectors[start : start + _STRIP_ROWS] @ right.vectors.T
+        lefts, rights = np.nonzero(products > best.threshold)
         if not len(lefts):
             continue
-        found = cosines[lefts, rights]
+        cosines = products[lefts, rights]
         lefts += start
-        owners = np.stack((here.documents[lefts], there.documents[rights]))
-        # The best of each pair of documents, before anything is looked at one by one.
-        order = np.lexsort((there.chunks[rights], here.chunks[lefts], -found, owners[1], owners[0]))
+        owners = np.stack((left.documents[lefts], right.documents[rights]))
+        # Reduce to the best of each pair of documents before the loop in Python.
+        order = np.lexsort(
+            (right.chunks[rights], left.chunks[lefts], -cosines, owners[1], owners[0])
+        )
         ordered = owners[:, order]
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
-        for one in order[first]:
-            best.take(
-                (int(owners[0, one]), int(owners[1, one])),
-                float(found[one]),
-                int(here.chunks[lefts[one]]),
-                int(there.chunks[rights[one]]),
+        is_first = np.ones(len(order), dtype=bool)
+        is_first[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)
+        for position in order[is_first]:
+            best.add(
+                (int(owners[0, position]), int(owners[1, position])),
+                float(cosines[position]),
+                int(left.chunks[lefts[position]]),
+                int(right.chunks[rights[position]]),
             )
 
 
-def _described(corpus: Corpus, best: _Best, found: Bridges, limit: int) -> Bridges:
-    ranked = sorted(best.pairs.values(), reverse=True)
-    chosen = [(cosine, -left, -right) for cosine, left, right in ranked[:limit]]
-    passages = documents.passages(corpus, [row for _, *rows in chosen for row in rows])
-    return Bridges(
-        found.threshold,
-        found.vectors,
-        found.scopes,
-        tuple(
-            Bridge(round(cosine, 4), _side(passages[left]), _side(passages[right]))
-            for cosine, left, right in chosen
-        ),
-        best.cut or len(ranked) > limit,
+def _described(corpus: Corpus, pairs: Sequence[tuple[float, int, int]]) -> tuple[Bridge, ...]:
+    rows = [-row for _, *negative in pairs for row in negative]
+    passages = documents.passages(corpus, rows)
+    return tuple(
+        Bridge(round(cosine, 4), _side(passages[-left]), _side(passages[-right]))
+        for cosine, left, right in pairs
     )
 
 

@@ -1,8 +1,11 @@
-"""Purging: which documents a person names, and what comes of erasing them."""
+"""Purging: select the documents that a person names, and erase them.
+
+How bytes are erased, and how a purge survives a crash, is in :mod:`rolebundle.storage.purge`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,20 +13,20 @@ from pathlib import Path
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.receipt import Obstacle, Receipt
 from rolebundle.errors import UsageError
-from rolebundle.storage import purge as erasure
+from rolebundle.storage import purge as storage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.purge import Candidate, Extent
+from rolebundle.storage.purge import Extent, PurgeableDocument
 from rolebundle.text.globs import matches
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to go: documents by id or path, sources by id, and what a glob matches.
+class PurgeSelection:
+    """Which documents to purge: those that are named, and those that the glob matches.
 
     Attributes:
         names: each the id of a document or source, or the path of a file.
-        matching: matched against the path and the id of every document; empty matches none.
-        as_sources: the names are those of sources, and of nothing else.
+        matching: a glob for the path or the id of a document; empty matches none.
+        as_sources: the names are ids of sources only.
     """
 
     names: Sequence[str] = ()
@@ -32,109 +35,133 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a purge would erase. ``returning`` are files that the next ingest would bring back."""
+class PurgePlan:
+    """What a purge would erase.
+
+    Attributes:
+        documents: their ids.
+        extent: how many documents, chunks and vectors.
+        returning: the files that still exist, so that the next ingest would bring them back.
+    """
 
     documents: tuple[str, ...]
     extent: Extent
     returning: tuple[str, ...]
 
 
-def plan(corpus: Corpus, wanted: Wanted) -> Plan:
-    """What would be erased.
+def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
+    """What :func:`purge` would erase.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
-    chosen = choose(erasure.candidates(corpus), wanted)
-    return Plan(
-        tuple(one.document_id for one in chosen),
-        erasure.extent(corpus, [one.row for one in chosen]),
-        tuple(sorted({one.location for one in chosen if Path(one.location).exists()})),
+    documents = select_documents(storage.purgeable_documents(corpus), selection)
+    locations = {document.location for document in documents}
+    return PurgePlan(
+        tuple(document.document_id for document in documents),
+        storage.extent(corpus, [document.row for document in documents]),
+        tuple(sorted(location for location in locations if Path(location).exists())),
     )
 
 
-def purge(corpus: Corpus, wanted: Wanted) -> Receipt:
-    """Erase what is wanted, and all that earlier purges left to do.
+def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
+    """Erase documents, and complete earlier purges.
 
     Args:
         corpus: a corpus open for writing.
-        wanted: what is to go.
+        selection: what to erase.
 
     Returns:
-        The receipt; it is pending where bytes may be left, and :func:`finish` has to be called.
+        The receipt. If it is pending, bytes may be left, and :func:`finish_purges` must be called.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing. Nothing was erased.
-        ConfigurationError: a fast index cannot be got at here. Nothing was erased.
+        ConfigurationError: an approximate index has vectors that cannot be erased here. Nothing
+            was erased.
     """
     with corpus.writing():
-        chosen = choose(erasure.candidates(corpus), wanted)
-        made = erasure.erase(corpus, chosen, iso_utc(datetime.now(UTC)))
-    obstacle = erasure.finish(corpus)
-    [receipt] = (one for one in erasure.receipts(corpus) if one.id == made)
+        documents = select_documents(storage.purgeable_documents(corpus), selection)
+        purge_id = storage.erase(corpus, documents, iso_utc(datetime.now(UTC)))
+    obstacle = storage.finish(corpus)
+    [receipt] = (receipt for receipt in storage.receipts(corpus) if receipt.id == purge_id)
     return _with_obstacle(receipt, obstacle)
 
 
-def finish(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
-    """Complete what earlier purges left to do; their receipts, none where nothing was left."""
-    begun = {one.id for one in erasure.unfinished(corpus)}
-    if not begun:
+def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
+    """Complete the pending purges and return their receipts.
+
+    Args:
+        corpus: a corpus open for writing.
+        patience_ms: how long to wait for other processes; ``None`` means the usual time.
+    """
+    pending = {receipt.id for receipt in storage.unfinished(corpus)}
+    if not pending:
         return []
-    obstacle = erasure.finish(corpus, patience_ms)
-    return [_with_obstacle(one, obstacle) for one in erasure.receipts(corpus) if one.id in begun]
+    obstacle = storage.finish(corpus, patience_ms)
+    return [
+        _with_obstacle(receipt, obstacle)
+        for receipt in storage.receipts(corpus)
+        if receipt.id in pending
+    ]
 
 
 def _with_obstacle(receipt: Receipt, obstacle: Obstacle) -> Receipt:
-    return (
-        receipt if receipt.state == "done" else receipt.model_copy(update={"waiting_for": obstacle})
-    )
+    if receipt.state == "done":
+        return receipt
+    return receipt.model_copy(update={"waiting_for": obstacle})
 
 
-def choose(candidates: Sequence[Candidate], wanted: Wanted) -> list[Candidate]:
-    """The documents that are wanted, each once, by their ids.
+def select_documents(
+    documents: Sequence[PurgeableDocument], selection: PurgeSelection
+) -> list[PurgeableDocument]:
+    """The selected documents, each once, in the order of their ids.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
-    chosen: dict[int, Candidate] = {}
-    by_document = {one.document_id: [one] for one in candidates}
-    by_source, by_path = _grouped(candidates, "source_id"), _grouped(candidates, "path")
-    for name in wanted.names:
-        document, source = by_document.get(name, []), by_source.get(name, [])
-        if wanted.as_sources:
-            found = source
-        elif document and source and {one.row for one in source} != {document[0].row}:
+    by_id = _grouped(documents, lambda document: document.document_id)
+    by_source = _grouped(documents, lambda document: document.source_id)
+    by_path = _grouped(documents, lambda document: document.path)
+    selected: dict[int, PurgeableDocument] = {}
+    for name in selection.names:
+        with_id, of_source = by_id.get(name, []), by_source.get(name, [])
+        if selection.as_sources:
+            named = of_source
+        elif with_id and of_source and with_id != of_source:
             raise UsageError(
                 "ambiguous_name",
                 f"{name!r} is the id of a document and of a source; nothing was purged",
                 "add --source for the whole source, or name the document by its path",
             )
         else:
-            found = document or source or by_path.get(name, [])
-        if not found:
-            raise _nothing(f"{name!r} names no {'source' if wanted.as_sources else 'document'}")
-        chosen |= {one.row: one for one in found}
-    if wanted.matching:
-        found = [
-            one
-            for one in candidates
-            if matches(wanted.matching, one.path) or matches(wanted.matching, one.document_id)
+            named = with_id or of_source or by_path.get(name, [])
+        if not named:
+            kind = "source" if selection.as_sources else "document"
+            raise _nothing_to_purge(f"{name!r} names no {kind}")
+        selected |= {document.row: document for document in named}
+    if selection.matching:
+        matching = [
+            document
+            for document in documents
+            if matches(selection.matching, document.path)
+            or matches(selection.matching, document.document_id)
         ]
-        if not found:
-            raise _nothing(f"no document's path or id matches {wanted.matching!r}")
-        chosen |= {one.row: one for one in found}
-    return sorted(chosen.values(), key=lambda one: one.document_id)
+        if not matching:
+            raise _nothing_to_purge(f"no document's path or id matches {selection.matching!r}")
+        selected |= {document.row: document for document in matching}
+    return sorted(selected.values(), key=lambda document: document.document_id)
 
 
-def _grouped(candidates: Iterable[Candidate], by: str) -> dict[str, list[Candidate]]:
-    groups: dict[str, list[Candidate]] = {}
-    for one in candidates:
-        groups.setdefault(getattr(one, by), []).append(one)
+def _grouped(
+    documents: Sequence[PurgeableDocument], key: Callable[[PurgeableDocument], str]
+) -> dict[str, list[PurgeableDocument]]:
+    groups: dict[str, list[PurgeableDocument]] = {}
+    for document in documents:
+        groups.setdefault(key(document), []).append(document)
     return groups
 
 
-def _nothing(message: str) -> UsageError:
+def _nothing_to_purge(message: str) -> UsageError:
     return UsageError(
         "nothing_to_purge",
         f"{message}; nothing was purged",

@@ -43,7 +43,7 @@ class Extent(NamedTuple):
     vectors: int
 
 
-class Candidate(NamedTuple):
+class PurgeableDocument(NamedTuple):
     """A document that can be purged, and the file that it came from."""
 
     row: int
@@ -53,13 +53,13 @@ class Candidate(NamedTuple):
     location: str
 
 
-def candidates(corpus: Corpus) -> list[Candidate]:
+def purgeable_documents(corpus: Corpus) -> list[PurgeableDocument]:
     """Every document, with the names that a request to purge can match."""
     rows = corpus.rows(
         "SELECT d.id, d.document_id, s.source_id, f.path, f.location FROM document d "
         "JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file ORDER BY d.document_id"
     )
-    return [Candidate(*row) for row in rows]
+    return [PurgeableDocument(*row) for row in rows]
 
 
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
@@ -73,7 +73,7 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     return Extent(len(documents), int(chunks), int(vectors))
 
 
-def erase(corpus: Corpus, documents: Sequence[Candidate], purged_at: str) -> str:
+def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str) -> str:
     """Delete documents with all that derives from them. Return the id of the receipt.
 
     Call it inside a write transaction, and :func:`finish` after it.
@@ -200,14 +200,14 @@ def _has_remains(corpus: Corpus, share: Share, block: int) -> bool:
     )
 
 
-def _forget_files(corpus: Corpus, documents: Sequence[Candidate]) -> None:
+def _forget_files(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> None:
     corpus.run(
         f"DELETE FROM file WHERE location {_THESE} AND id NOT IN (SELECT file FROM document)",
         (json.dumps(sorted({document.location for document in documents})),),
     )
 
 
-def _forget_claims(corpus: Corpus, documents: Sequence[Candidate]) -> None:
+def _forget_claims(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> None:
     """Remove purged documents from what other documents claim to replace."""
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}

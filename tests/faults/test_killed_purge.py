@@ -13,7 +13,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.errors import UsageError
 from rolebundle.ingest import sync
-from rolebundle.policy.purge import Wanted, finish, purge
+from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
@@ -34,7 +34,7 @@ class Base(NamedTuple):
     """A filled corpus, what is to go, its traces, and what has to be there afterwards."""
 
     image: bytes
-    wanted: Wanted
+    selection: PurgeSelection
     traces: set[bytes]
     before: dict[str, object]
     after: dict[str, object]
@@ -55,21 +55,21 @@ def base() -> Iterator[Base]:
         traces |= {trace for one in canaries[::3] for trace in one.traces}
         assert found_in(files_of(db), traces) == traces, "the look finds what is there"
         image, before = db.read_bytes(), contents(db)
-        wanted = Wanted(sorted(ids))
-        purge_it(db, wanted)
-        yield Base(image, wanted, traces, before, contents(db))
+        selection = PurgeSelection(sorted(ids))
+        purge_it(db, selection)
+        yield Base(image, selection, traces, before, contents(db))
 
 
-def purge_it(db: Path, wanted: Wanted) -> None:
+def purge_it(db: Path, selection: PurgeSelection) -> None:
     with open_writer(db) as corpus:
-        assert purge(corpus, wanted).state == "done"
+        assert purge(corpus, selection).state == "done"
 
 
 def by_the_same_command(db: Path, base: Base) -> None:
     """Where the names are gone already, what was left to do is done."""
     with Admin(db) as admin:
         try:
-            admin.purge(base.wanted)
+            admin.purge(base.selection)
         except UsageError as error:
             assert error.code == "nothing_to_purge"
             admin.finish_purges()
@@ -77,9 +77,9 @@ def by_the_same_command(db: Path, base: Base) -> None:
 
 def by_finishing(db: Path, base: Base) -> None:
     with open_writer(db) as corpus:
-        finish(corpus)
+        finish_purges(corpus)
         if corpus.value("SELECT count(*) FROM purge") == 0:
-            purge(corpus, base.wanted)
+            purge(corpus, base.selection)
 
 
 def by_an_ingest(db: Path, base: Base) -> None:
@@ -94,7 +94,7 @@ def test_kill_during_a_purge(base: Base, rounds: int) -> None:
     with scratch_folder() as folder:
         timed = folder / "timed.db"
         timed.write_bytes(base.image)
-        seconds = run_child(lambda _: purge_it(timed, base.wanted)).seconds
+        seconds = run_child(lambda _: purge_it(timed, base.selection)).seconds
         chance = random.Random(3)
         interrupted = undone = pending = 0
         for number in range(rounds):
@@ -102,7 +102,7 @@ def test_kill_during_a_purge(base: Base, rounds: int) -> None:
             db = folder / str(number) / "c.db"
             db.write_bytes(base.image)
             ended = run_child(
-                lambda _, db=db: purge_it(db, base.wanted), chance.uniform(0, seconds)
+                lambda _, db=db: purge_it(db, base.selection), chance.uniform(0, seconds)
             )
             assert ended.killed or ended.code == 0
             interrupted += ended.killed
@@ -121,7 +121,7 @@ def test_kill_during_a_purge(base: Base, rounds: int) -> None:
             assert_sound(db)
             with open_reader(db) as corpus:
                 assert corpus.rows("SELECT state, documents FROM purge") == [
-                    ("done", len(base.wanted.names))
+                    ("done", len(base.selection.names))
                 ]
             assert {path.name for path in db.parent.iterdir()} <= {
                 "c.db", "c.db-wal", "c.db-shm", "copy", "nothing",

@@ -74,8 +74,8 @@ def found_pairs(found: bridges.Bridges) -> dict[Pair, float]:
 def test_as_by_looking_at_each_pair(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int], threshold: float
 ) -> None:
-    monkeypatch.setattr(bridges, "_BLOCK", sizes[0])
-    monkeypatch.setattr(bridges, "_STRIP", sizes[1])
+    monkeypatch.setattr(bridges, "_BLOCK_ROWS", sizes[0])
+    monkeypatch.setattr(bridges, "_STRIP_ROWS", sizes[1])
     expected = every_pair(corpus, threshold)
     found = find_bridges(corpus, threshold, 10_000)
     assert found_pairs(found) == pytest.approx(expected, abs=1e-4)
@@ -97,8 +97,8 @@ def test_what_is_kept_is_bounded_and_still_the_best(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = find_bridges(corpus, 0.3, 10_000)
-    monkeypatch.setattr(bridges, "_KEPT", 20)
-    monkeypatch.setattr(bridges, "_BLOCK", 5)
+    monkeypatch.setattr(bridges, "_MAX_PAIRS", 20)
+    monkeypatch.setattr(bridges, "_BLOCK_ROWS", 5)
     found = find_bridges(corpus, 0.3, 20)
     assert found.bridges == whole.bridges[:20]
     assert found.more

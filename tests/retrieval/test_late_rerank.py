@@ -23,7 +23,7 @@ from rolebundle.embedding.texts import embedding_text
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
 from rolebundle.policy.overlays import ResolvedOverlay
-from rolebundle.policy.purge import Wanted
+from rolebundle.policy.purge import PurgeSelection
 from rolebundle.retrieval import late
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.reranker import Reranker
@@ -234,7 +234,7 @@ class TestCache:
             assert path.exists()
             for suffix in ("-wal", "-shm"):
                 Path(f"{path}{suffix}").touch()
-            receipt = Admin(engine.workspace).purge(Wanted(["plan"]))
+            receipt = Admin(engine.workspace).purge(PurgeSelection(["plan"]))
         assert receipt.state == "done"
         assert not [*db.parent.glob("*rerank*")]
 

@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
-from rolebundle.policy.purge import Wanted, finish, purge
+from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage import approximate_index, store, vector_index
 from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as erasure
@@ -106,9 +106,9 @@ def names(canaries: list[Canary]) -> list[str]:
     return [one.document.metadata.document_id for one in canaries]
 
 
-def purged(db: Path, wanted: Wanted) -> Receipt:
+def purged(db: Path, selection: PurgeSelection) -> Receipt:
     with open_writer(db) as corpus:
-        return purge(corpus, wanted)
+        return purge(corpus, selection)
 
 
 @rounds(12, 1000)
@@ -118,7 +118,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
         assert found_in(files_of(here.db), here.gone) == here.gone, "the look finds what is there"
         portions = [here.doomed[start::4] for start in range(4)]
         for portion in portions:
-            receipt = purged(here.db, Wanted(names(portion)))
+            receipt = purged(here.db, PurgeSelection(names(portion)))
             assert (receipt.state, receipt.documents) == ("done", len(portion))
             assert receipt.chunks == sum(len(one.document.chunks) for one in portion)
         files = files_of(here.db)
@@ -163,7 +163,7 @@ def test_each_step_is_needed(
     with scratch_folder() as folder:
         here = aviary(folder, 3, 20, 40)
         monkeypatch.setattr(module, left_out, lambda *_: None)
-        assert purged(here.db, Wanted(names(here.doomed))).state == "done"
+        assert purged(here.db, PurgeSelection(names(here.doomed))).state == "done"
         assert found_in(files_of(here.db), here.gone)
 
 
@@ -176,7 +176,7 @@ def test_free_places_of_the_file_are_written_anew(tmp_path: Path) -> None:
         plain.execute("DROP TABLE freed")
     plain.close()
     assert found_in(files_of(db), {b"xqzjkvwp"})
-    purged(db, Wanted(["a"]))
+    purged(db, PurgeSelection(["a"]))
     assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
 
 
@@ -184,7 +184,7 @@ def test_what_derives_from_it_is_gone(tmp_path: Path) -> None:
     both = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
     claims = document("c", ["four"], supersedes=("a", "a.md", "b"))
     db = build(tmp_path, [*both, claims], PROVIDER)
-    receipt = purged(db, Wanted(["a"]))
+    receipt = purged(db, PurgeSelection(["a"]))
     assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT source_id FROM source ORDER BY 1") == [("wiki",)]
@@ -200,7 +200,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
     pair = [document("a", ["one"]), document("b", ["two"], supersedes=("both.md",))]
     with open_writer(db) as corpus, corpus.writing():
         store.put_file(corpus, replace(file_of("both"), path="both.md"), pair)
-    purged(db, Wanted(["a"]))
+    purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT path FROM file") == [("both.md",)]
         assert corpus.rows("SELECT superseded FROM supersession") == [("both.md",)]
@@ -209,7 +209,7 @@ def test_a_file_with_another_document_stays(tmp_path: Path) -> None:
 
 def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
     db = build(tmp_path, [document("a", ["same words"]), document("b", ["same words"])], PROVIDER)
-    purged(db, Wanted(["a"]))
+    purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT content FROM chunk") == [("same words",)]
         assert corpus.value("SELECT count(*) FROM embedded") == 1
@@ -221,14 +221,14 @@ def test_an_earlier_wording_is_not_in_the_cache(tmp_path: Path) -> None:
     with open_writer(db) as corpus:
         fill(corpus, [document("a", ["second wording"])], PROVIDER)
         assert vector_index.cache_size(corpus)[0] == 1
-    purged(db, Wanted(["a"]))
+    purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
         assert vector_index.cache_size(corpus) == (0, 0)
 
 
 def test_everything_can_go(tmp_path: Path) -> None:
     db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
-    assert purged(db, Wanted(matching="**")).documents == 5
+    assert purged(db, PurgeSelection(matching="**")).documents == 5
     with open_reader(db) as corpus:
         assert corpus.rows("SELECT * FROM compartment") == []
     assert_sound(db)
@@ -247,7 +247,7 @@ def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
     assert_sound(db)
     before = contents(db)["vectors"]
     assert found_in(files_of(db), {b"xqzjkvwp"})
-    purged(db, Wanted(["d5"]))
+    purged(db, PurgeSelection(["d5"]))
     assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
     assert [pair for pair in before if pair[0] != "d5#0"] == contents(db)["vectors"]
     assert_sound(db)
@@ -274,13 +274,13 @@ class TestTheFastIndex:
                     for index in vector_index.all_indexes(corpus):
                         for share in index.shares:
                             give_companion(corpus, share)
-            purged(here.db, Wanted(names(here.doomed)))
+            purged(here.db, PurgeSelection(names(here.doomed)))
             assert found_in(files_of(here.db), here.gone) == set()
             assert_sound(here.db)
 
     def test_one_that_never_held_it_is_kept(self, tmp_path: Path) -> None:
         db = self.with_companions(tmp_path)
-        purged(db, Wanted(["a"]))
+        purged(db, PurgeSelection(["a"]))
         with open_reader(db) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
@@ -296,7 +296,7 @@ class TestTheFastIndex:
         before = contents(db)
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
-            purged(db, Wanted(["a"]))
+            purged(db, PurgeSelection(["a"]))
         assert refused.value.code == "fast_index_out_of_reach"
         assert contents(db) == before
 
@@ -327,11 +327,11 @@ class TestSomebodyInTheWay:
             here = aviary(folder, 5, 12, 12)
             with open_reader(here.db) as reader, reader.reading():
                 before = reader.value("SELECT count(*) FROM document")
-                receipt = purged(here.db, Wanted(names(here.doomed)))
+                receipt = purged(here.db, PurgeSelection(names(here.doomed)))
                 assert (receipt.state, receipt.waiting_for) == ("pending", "reader")
                 assert found_in(files_of(here.db), here.gone) == here.gone
                 with open_writer(here.db) as corpus:
-                    [again] = finish(corpus)
+                    [again] = finish_purges(corpus)
                     assert (again.id, again.state) == (receipt.id, "pending")
                     assert find_problems(corpus) == []
                 # Writes go on, and the reader has what it had.
@@ -339,9 +339,9 @@ class TestSomebodyInTheWay:
                     fill(corpus, [document("new", ["a new text"])], PROVIDER)
                 assert reader.value("SELECT count(*) FROM document") == before
             with open_writer(here.db) as corpus:
-                [done] = finish(corpus)
+                [done] = finish_purges(corpus)
                 assert (done.id, done.state, done.waiting_for) == (receipt.id, "done", "")
-                assert finish(corpus) == []
+                assert finish_purges(corpus) == []
             assert found_in(files_of(here.db), here.gone) == set()
             assert_sound(here.db)
 
@@ -352,8 +352,8 @@ class TestSomebodyInTheWay:
         db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])], PROVIDER)
         with open_reader(db) as reader, reader.reading():
             reader.value("SELECT count(*) FROM document")
-            assert purged(db, Wanted(["a"])).state == "pending"
-        assert purged(db, Wanted(["b"])).state == "done"
+            assert purged(db, PurgeSelection(["a"])).state == "pending"
+        assert purged(db, PurgeSelection(["b"])).state == "done"
         with open_reader(db) as corpus:
             assert [one.state for one in erasure.receipts(corpus)] == ["done", "done"]
 
@@ -369,11 +369,11 @@ class TestSomebodyInTheWay:
             run(corpus, sql, *more)
 
         monkeypatch.setattr(Corpus, "run", full)
-        receipt = purged(db, Wanted(["a"]))
+        receipt = purged(db, PurgeSelection(["a"]))
         assert (receipt.state, receipt.waiting_for) == ("pending", "disk")
         monkeypatch.undo()
         with open_writer(db) as corpus:
-            assert [one.state for one in finish(corpus)] == ["done"]
+            assert [one.state for one in finish_purges(corpus)] == ["done"]
         assert_sound(db)
 
 
@@ -383,7 +383,7 @@ def test_a_receipt_says_nothing_of_what_it_was(tmp_path: Path) -> None:
     for name, text in texts.items():
         (tmp_path / name).mkdir()
         db = build(tmp_path / name, [document(name, [text])], PROVIDER)
-        receipt = purged(db, Wanted([name]))
+        receipt = purged(db, PurgeSelection([name]))
         ids.add(receipt.id)
         assert set(receipt.model_dump()) == {
             "id", "purged_at", "documents", "chunks", "vectors", "state", "waiting_for",

@@ -17,7 +17,7 @@ from rolebundle.interfaces.cli.words import counted
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.contracts.receipt import Receipt
-    from rolebundle.policy.purge import Plan, Wanted
+    from rolebundle.policy.purge import PurgePlan, PurgeSelection
 
 _LISTED = 20
 
@@ -59,19 +59,21 @@ def purge(
     rolebundle purge --matching "contracts/**/draft-*.md" --json --yes
     rolebundle purge --finish
     """
-    from rolebundle.policy.purge import Wanted
+    from rolebundle.policy.purge import PurgeSelection
 
-    wanted = Wanted(names, matching, as_sources)
+    selection = PurgeSelection(names, matching, as_sources)
     chosen = bool(names or matching)
     if chosen == finishing and not (backups and not chosen):
         raise click.UsageError("name documents or sources, or --matching GLOB, or --finish alone")
     with admin_for(db) as admin:
         if dry_run:
-            _show_plan(admin.plan_purge(wanted) if chosen else None, admin.workspace.path, as_json)
+            _show_plan(
+                admin.plan_purge(selection) if chosen else None, admin.workspace.path, as_json
+            )
             return
         returning: Sequence[str] = ()
         if chosen:
-            found, returning = _erase(admin, wanted, yes, backups)
+            found, returning = _erase(admin, selection, yes, backups)
         else:
             if backups and not yes:
                 _confirm(f"Delete {counted(len(_backups(admin.workspace.path)), 'backup')}?")
@@ -93,10 +95,10 @@ def purge(
 
 
 def _erase(
-    admin: Admin, wanted: Wanted, yes: bool, backups: bool
+    admin: Admin, selection: PurgeSelection, yes: bool, backups: bool
 ) -> tuple[list[Receipt], Sequence[str]]:
     try:
-        plan = admin.plan_purge(wanted)
+        plan = admin.plan_purge(selection)
     except UsageError as error:
         # A run that was killed has erased what it names already, and said nothing.
         pending = admin.finish_purges() if error.code == "nothing_to_purge" else []
@@ -112,7 +114,7 @@ def _erase(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
             f"{counted(size.vectors, 'vector')} from {path}{too}?"
         )
-    return [admin.purge(wanted)], plan.returning
+    return [admin.purge(selection)], plan.returning
 
 
 def _confirm(question: str) -> None:
@@ -125,7 +127,7 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _show_plan(plan: Plan | None, path: Path, as_json: bool) -> None:
+def _show_plan(plan: PurgePlan | None, path: Path, as_json: bool) -> None:
     left = [str(entry) for entry in _backups(path)]
     if as_json:
         report: dict[str, Any] = {"backups": left}
