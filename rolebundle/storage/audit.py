@@ -151,7 +151,7 @@ def tampered(path: Path, what: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "audit_tampered",
         f"{path}: the audit is not what was written: {what}",
-        "keep this file as evidence, compare it with a backup, and begin a new one: move it away "
+        "keep this file as evidence, compare it with a backup, and begin a new audit: move it away "
         "and run `rolebundle audit set`",
     )
 
@@ -432,7 +432,7 @@ def file_problem(log: SqliteFile) -> str:
     if result != "ok":
         return result
     stored = {sql for (sql,) in log.rows("SELECT sql FROM sqlite_schema")}
-    return "" if stored == set(SCHEMA) else "its tables are not those that were made"
+    return "" if stored == set(SCHEMA) else "its tables are not those that were created"
 
 
 def _row(log: SqliteFile, values: tuple[Any, ...]) -> AuditRow:

@@ -1,4 +1,4 @@
-"""Where the corpus file lies."""
+"""The paths of the corpus file and of the files beside it."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
 
 
 def audit_path(corpus: Path) -> Path:
-    """The audit's file for a corpus: beside the file itself, by whatever link it is reached."""
-    # A loop of links is the corpus's problem, and is told when that is opened.
+    """The audit's file of a corpus. Links are resolved: it is beside the file itself."""
+    # A loop of links is reported when the corpus is opened.
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
     return corpus.with_name(f"{corpus.name}.audit")
 
 
 def rerank_cache_path(corpus: Path) -> Path:
-    """The rerank's cache for a corpus: beside the file itself, by whatever link it is reached."""
+    """The rerank cache of a corpus. Links are resolved: it is beside the file itself."""
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
     return corpus.with_name(f"{corpus.name}.rerank")
 
 
 def is_there(path: Path) -> bool:
-    """Whether something has the audit's name, readable or not.
+    """Whether something has this name, readable or not.
 
-    Only what is certainly not there is nothing: what cannot be looked at must not pass for an
-    audit that nobody ever wanted.
+    False only if there is certainly nothing. An audit that cannot be read must not be treated as
+    one that was never turned on.
     """
     try:
         path.lstat()

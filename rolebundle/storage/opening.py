@@ -81,7 +81,7 @@ def open_writer(path: Path) -> Corpus:
         except OSError as error:
             raise StorageError(
                 "cannot_create",
-                f"{path}: its folder cannot be made ({error.strerror})",
+                f"{path}: its folder cannot be created ({error.strerror})",
                 "choose another file with --db",
             ) from error
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)

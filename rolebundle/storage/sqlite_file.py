@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +28,7 @@ from rolebundle.errors import (
 from rolebundle.storage.location import is_there
 
 BUSY_TIMEOUT_MS = 10_000
-"""How long a writer waits for another one, unless the environment says otherwise."""
+"""How long a writer waits for a lock, unless the environment variable sets another time."""
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
 Row = tuple[Any, ...]
@@ -233,7 +233,7 @@ class SqliteFile:
     def _is_inside(self) -> bool:
         return self.db.in_transaction
 
-    def _mapped_errors(self) -> Any:
+    def _mapped_errors(self) -> AbstractContextManager[None]:
         return mapped_errors(self.path, self.file_format)
 
     def is_current(self) -> bool:

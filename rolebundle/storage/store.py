@@ -31,7 +31,7 @@ _UNINDEXED = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
     "excluded_roles"
 )
-_EMBEDDED = 4  # title, headings, content and tags are what a vector is made of
+_EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 _DOCUMENT = (
     "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
     "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
@@ -95,7 +95,7 @@ def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
 
 
 def put_file(corpus: Corpus, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
-    """Store one file, replacing what the corpus had of it.
+    """Store one file, replacing its earlier version.
 
     Raises:
         DocumentError: a document or chunk id is taken by another file. Nothing was written.
@@ -110,7 +110,7 @@ def put_files(
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
     denied: DeniedPatterns = no_denied_patterns,
 ) -> list[DocumentError | None]:
-    """Store files one after the other, each replacing what the corpus had of it.
+    """Store files one after the other, each replacing its earlier version.
 
     Args:
         corpus: a corpus open for writing.
@@ -118,7 +118,7 @@ def put_files(
         denied: the deny patterns of the policy that match a file.
 
     Returns:
-        For each file why it was refused, or ``None``. Nothing is written of one that is refused.
+        For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
     files = list(files)
     batch = _Batch(corpus, files, denied)
@@ -146,7 +146,7 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
 
 
 def remove_document(corpus: Corpus, row: int) -> None:
-    """Remove one document. Its file stays known, so that it comes back only when it changes."""
+    """Remove one document. Its file stays, so that it is not read again until it changes."""
     remove_documents(corpus, [row])
 
 
@@ -476,7 +476,7 @@ def _update_chunk(corpus: Corpus, compartment: int, before: Row, values: Row) ->
 
 
 def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
-    """Insert chunks, each given as (document row, chunk id, *columns)."""
+    """Insert chunks. Each row is (document row, chunk id, *columns)."""
     if not rows:
         return
     first = next_row(corpus, "chunk")

@@ -43,7 +43,7 @@ class EmbeddingIndex:
 
     id: int
     identity: IndexIdentity
-    # What changes while an index stays the same one.
+    # The following fields can change without making it another index.
     shares: tuple[Share, ...] = field(default=(), compare=False)
     active: bool = field(default=False, compare=False)
     reach: str = field(default="{}", compare=False)
@@ -57,14 +57,14 @@ class EmbeddingIndex:
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
     """The index that retrieval uses, or ``None`` if the corpus has no vectors yet."""
-    found = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
-    return _index(corpus, found[0]) if found else None
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index WHERE active = 1")
+    return _index(corpus, rows[0]) if rows else None
 
 
 def all_indexes(corpus: Corpus) -> list[EmbeddingIndex]:
-    """Every index that the corpus keeps, the oldest first."""
-    found = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
-    return [_index(corpus, row) for row in found]
+    """Every index of the corpus, the oldest first."""
+    rows = corpus.rows(f"SELECT {_COLUMNS} FROM embedding_index ORDER BY id")
+    return [_index(corpus, row) for row in rows]
 
 
 def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None:
@@ -87,14 +87,17 @@ def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
 
 
 def _shares(corpus: Corpus, index_id: int, dimensions: int) -> tuple[Share, ...]:
-    found = corpus.rows(
+    rows = corpus.rows(
         "SELECT compartment, vectors, fast FROM embedding_share WHERE index_id = ? "
         "ORDER BY compartment",
         (index_id,),
     )
-    for row in found:
+    for row in rows:
         check_types(row, (int, int, str), "the embedding index")
-    return tuple(Share(index_id, one, dimensions, vectors, fast) for one, vectors, fast in found)
+    return tuple(
+        Share(index_id, compartment, dimensions, vectors, approximate)
+        for compartment, vectors, approximate in rows
+    )
 
 
 def current_shares(corpus: Corpus, index: EmbeddingIndex) -> tuple[Share, ...]:
@@ -151,7 +154,7 @@ def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 
 def drop_compartment(corpus: Corpus, compartment: int) -> None:
-    """Remove what every index has of a compartment."""
+    """Remove the vectors of a compartment from every index."""
     for index in all_indexes(corpus):
         for share in index.shares:
             if share.compartment == compartment:
@@ -194,12 +197,12 @@ def stale_reason(corpus: Corpus, index: EmbeddingIndex) -> str:
 
 def input_hashes(corpus: Corpus, index: EmbeddingIndex, after: int, limit: int) -> dict[int, str]:
     """Chunk rowid → the hash of the embedded text, for the next ``limit`` rowids over ``after``."""
-    found = corpus.rows(
+    rows = corpus.rows(
         "SELECT chunk, input_hash FROM embedded WHERE index_id = ? AND chunk > ? "
         "ORDER BY chunk LIMIT ?",
         (index.id, after, limit),
     )
-    return dict(found)
+    return dict(rows)
 
 
 def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> EmbeddingIndex:
@@ -253,7 +256,7 @@ def _delete(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
-    """Take the vectors of these chunks out of one index, into the cache."""
+    """Remove the vectors of these chunks from an index, and keep them in the cache."""
     chosen = json.dumps(list(rowids))
     stored = corpus.rows(
         "SELECT chunk, input_hash, vector_hash, vector FROM embedded WHERE index_id = ? "
@@ -269,8 +272,8 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
         if vector_hash(vector) == expected
     ]
     cache_vectors(corpus, index.identity.model, intact)
-    gone = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
-    for compartment, chunks in gone.items():
+    by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
+    for compartment, chunks in by_compartment.items():
         _delete(corpus, _share(corpus, index, compartment), chunks)
     corpus.run(
         "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
@@ -309,12 +312,12 @@ def chunks_without_vector(
     corpus: Corpus, index: EmbeddingIndex, after: int, limit: int
 ) -> list[int]:
     """Rowids over ``after`` of chunks that have no vector in this index yet, in order."""
-    found = corpus.rows(
+    rows = corpus.rows(
         "SELECT id FROM chunk WHERE id > ? AND NOT EXISTS "
         "(SELECT 1 FROM embedded WHERE index_id = ? AND chunk = chunk.id) ORDER BY id LIMIT ?",
         (after, index.id, limit),
     )
-    return [rowid for (rowid,) in found]
+    return [rowid for (rowid,) in rows]
 
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
@@ -351,15 +354,15 @@ def search(
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
     if within is not None and _are_few(corpus, within):
-        found = corpus.rows(NEAREST_OF_FEW_SQL, (vector, index.id, json.dumps(list(within)), k))
-        return [(rowid, _cosine(distance)) for rowid, distance in found]
-    found = [
+        rows = corpus.rows(NEAREST_OF_FEW_SQL, (vector, index.id, json.dumps(list(within)), k))
+        return [(rowid, _cosine(distance)) for rowid, distance in rows]
+    neighbours = [
         pair
         for share in index.shares
         if share.vectors
         for pair in _nearest(corpus, index, share, vector, k, within)
     ]
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:k]
+    return sorted(neighbours, key=lambda pair: (-pair[1], pair[0]))[:k]
 
 
 NEAREST_OF_FEW_SQL = (
@@ -404,8 +407,8 @@ def _nearest(
         if len(scored) >= min(k, share.vectors):
             return list(scored.items())
     bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
-    found = corpus.rows(search_sql(share, within=within is not None), bindings)
-    return [(rowid, _cosine(distance)) for rowid, distance in found]
+    rows = corpus.rows(search_sql(share, within=within is not None), bindings)
+    return [(rowid, _cosine(distance)) for rowid, distance in rows]
 
 
 def exact_neighbours(
@@ -435,12 +438,12 @@ def score(
 ) -> dict[int, float]:
     """The cosine of those of ``rowids`` that have a vector."""
     corpus.load_vectors()
-    found = corpus.rows(
+    rows = corpus.rows(
         "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
         "AND chunk IN (SELECT value FROM json_each(?))",
         (vector, index.id, json.dumps(list(rowids))),
     )
-    return {rowid: _cosine(distance) for rowid, distance in found}
+    return {rowid: _cosine(distance) for rowid, distance in rows}
 
 
 def _cosine(distance: float) -> float:
