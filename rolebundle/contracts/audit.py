@@ -1,7 +1,5 @@
 """The audit: what is put on record, a row as it stands, and what a check of the rows says."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, get_args
 
 from pydantic import Field

@@ -13,7 +13,9 @@ class Contract(BaseModel):
     Unknown keys are refused, no value is converted to another type, and numbers are finite.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
+    )
 
     def model_dump_json(  # type: ignore[override]
         self, *, exclude_none: bool = False, indent: int | None = None

@@ -3,8 +3,6 @@
 Fields that are ours have defaults, so that the reference's bundles parse.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator

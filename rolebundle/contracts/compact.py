@@ -4,8 +4,6 @@ A field stands where it stands in the whole bundle. What `ids` or a small ``max_
 no value. The counts are those of the whole bundle, however little of it is shown.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

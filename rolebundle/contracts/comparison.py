@@ -1,7 +1,5 @@
 """What `compare` answers: what each of several roles sees for one task."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from rolebundle.contracts.base import Contract

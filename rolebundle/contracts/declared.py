@@ -1,7 +1,5 @@
 """What may be declared about a document: by itself, by a manifest, or by a flag."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """What `eval` takes and what it answers: golden sets, the report, and the comparison of two."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints

@@ -1,7 +1,5 @@
 """What `get` and `status` answer."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The overlay: how one role retrieves. A superset of the reference's format, version 1.0."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator

@@ -1,7 +1,5 @@
 """The receipt of a purge: that something was erased, and how much; never what."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from rolebundle.contracts.base import Contract

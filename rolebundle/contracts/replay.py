@@ -1,7 +1,5 @@
 """What `replay` answers: whether the same bundle comes out today, and if not, what changed."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from rolebundle.contracts.base import Contract

@@ -1,7 +1,5 @@
 """The request: the same fields through every door. Only ``task`` is required."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Scores are rounded to six decimals, as in the bundle. ``supposed`` marks what di
 steps were run again with the passage let in, to say what would have become of it.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field
