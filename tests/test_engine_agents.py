@@ -79,7 +79,7 @@ def ask(agent: str | None = None, task: str = "token plan", **fields: Any) -> Re
 
 def ids(engine: Engine, agent: str | None, **fields: Any) -> list[str]:
     bundle = engine.retrieve(ask(agent, **fields))
-    return sorted({one.document_id for one in bundle.selected})
+    return sorted({passage.document_id for passage in bundle.selected})
 
 
 def told(call: Callable[[], object]) -> str:
@@ -125,7 +125,7 @@ def test_denied_and_missing_are_the_same_words(engine: Engine, hidden: str) -> N
         lambda reference: engine.why(ask("ada"), reference),
     ):
         refusals = [
-            told(lambda r=one, f=lookup: f(r)).replace(one, "X") for one in (hidden, missing)
+            told(lambda r=item, f=lookup: f(r)).replace(item, "X") for item in (hidden, missing)
         ]
         assert refusals[0] == refusals[1]
         assert refusals[0].startswith("UsageError")
@@ -148,13 +148,15 @@ def test_nothing_of_what_is_hidden_is_in_any_answer(engine: Engine) -> None:
         assert "salary" not in text and "zebra" not in text and folder not in text
     assert bundle.corpus is not None
     assert (bundle.corpus.documents, bundle.corpus.chunks, bundle.corpus.generation) == (2, 9, 0)
-    assert not any(one.reason in ("duplicate", "conflict_downrank") for one in bundle.rejected)
+    assert not any(
+        rejection.reason in ("duplicate", "conflict_downrank") for rejection in bundle.rejected
+    )
     status = engine.status("ada")
     assert (status.location, status.bytes, status.cached_vectors) == ("team.db", 0, 0)
-    assert [one.source_id for one in status.sources] == ["wiki"]
-    assert [one.vectors for one in status.indexes] == [9 - status.waiting]
-    assert [one.document_id for one in engine.documents("ada", 0, 9)] == ["plan", "notes"]
-    assert [one.document_id for one in engine.documents("ada", 1, 9)] == ["notes"]
+    assert [source.source_id for source in status.sources] == ["wiki"]
+    assert [index.vectors for index in status.indexes] == [9 - status.waiting]
+    assert [document.document_id for document in engine.documents("ada", 0, 9)] == ["plan", "notes"]
+    assert [document.document_id for document in engine.documents("ada", 1, 9)] == ["notes"]
 
 
 def test_answers_are_those_of_a_corpus_without_what_is_hidden(db: Path, tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_answers_are_those_of_a_corpus_without_what_is_hidden(db: Path, tmp_path
                 engine.why(request, "plan#1").model_dump(),
                 engine.get("plan", "ada").model_dump(),
                 engine.status("ada").model_dump(),
-                [one.document_id for one in engine.documents("ada", 0, 9)],
+                [document.document_id for document in engine.documents("ada", 0, 9)],
             ]
         answers.append(json.loads(json.dumps(shown)))
     assert answers[0] == answers[1]
@@ -183,13 +185,17 @@ def test_a_bundle_of_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
     with Engine(db) as engine:
         before = engine.retrieve(ask("ada", lexical_only=True))
-    assert {"salary", "plan"} <= {one.document_id for one in before.selected} | {
-        one.chunk_id.partition("#")[0] for one in before.rejected
+    assert {"salary", "plan"} <= {passage.document_id for passage in before.selected} | {
+        rejection.chunk_id.partition("#")[0] for rejection in before.rejected
     }
     put(db, POLICY)
     with Engine(db) as engine:
         told_ = engine.replay(before)
-        gone = {one.chunk_id: one.whereabouts for one in told_.passages if one.whereabouts}
+        gone = {
+            passage.chunk_id: passage.whereabouts
+            for passage in told_.passages
+            if passage.whereabouts
+        }
     assert gone
     assert set(gone.values()) <= {"document_gone", "not_in_corpus"}
 
@@ -351,7 +357,7 @@ def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
     put(db, {"ada": {"scopes": [], "access_level": "internal"}})
     with Engine(db) as engine:
         kept = engine.retrieve(ask("ada", action="execute", lexical_only=True))
-        assert [one.reason for one in kept.rejected] == ["requires_approval"]
+        assert [rejection.reason for rejection in kept.rejected] == ["requires_approval"]
         given = engine.retrieve(ask("ada", action="execute", approval="Ana", lexical_only=True))
         assert len(given.selected) == 1
     [row] = AuditLog(db).rows(kind="approval")

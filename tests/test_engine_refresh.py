@@ -17,7 +17,7 @@ from support.corpora import build, document, remove
 def found(engine: Engine) -> list[str]:
     engine.refresh()
     bundle = engine.retrieve(RetrievalRequest(task="token", lexical_only=True))
-    return sorted(one.document_id for one in bundle.selected)
+    return sorted(passage.document_id for passage in bundle.selected)
 
 
 def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class TestGovernance:
     def test_what_holds(self, engine: Engine) -> None:
         found = reported(engine, GOOD).governance
         assert found is not None
-        assert [(one.kind, one.found) for one in found.checks if not one.held] == []
+        assert [(check.kind, check.found) for check in found.checks if not check.held] == []
         rates = (found.leak_rate, found.rejection_accuracy, found.posture_accuracy)
         assert rates == (0.0, 1.0, 1.0)
 
@@ -70,7 +70,7 @@ class TestGovernance:
         assert report.governance is not None
         assert report.governance.leak_rate == 0.5
         assert not report.passed
-        (leak,) = [one for one in report.governance.checks if not one.held]
+        (leak,) = [check for check in report.governance.checks if not check.held]
         assert (leak.question, leak.kind, leak.found) == (
             "leaky",
             "must_not_return",
@@ -87,7 +87,9 @@ class TestGovernance:
         found = reported(engine, wrong).governance
         assert found is not None
         assert (found.rejection_accuracy, found.posture_accuracy) == (0.0, 0.5)
-        by_kind = {(one.kind, one.about): one.found for one in found.checks if not one.held}
+        by_kind = {
+            (check.kind, check.about): check.found for check in found.checks if not check.held
+        }
         assert by_kind["expect_rejection", "launch"] == "forbidden_source"
         assert by_kind["expect_rejection", "auth"].startswith("selected")
         assert by_kind["expect_trust", ""] == "weak"
@@ -98,7 +100,9 @@ class TestGovernance:
         )
         found = reported(engine, asked).governance
         assert found is not None
-        assert [(one.found, one.held) for one in found.checks] == [("selected, budget_cut", False)]
+        assert [(check.found, check.held) for check in found.checks] == [
+            ("selected, budget_cut", False)
+        ]
 
     def test_nothing_expected_is_no_rate(self, engine: Engine) -> None:
         assert reported(engine, GoldenQuestion(task="token")).governance is None
@@ -121,7 +125,7 @@ class TestGovernance:
         for asked in (launch, launch.model_copy(update={"role": "planner"})):
             harmed = reported(engine, asked, harming=(role(engine, "guard"),)).harm
             assert [
-                (one.without, one.with_overlay, one.relative, one.losses) for one in harmed
+                (item.without, item.with_overlay, item.relative, item.losses) for item in harmed
             ] == [(1.0, 0.0, -1.0, 1)]
 
 
@@ -130,7 +134,7 @@ class TestReport:
         report = with_floors(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
         again = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
         assert again == report
-        assert [one.held for one in report.floors] == [True, False], (
+        assert [floor.held for floor in report.floors] == [True, False], (
             "what was not measured did not hold"
         )
         assert (report.judged, report.unjudged) == (1, 1)
@@ -139,10 +143,10 @@ class TestReport:
         other = GoldenQuestion(task="plan of release", expect={"plan": 1})
         report = reported(engine, GOOD, other)
         for system in report.systems:
-            scores = [one.scores[system.system]["ndcg@10"] for one in report.questions]
+            scores = [question.scores[system.system]["ndcg@10"] for question in report.questions]
             assert system.metrics["ndcg@10"] == pytest.approx(sum(scores) / 2)
         assert report.systems[0].against_lexical == []
-        assert {one.metric for one in report.systems[1].against_lexical} == set(report.metrics)
+        assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
 
     def test_a_difference_is_of_the_second_over_the_first(self) -> None:
         found = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
@@ -172,7 +176,7 @@ class TestReport:
         )
         report = evaluate(Broken(), Plan("golden", "mine", None, asked), silent)  # type: ignore[arg-type]
         assert "the model is down" in report.degraded
-        assert [one.system for one in report.systems] == ["lexical", "governed"]
+        assert [system.system for system in report.systems] == ["lexical", "governed"]
 
 
 class TestFloors:
@@ -185,7 +189,10 @@ class TestFloors:
         report = with_floors(
             reported(engine, GOOD), parse_floors(["leak_rate=0", "latency_p95=1e-9"])
         )
-        assert [(one.at_most, one.held) for one in report.floors] == [(True, True), (True, False)]
+        assert [(floor.at_most, floor.held) for floor in report.floors] == [
+            (True, True),
+            (True, False),
+        ]
         assert not report.passed
 
     @pytest.mark.parametrize(
@@ -207,11 +214,11 @@ class TestCompare:
         worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), other)
         found = compare(before, worse, ("a", "b"))
         assert (found.questions, found.only_before, found.only_after) == (2, 1, 0)
-        changes = {(one.system, one.metric): one for one in found.changes}
+        changes = {(change.system, change.metric): change for change in found.changes}
         governed = changes["governed", "ndcg@10"]
         assert governed.change == pytest.approx(governed.after - governed.before)
         assert changes["lexical", "mrr"].change == 0
-        assert [one.id for one in found.moved] in ([], ["good"])
+        assert [question.id for question in found.moved] in ([], ["good"])
         assert with_change_floors(found, worse, {"lexical.mrr": 0.0}).passed
         assert not with_change_floors(found, worse, {"ndcg@10": 0.9}).passed
 
@@ -219,7 +226,7 @@ class TestCompare:
         report = reported(engine, GOOD)
         found = compare(report, report, ("a", "b"))
         assert found.moved == []
-        assert {(one.change, one.p_value) for one in found.changes} == {(0.0, 1.0)}
+        assert {(change.change, change.p_value) for change in found.changes} == {(0.0, 1.0)}
 
     def test_nothing_in_common(self, engine: Engine) -> None:
         first, second = (reported(engine, GOOD.model_copy(update={"id": name})) for name in "ab")

@@ -66,7 +66,7 @@ def test_a_role_governs(engine: Engine) -> None:
 def test_references(engine: Engine, reference: str, named: set[str]) -> None:
     references = References(engine.workspace.corpus)
     assert references.units(reference) == named
-    assert references.passages == {one for one in named if "#" in one}
+    assert references.passages == {item for item in named if "#" in item}
 
 
 def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None:

@@ -50,8 +50,8 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
     report = with_floors(report, check_floors(golden.fail_under, str(path)))
     assert report.governance is not None
-    assert [one for one in report.governance.checks if not one.held] == []
-    assert [one for one in report.floors if not one.held] == []
+    assert [check for check in report.governance.checks if not check.held] == []
+    assert [floor for floor in report.floors if not floor.held] == []
     assert report.passed
 
 
@@ -59,13 +59,13 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine) -> None:
     golden = load_golden(data_folder("overlays") / FOLDER / "roles-v1.toml")
     questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     loaded = [load_role(role, overlay_folders()) for role in ROLES]
-    roles = tuple(Role(one.overlay.role_id, one.overlay, one.digest) for one in loaded)
+    roles = tuple(Role(item.overlay.role_id, item.overlay, item.digest) for item in loaded)
     plan = Plan("golden", golden.name, None, questions, compared=roles)
     apart = evaluate(sample, plan, silent).distinctiveness
     assert apart is not None
     # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and
     # "How do sessions and tokens work?" with security's audit for a product strategist.
-    assert min(one.own_first for one in apart.roles) >= 5 / 6
+    assert min(item.own_first for item in apart.roles) >= 5 / 6
     assert apart.mean_overlap <= 0.4
 
 

@@ -53,7 +53,7 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
                 state = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
                 acknowledged.append((len(disk.log), *state))
         log = disk.log
-        assert {one.kind for one in log} == {"write", "sync", "truncate", "delete"}
+        assert {operation.kind for operation in log} == {"write", "sync", "truncate", "delete"}
         syncs = [n + 1 for n, one in enumerate(log) if one.kind == "sync" and n >= opened]
         moments = syncs + [chance.randrange(opened, len(log) + 1) for _ in range(rounds)]
         for number, moment in enumerate(moments):
@@ -63,7 +63,7 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
                 replay(log, moment, place, torn)
                 assert_sound(place / "c.db")
                 promised = max(
-                    (one[1:] for one in acknowledged if one[0] <= moment), default=(0, 0)
+                    (entry[1:] for entry in acknowledged if entry[0] <= moment), default=(0, 0)
                 )
                 with open_reader(place / "c.db") as corpus:
                     found = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
@@ -270,7 +270,7 @@ def test_the_shim_sees_what_it_should() -> None:
             own = disk.log[before:]
         # Without shared memory the file is locked for as long as it is open, and with it stays the
         # temporary file of statements that a migration was large enough to begin.
-        assert {one.file for one in own} - {"temporary"} == {"c.db-wal"}
-        assert {one.kind for one in own if one.file == "temporary"} <= {"write"}
+        assert {row.file for row in own} - {"temporary"} == {"c.db-wal"}
+        assert {row.kind for row in own if row.file == "temporary"} <= {"write"}
         assert own[-1].kind == "sync", "a commit ends with a sync"
         assert isinstance(disk, Disk)

@@ -14,7 +14,7 @@ import pytest
 
 from rolebundle.ingest import sync
 from rolebundle.storage.opening import open_writer
-from support.killing import Say, run_child
+from support.killing import Report, run_child
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory as Linux does")
 
@@ -81,25 +81,25 @@ def test_heavy_files_are_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     write_heavy_tree(tree)
 
-    def work(say: Say) -> None:
+    def work(report: Report) -> None:
         before = peak()
         with open_writer(tmp_path / "c.db") as corpus:
             report = sync.ingest(corpus, [tree], None)
         for skip in report.skipped:
-            say(f"{skip.path} {skip.code}")
-        say(f"added {report.added}")
-        say(f"grew {(peak() - before) // MEGABYTE}")
+            report(f"{skip.path} {skip.code}")
+        report(f"added {report.added}")
+        report(f"grew {(peak() - before) // MEGABYTE}")
 
     ended = run_child(work)
     assert ended.code == 0
-    said = dict(line.split() for line in ended.said)
-    grew = int(said.pop("grew"))
-    assert said.pop("added") == "2"
-    assert said.keys() == {path.name for path in tree.iterdir()} - {"good.md", "zzz.md"}
-    assert said["huge.md"] == said["over.txt"] == "too_large"
-    assert said["archive.gz"] == said["archive.zip"] == said["binary"] == "binary"
-    assert said["program"] == "binary"
-    assert said["archive.md"] in ("binary", "undecodable")
+    reported = dict(line.split() for line in ended.reported)
+    grew = int(reported.pop("grew"))
+    assert reported.pop("added") == "2"
+    assert reported.keys() == {path.name for path in tree.iterdir()} - {"good.md", "zzz.md"}
+    assert reported["huge.md"] == reported["over.txt"] == "too_large"
+    assert reported["archive.gz"] == reported["archive.zip"] == reported["binary"] == "binary"
+    assert reported["program"] == "binary"
+    assert reported["archive.md"] in ("binary", "undecodable")
     assert grew < 400, "megabytes, for half a gigabyte that the files promise"
 
 

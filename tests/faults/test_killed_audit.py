@@ -19,7 +19,7 @@ from rolebundle.policy.audit import AuditLog
 from support.amounts import rounds
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
-from support.killing import Say, run_child
+from support.killing import Report, run_child
 from support.shim import replay, shimmed_disk
 
 REQUIRED = AuditSettings(mode="required", query="text")
@@ -31,27 +31,27 @@ def entry(number: int, agent: str = "bot") -> AuditEntry:
     return AuditEntry(kind="retrieve", agent=agent, query=f"task {number}", allowed=number)
 
 
-def write(corpus: Path, say: Say, agent: str, rows: int) -> None:
+def write(corpus: Path, report: Report, agent: str, rows: int) -> None:
     """Make the audit where there is none, then one row after the other, each acknowledged."""
     with AuditLog(corpus) as log:
         log.begin(REQUIRED)
-        say("begun 0")
+        report("begun 0")
         for number in range(rows):
             row = log.record(entry(number, agent)).row
             assert row is not None
-            say(f"row {row.seq} {row.hash}")
+            report(f"row {row.seq} {row.hash}")
 
 
-def assert_kept(corpus: Path, said: list[str]) -> int:
+def assert_kept(corpus: Path, reported: list[str]) -> int:
     """The chain verifies, and every row that was acknowledged is in it as it was acknowledged."""
     with AuditLog(corpus) as log:
         if not log.exists:
-            assert said == []
+            assert reported == []
             return 0
         found = log.verify()
         assert found.ok, found
         hashes = {str(row.seq): row.hash for row in log.rows()}
-        for line in said:
+        for line in reported:
             what, *rest = line.split()
             assert what == "begun" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
         return found.rows
@@ -63,25 +63,25 @@ def test_kill_at_any_moment_of_the_writing(rounds: int) -> None:
     chance = random.Random(9)
     rows = 150
     with scratch_folder() as folder:
-        seconds = run_child(lambda say: write(folder / "timed.db", say, "bot", rows)).seconds
+        seconds = run_child(lambda report: write(folder / "timed.db", report, "bot", rows)).seconds
         going_on = folder / "going-on.db"
-        said: list[str] = []
+        reported: list[str] = []
         killed = before = 0
         for number in range(rounds):
             fresh = number % 3 == 0
             corpus = folder / f"fresh-{number}.db" if fresh else going_on
             # The making takes a moment, and a third of the kills is meant for it.
             moment = chance.uniform(0, seconds / (10 if fresh else 1))
-            ended = run_child(lambda say, at=corpus: write(at, say, "bot", rows), moment)
+            ended = run_child(lambda report, at=corpus: write(at, report, "bot", rows), moment)
             assert ended.killed or ended.code == 0
             killed += ended.killed
             if fresh:
-                assert_kept(corpus, ended.said)
+                assert_kept(corpus, ended.reported)
                 write(corpus, lambda line: None, "bot", 1)
-                assert_kept(corpus, ended.said)
+                assert_kept(corpus, ended.reported)
             else:
-                said += ended.said
-                after = assert_kept(going_on, said)
+                reported += ended.reported
+                after = assert_kept(going_on, reported)
                 assert after >= before, "rows of an earlier run are gone"
                 before = after
         assert killed >= rounds // 2
@@ -97,14 +97,14 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
     with scratch_folder() as folder:
         corpus = folder / "c.db"
         write(corpus, lambda line: None, "first", 1)
-        said: list[str] = []
+        reported: list[str] = []
         for number in range(rounds):
             moment = chance.uniform(0.005, 0.1)
 
-            def work(say: Say, moment: float = moment) -> None:
+            def work(report: Report, moment: float = moment) -> None:
                 inner = run_child(lambda tell: write(corpus, tell, "killed", 200), moment)
-                for line in inner.said:
-                    say(line)
+                for line in inner.reported:
+                    report(line)
 
             other = os.fork()
             if other == 0:
@@ -114,9 +114,9 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
                     code = 0
                 finally:
                     os._exit(code)
-            said += run_child(work).said
+            reported += run_child(work).reported
             assert os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) == 0
-            assert_kept(corpus, said)
+            assert_kept(corpus, reported)
         with AuditLog(corpus) as log:
             others = [row for row in log.rows() if row.agent.startswith("other-")]
             assert len(others) == 40 * rounds, "a living writer lost a row"
@@ -165,7 +165,7 @@ def replay_onto(made: bytes, log: list, moment: int, place: Path, torn: object) 
     ids=["full", "write", "sync"],
 )
 def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
-    """Never acknowledged, said in both modes, and the log goes on when there is room again."""
+    """Never acknowledged, reported in both modes, and the log goes on when there is room again."""
     failures = 0
     for nth in count(1):
         with scratch_folder() as folder:
@@ -226,8 +226,8 @@ def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
         log.set(REQUIRED)
     store.chmod(0o555)
     try:
-        refused = run_child(lambda say: record_as_a_common_user(db, say))
-        assert refused.said == ["audit_unwritable"]
+        refused = run_child(lambda report: record_as_a_common_user(db, report))
+        assert refused.reported == ["audit_unwritable"]
         assert invoke_as_a_common_user("audit", "verify", "--db", db).code == 0
         assert {path.name for path in store.iterdir()} == {"c.db", "c.db.audit"}
     finally:
@@ -236,21 +236,21 @@ def test_a_folder_that_may_only_be_read(tmp_path: Path) -> None:
     Path(f"{db}.audit").unlink()
     store.chmod(0o555)
     try:
-        assert run_child(lambda say: record_as_a_common_user(db, say)).said == ["no row"]
+        assert run_child(lambda report: record_as_a_common_user(db, report)).reported == ["no row"]
         assert [path.name for path in store.iterdir()] == ["c.db"]
     finally:
         store.chmod(stat.S_IRWXU)
 
 
-def record_as_a_common_user(db: Path, say: Say) -> None:
+def record_as_a_common_user(db: Path, report: Report) -> None:
     from support import commands
 
-    commands._drop_the_right_to_pass_by_permissions()
+    commands._drop_permission_override()
     with AuditLog(db) as log:
         try:
-            say("no row" if log.record(entry(0)).row is None else "row")
+            report("no row" if log.record(entry(0)).row is None else "row")
         except StorageError as error:
-            say(error.code)
+            report(error.code)
 
 
 def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
@@ -279,12 +279,12 @@ def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
 def test_the_kill_is_seen_by_the_test_itself() -> None:
     """A log whose acknowledged row is gone does not pass for one that was kept."""
     with scratch_folder() as folder:
-        said: list[str] = []
-        write(folder / "c.db", said.append, "bot", 5)
+        reported: list[str] = []
+        write(folder / "c.db", reported.append, "bot", 5)
         db = sqlite3.connect(folder / "c.db.audit")
         with db:
             db.execute("DELETE FROM entry WHERE seq = 6")
             db.execute("UPDATE head SET rows = 5, hash = (SELECT hash FROM entry WHERE seq = 5)")
         db.close()
         with pytest.raises(KeyError):
-            assert_kept(folder / "c.db", said)
+            assert_kept(folder / "c.db", reported)

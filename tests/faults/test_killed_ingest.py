@@ -1,4 +1,4 @@
-"""Row 1: kill -9 at any moment of an ingest. What was said to be done is there; a re-run ends it."""
+"""Row 1: kill -9 at any moment of an ingest. What was reported to be done is there; a re-run ends it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.amounts import rounds
 from support.commands import PROGRAM, invoke
 from support.corpora import scratch_folder
 from support.fake_embedder import HashingProvider
-from support.killing import Say, run_child
+from support.killing import Report, run_child
 from support.sound import assert_sound, contents, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
@@ -37,9 +37,9 @@ def write_tree(folder: Path, edition: int = 1) -> Path:
     folder.mkdir(exist_ok=True)
     for number in range(FILES):
         path = folder / f"n{number:02}.md"
-        said = edition if number % 3 == 0 else 1
+        text_edition = edition if number % 3 == 0 else 1
         path.write_text(
-            f"# Note {number}\n\n{'First part. ' * 60}\n\n## More\n\n{f'Edition {said}. ' * 60}\n",
+            f"# Note {number}\n\n{'First part. ' * 60}\n\n## More\n\n{f'Edition {text_edition}. ' * 60}\n",
             encoding="utf-8",
         )
         if edition == 2 and number % 7 == 0:
@@ -49,18 +49,18 @@ def write_tree(folder: Path, edition: int = 1) -> Path:
     return folder
 
 
-def ingest(db: Path, tree: Path, say: Say = lambda _: None) -> None:
+def ingest(db: Path, tree: Path, report: Report = lambda _: None) -> None:
     with open_writer(db) as corpus:
         sync.ingest(
             corpus,
             [tree],
             HashingProvider(),
-            progress=lambda what, done, _total: say(f"{what} {done}"),
+            progress=lambda what, done, _total: report(f"{what} {done}"),
         )
 
 
-def done_of(said: list[str], what: str) -> int:
-    return max((int(line.split()[1]) for line in said if line.startswith(what)), default=0)
+def done_of(reported: list[str], what: str) -> int:
+    return max((int(line.split()[1]) for line in reported if line.startswith(what)), default=0)
 
 
 @rounds(6, 100)
@@ -70,7 +70,7 @@ def test_kill_during_a_first_ingest(rounds: int) -> None:
         names = sorted(path.name for path in tree.iterdir())
         reference = folder / "reference.db"
         ingest(reference, tree)
-        seconds = run_child(lambda say: ingest(folder / "timed.db", tree, say)).seconds
+        seconds = run_child(lambda report: ingest(folder / "timed.db", tree, report)).seconds
         expected = contents(reference)
         assert len(expected["vectors"]) == len(expected["chunks"]) > FILES
         chance = random.Random(1)
@@ -78,15 +78,15 @@ def test_kill_during_a_first_ingest(rounds: int) -> None:
         for number in range(rounds):
             db = folder / f"killed-{number}.db"
             moment = chance.uniform(0, seconds)
-            ended = run_child(lambda say, db=db: ingest(db, tree, say), moment)
+            ended = run_child(lambda report, db=db: ingest(db, tree, report), moment)
             interrupted += ended.killed
             assert ended.killed or ended.code == 0
             assert_sound(db)
-            if db.exists() and (read := done_of(ended.said, "reading")):
+            if db.exists() and (read := done_of(ended.reported, "reading")):
                 with open_reader(db) as corpus:
                     assert set(names[:read]) <= paths_in(corpus), "reported, and not there"
                     embedded = corpus.value("SELECT count(*) FROM embedded")
-                    assert embedded >= done_of(ended.said, "embedding")
+                    assert embedded >= done_of(ended.reported, "embedding")
             ingest(db, tree)
             assert contents(db) == expected
             assert_sound(db)
@@ -101,14 +101,14 @@ def test_kill_during_an_update(rounds: int) -> None:
         ingest(base, tree)
         before = base.read_bytes()
         write_tree(tree, edition=2)
-        seconds = run_child(lambda say: ingest(base, tree, say)).seconds
+        seconds = run_child(lambda report: ingest(base, tree, report)).seconds
         expected = contents(base)
         chance = random.Random(2)
         for number in range(rounds):
             db = folder / f"killed-{number}.db"
             db.write_bytes(before)
             moment = chance.uniform(0, seconds)
-            run_child(lambda say, db=db: ingest(db, tree, say), moment)
+            run_child(lambda report, db=db: ingest(db, tree, report), moment)
             assert_sound(db)
             ingest(db, tree)
             assert contents(db) == expected
@@ -164,7 +164,7 @@ def _processes_of(session: int) -> list[int]:
 
 
 def test_interrupt_during_ingest() -> None:
-    """Ctrl-C goes to every process of the terminal; one line is said, and the corpus is sound."""
+    """Ctrl-C goes to every process of the terminal; one line is reported, and the corpus is sound."""
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()

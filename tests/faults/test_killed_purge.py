@@ -17,7 +17,7 @@ from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
-from support.canaries import files_of, found_in, hatch, vector_traces
+from support.canaries import files_of, found_in, make_canary, vector_traces
 from support.corpora import build, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.killing import run_child
@@ -44,15 +44,15 @@ class Base(NamedTuple):
 def base() -> Iterator[Base]:
     with scratch_folder() as folder:
         chance = random.Random(7)
-        canaries = [hatch(chance, COMMON, number) for number in range(DOCUMENTS)]
-        db = build(folder, (one.document for one in canaries), HashingProvider(), name="c.db")
-        ids = {one.document.metadata.document_id for one in canaries[::3]}
+        canaries = [make_canary(chance, COMMON, number) for number in range(DOCUMENTS)]
+        db = build(folder, (canary.document for canary in canaries), HashingProvider(), name="c.db")
+        ids = {canary.document.metadata.document_id for canary in canaries[::3]}
         with open_reader(db) as corpus:
             kept = vector_traces(
-                corpus, {one.document.metadata.document_id for one in canaries} - ids
+                corpus, {canary.document.metadata.document_id for canary in canaries} - ids
             )
             traces = vector_traces(corpus, ids) - kept
-        traces |= {trace for one in canaries[::3] for trace in one.traces}
+        traces |= {trace for canary in canaries[::3] for trace in canary.traces}
         assert found_in(files_of(db), traces) == traces, "the look finds what is there"
         image, before = db.read_bytes(), contents(db)
         selection = PurgeSelection(sorted(ids))

@@ -19,7 +19,7 @@ from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader, open_writer
-from support.compartments import kept_back, search_everywhere
+from support.compartments import quarantined_documents, search_everywhere
 
 ZERO = "\u200b"
 FEW_TAGS = "\U000e0061\U000e0062"
@@ -144,7 +144,7 @@ def test_records_of_a_file_are_scanned_separately(world: World) -> None:
     ]
     world.ingest("all.jsonl", "\n".join(json.dumps(record) for record in records))
     with open_reader(world.db) as corpus:
-        assert kept_back(corpus) == {"bad"}
+        assert quarantined_documents(corpus) == {"bad"}
         flagged = quarantine.flagged_document(corpus, "bad")
     assert flagged is not None
     assert flagged.title == "Bad"
@@ -209,7 +209,7 @@ def test_instructions_in_hidden_markup_are_found(world: World, name: str, text: 
 def test_an_ordinary_comment_is_not_quarantined(world: World) -> None:
     world.ingest("a.md", "# Title\n\nthe token\n\n<!-- prettier ignore this table -->\n")
     with open_reader(world.db) as corpus:
-        assert kept_back(corpus) == set()
+        assert quarantined_documents(corpus) == set()
 
 
 def test_findings_are_json_and_limited_in_number(world: World) -> None:
@@ -238,7 +238,7 @@ def test_names_and_tags_are_scanned(world: World) -> None:
         "tag.jsonl", json.dumps(record | {"_id": "s", "metadata": {"tags": [f"a{ZERO}b"]}})
     )
     with open_reader(world.db) as corpus:
-        assert kept_back(corpus) == {"r", f"wiki/note{WORDS_IN_TAGS}.md"}
+        assert quarantined_documents(corpus) == {"r", f"wiki/note{WORDS_IN_TAGS}.md"}
         [tags] = corpus.rows("SELECT tags FROM document WHERE document_id = 's'")
     assert tags == ('["ab"]',)
 

@@ -16,7 +16,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
-from support.bundles import without_the_semantic_lanes_state
+from support.bundles import without_semantic_state
 from support.corpora import ask, build, remove
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -54,7 +54,7 @@ def test_an_index_of_another_model_never_answers(
         assert stranger.asked == 0, "embedded a query that nothing may be compared with"
         warnings = {warning.code: warning.message for warning in bundle.warnings}
         assert "the index was made by" in warnings["SEMANTIC_LANE_DEGRADED"]
-        assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(lexical)
+        assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
         before = path.read_bytes()
         with open_writer(path) as corpus, pytest.raises(EmbedderError) as refused:

@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
-from support.bundles import without_the_semantic_lanes_state
+from support.bundles import without_semantic_state
 from support.corpora import ask, build, built, remove
 from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
 from support.strategies import corpora, overlays, requests
@@ -102,9 +102,7 @@ def test_a_model_that_fails_leaves_the_lexical_answer_and_its_reason(
             bundle = ask(corpus, role, provider, **fields)
             expected = reason if isinstance(provider, BrokenProvider) else "the weights are gone"
             assert expected in degraded_by(bundle)
-            assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(
-                lexical
-            )
+            assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
 
 @given(documents=corpora(), role=st.none() | overlays(), fields=requests(lexical_only=None))
@@ -115,7 +113,7 @@ def test_a_corpus_without_an_index_is_said(
         bundle = ask(corpus, role, HashingProvider(), **fields)
         lexical = ask(corpus, role, None, **fields)
     assert "no embedding index" in degraded_by(bundle)
-    assert without_the_semantic_lanes_state(bundle) == without_the_semantic_lanes_state(lexical)
+    assert without_semantic_state(bundle) == without_semantic_state(lexical)
     assert not any(one.code == "SEMANTIC_LANE_DEGRADED" for one in lexical.warnings), (
         "nobody wanted the semantic lane"
     )

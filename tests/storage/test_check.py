@@ -10,7 +10,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import check, compartments, lexical_index, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from support.compartments import assert_each_in_its_place
+from support.compartments import assert_compartments_are_separate
 from support.corpora import build, document
 from support.fake_embedder import HashingProvider
 
@@ -84,7 +84,7 @@ def test_only_the_damaged_compartment_is_rebuilt(
         ]
         assert rebuilt == [hr]
         assert check.find_problems(corpus) == []
-        assert_each_in_its_place(corpus)
+        assert_compartments_are_separate(corpus)
         assert vector_index.chunks_without_vector(corpus, index, 0, 10) == [3]
 
 

@@ -18,7 +18,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT, invoke
-from support.compartments import assert_each_in_its_place, kinds, tables
+from support.compartments import assert_compartments_are_separate, kinds, tables
 from support.corpora import ask, build, document, fill
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.old_schema import names_in, of_schema_1
@@ -164,7 +164,7 @@ class TestFromTheFirstSchema:
         with open_writer(old) as corpus:
             assert corpus.db.pragma("user_version") == opening.latest_version()
             assert find_problems(corpus) == []
-            assert_each_in_its_place(corpus)
+            assert_compartments_are_separate(corpus)
             found = kinds(corpus)
         assert {kind[:2] for kind in found.values()} == {
             ("shared", "internal"),

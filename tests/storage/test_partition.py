@@ -25,10 +25,10 @@ from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.store import StoredDocument
 from support.commands import invoke
 from support.compartments import (
-    assert_each_in_its_place,
-    kept_back,
+    assert_compartments_are_separate,
     kinds,
     only_compartment,
+    quarantined_documents,
     search_everywhere,
     tables,
 )
@@ -76,7 +76,7 @@ def counted(corpus: Corpus) -> dict[str, tuple[int, int]]:
 
 def assert_whole(corpus: Corpus) -> None:
     assert find_problems(corpus) == []
-    assert_each_in_its_place(corpus)
+    assert_compartments_are_separate(corpus)
 
 
 class TestWhereADocumentBelongs:
@@ -287,7 +287,7 @@ class TestQuarantine:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
         put(corpus, flagged(document("c", ["token"]), "label"))
         assert kinds(corpus) == dict.fromkeys("abc", OPEN)
-        assert kept_back(corpus) == {"b"}
+        assert quarantined_documents(corpus) == {"b"}
         assert [one.chunks for one in compartments.searchable_compartments(corpus)] == [2]
         assert_whole(corpus)
 
@@ -295,10 +295,10 @@ class TestQuarantine:
         fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
         kept = tables(corpus)
         put(corpus, flagged(document("b", ["token"])))
-        assert kept_back(corpus) == {"b"}
+        assert quarantined_documents(corpus) == {"b"}
         assert_whole(corpus)
         put(corpus, document("b", ["token"]))
-        assert (kept_back(corpus), tables(corpus)) == (set(), kept)
+        assert (quarantined_documents(corpus), tables(corpus)) == (set(), kept)
         assert_whole(corpus)
 
     def test_a_policy_keeps_it_there(self, corpus: Corpus) -> None:
@@ -306,7 +306,7 @@ class TestQuarantine:
         for denied in (denied_by("*"), no_denied_patterns):
             with corpus.writing():
                 assert assign_compartments(corpus, denied) == 2
-            assert kept_back(corpus) == {"b"}
+            assert quarantined_documents(corpus) == {"b"}
             assert_whole(corpus)
 
     def test_a_release_holds_while_the_same_is_found(self, corpus: Corpus) -> None:
@@ -315,13 +315,13 @@ class TestQuarantine:
         assert one is not None
         with corpus.writing():
             quarantine.release(corpus, one)
-        assert kept_back(corpus) == set()
+        assert quarantined_documents(corpus) == set()
         assert len(compartments.visible_compartments(corpus)) == 1
         assert_whole(corpus)
         put(corpus, flagged(document("b", ["token, edited"])))
-        assert kept_back(corpus) == set()
+        assert quarantined_documents(corpus) == set()
         put(corpus, flagged(document("b", ["token"]), found="other"))
-        assert kept_back(corpus) == {"b"}
+        assert quarantined_documents(corpus) == {"b"}
         assert_whole(corpus)
 
 
@@ -478,7 +478,9 @@ def test_everything_is_in_its_place_after_any_steps(steps: list[tuple[str, objec
                     name: (*kind, tuple(sorted(denied(file_of(name).path, ""))))
                     for name, (kind, _, _) in held.items()
                 }
-                assert kept_back(corpus) == {name for name, (*_, kept) in held.items() if kept}
+                assert quarantined_documents(corpus) == {
+                    name for name, (*_, kept) in held.items() if kept
+                }
                 every = compartments.visible_compartments(corpus)
                 assert sum(one.documents for one in every) == len(held)
                 assert sum(one.chunks for one in every) == sum(

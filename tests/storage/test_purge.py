@@ -22,7 +22,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import move_documents
 from support.amounts import rounds
-from support.canaries import Canary, files_of, found_in, hatch, vector_traces
+from support.canaries import Canary, files_of, found_in, make_canary, vector_traces
 from support.corpora import build, document, embed, file_of, fill, scratch_folder
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.sound import assert_sound, contents
@@ -33,7 +33,7 @@ COMMON = tuple(f"common{number}" for number in range(400))
 
 
 @dataclass
-class Aviary:
+class CanaryCorpus:
     """A corpus of canaries, and the traces of those that are to go and of those that stay."""
 
     db: Path
@@ -43,10 +43,10 @@ class Aviary:
     kept: set[bytes]
 
 
-def aviary(folder: Path, seed: int, doomed: int, staying: int) -> Aviary:
+def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryCorpus:
     """Documents that came in small portions, were changed, moved and embedded by two models."""
     chance = Random(seed)
-    canaries = [hatch(chance, COMMON, number) for number in range(doomed + staying)]
+    canaries = [make_canary(chance, COMMON, number) for number in range(doomed + staying)]
     db = build(folder, [])
     size = max(5, len(canaries) // 40)
     with open_writer(db) as corpus:
@@ -63,7 +63,7 @@ def aviary(folder: Path, seed: int, doomed: int, staying: int) -> Aviary:
             | vector_traces(corpus, [one.document.metadata.document_id for one in group])
             for group in (going, rest)
         )
-    return Aviary(db, going, rest, gone - kept, kept)
+    return CanaryCorpus(db, going, rest, gone - kept, kept)
 
 
 def _second_index(corpus: Corpus) -> None:
@@ -114,7 +114,7 @@ def purged(db: Path, selection: PurgeSelection) -> Receipt:
 @rounds(12, 1000)
 def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
     with scratch_folder() as folder:
-        here = aviary(folder, 1, rounds, rounds)
+        here = canary_corpus(folder, 1, rounds, rounds)
         assert found_in(files_of(here.db), here.gone) == here.gone, "the look finds what is there"
         portions = [here.doomed[start::4] for start in range(4)]
         for portion in portions:
@@ -136,7 +136,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
 def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
     """Were the text searched for only as it was written, postings would be passed over."""
     with scratch_folder() as folder:
-        here = aviary(folder, 2, 8, 8)
+        here = canary_corpus(folder, 2, 8, 8)
         with open_reader(here.db) as corpus:
             blocks = [
                 block
@@ -161,7 +161,7 @@ def test_each_step_is_needed(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str
 ) -> None:
     with scratch_folder() as folder:
-        here = aviary(folder, 3, 20, 40)
+        here = canary_corpus(folder, 3, 20, 40)
         monkeypatch.setattr(module, left_out, lambda *_: None)
         assert purged(here.db, PurgeSelection(names(here.doomed))).state == "done"
         assert found_in(files_of(here.db), here.gone)
@@ -266,7 +266,7 @@ class TestTheFastIndex:
     def test_its_buckets_are_gone(self) -> None:
         """A bucket of one vector is that vector."""
         with scratch_folder() as folder:
-            here = aviary(folder, 4, 20, 20)
+            here = canary_corpus(folder, 4, 20, 20)
             with open_writer(here.db) as corpus:
                 if not approximate_index.is_available(corpus):
                     pytest.skip("this build of apsw has no vec1")
@@ -324,7 +324,7 @@ class TestSomebodyInTheWay:
     ) -> None:
         monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
         with scratch_folder() as folder:
-            here = aviary(folder, 5, 12, 12)
+            here = canary_corpus(folder, 5, 12, 12)
             with open_reader(here.db) as reader, reader.reading():
                 before = reader.value("SELECT count(*) FROM document")
                 receipt = purged(here.db, PurgeSelection(names(here.doomed)))

@@ -16,7 +16,7 @@ from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
-from support.compartments import assert_each_in_its_place, lexical_data, search_everywhere
+from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import HashingProvider
 
@@ -312,7 +312,7 @@ def _refused(model: Model, name: str, documents: list[StoredDocument]) -> bool:
 
 def _agrees(corpus: Corpus, model: Model) -> None:
     assert find_problems(corpus) == []
-    assert_each_in_its_place(corpus)
+    assert_compartments_are_separate(corpus)
     documents = {name for content in model.values() for name in content}
     chunks = {
         c: text for content in model.values() for one in content.values() for c, text in one.items()

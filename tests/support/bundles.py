@@ -1,4 +1,4 @@
-"""Comparing bundles."""
+"""Compare bundles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from rolebundle.contracts.bundle import RetrievalBundle
 
 
-def without_the_semantic_lanes_state(bundle: RetrievalBundle) -> dict[str, Any]:
-    """A bundle less what says that the semantic lane could not run: all else is as without it."""
+def without_semantic_state(bundle: RetrievalBundle) -> dict[str, Any]:
+    """Return a bundle without the fields that report a degraded semantic lane."""
     plain = bundle.without_timings()
     plain["warnings"] = [
         warning for warning in plain["warnings"] if warning["code"] != "SEMANTIC_LANE_DEGRADED"

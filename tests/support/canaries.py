@@ -1,4 +1,4 @@
-"""Documents full of words that stand nowhere else, and a look for them at every byte of a corpus."""
+"""Documents with unique words, and a search for these words in every byte of a corpus."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rolebundle.storage.store import StoredDocument
 from support.corpora import chunk
 
 WIDTH = 8
-"""Bytes of a trace: two floats of a vector, or the inner letters of a word."""
+"""Length of a trace in bytes: two floats of a vector, or the inner letters of a word."""
 _HAN = "".join(map(chr, range(0x4E00, 0x9F00)))
-"""So many letters that a trace of three of them stands nowhere by chance."""
+"""There are so many of them that a trace of three does not occur by chance."""
 _ENDINGS = ("", "s", "ing", "ations", "ed")
 
 
 @dataclass(frozen=True)
 class Canary:
-    """A document, and what may not be left of it."""
+    """A document, and traces of it that must not be left after a purge."""
 
     document: StoredDocument
     traces: frozenset[bytes]
 
 
-def hatch(chance: Random, common: Sequence[str], number: int) -> Canary:
-    """A document with a word of its own in everything that a document has.
+def make_canary(chance: Random, common: Sequence[str], number: int) -> Canary:
+    """Make a document with unique words in each of its fields.
 
     A trace of a word is from its middle: FTS5 leaves out the letters that a word has in common
     with the one before it in its index, and the stemmer cuts and changes endings.
@@ -81,12 +81,12 @@ def hatch(chance: Random, common: Sequence[str], number: int) -> Canary:
             for core in words
             for trace in (core[5:13].encode()[:WIDTH], core[7:15].encode()[:WIDTH])
         )
-        | {one.content_hash[4:12].encode() for one in chunks},
+        | {item.content_hash[4:12].encode() for item in chunks},
     )
 
 
 def vector_traces(corpus: Corpus, document_ids: Iterable[str]) -> set[bytes]:
-    """Of each vector of these documents its first floats and some inner ones, and its hashes."""
+    """Return traces of the documents' vectors: first floats, inner floats, and hashes."""
     wanted = set(document_ids)
     found: set[bytes] = set()
     for document_id, vector, vector_hash in corpus.rows(
@@ -99,15 +99,15 @@ def vector_traces(corpus: Corpus, document_ids: Iterable[str]) -> set[bytes]:
 
 
 def files_of(db: Path) -> list[Path]:
-    """Every file that has the corpus's name at its beginning."""
+    """Return all files whose name begins with the corpus's name."""
     return sorted(path for path in db.parent.iterdir() if path.name.startswith(db.name))
 
 
 def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
-    """Which of the traces stand anywhere in these files, in whatever case."""
-    # Sorted, to be searched by bisection: np.isin sorts the file's windows, which takes ten times
-    # as long.
-    wanted = np.array(sorted(int.from_bytes(one, "little") for one in traces), dtype=np.uint64)
+    """Return the traces that occur anywhere in these files, in either case."""
+    # Binary search in the sorted traces. np.isin sorts the file's windows and takes ten times as
+    # long.
+    wanted = np.array(sorted(int.from_bytes(trace, "little") for trace in traces), dtype=np.uint64)
     hits: set[int] = set()
     for path in paths:
         stored = path.read_bytes()

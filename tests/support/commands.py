@@ -1,4 +1,4 @@
-"""Running the command line: in this process for the many, as a real process for the few."""
+"""Run the command line, in this process or as a process of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CODED = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -63,7 +63,7 @@ def run(
     timeout: float = 60,
     stdin: bytes = b"",
 ) -> Outcome:
-    """Run a command as a process of its own."""
+    """Run a command in a new process."""
     done = subprocess.run(
         [*PROGRAM, *map(os.fsencode, arguments)],
         input=stdin,
@@ -78,7 +78,7 @@ def run(
 
 
 def is_coded(outcome: Outcome) -> None:
-    """An answer or a coded error, with the next step; never a traceback, never "internal"."""
+    """Assert that a command gave an answer or a coded error, no traceback, no internal error."""
     assert outcome.code in CODED, (outcome.code, outcome.err)
     assert "Traceback" not in outcome.err
     assert "[internal]" not in outcome.err
@@ -87,14 +87,14 @@ def is_coded(outcome: Outcome) -> None:
 
 
 def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
-    """``invoke`` in a forked child for which file permissions hold, also where root runs it."""
+    """Run ``invoke`` in a forked child to which file permissions apply, also if root runs the tests."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         code = 99
         try:
             os.close(reading)
-            _drop_the_right_to_pass_by_permissions()
+            _drop_permission_override()
             outcome = invoke(*arguments)
             with os.fdopen(writing, "w", encoding="utf-8") as pipe:
                 json.dump([outcome.code, outcome.out, outcome.err], pipe)
@@ -109,7 +109,7 @@ def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
     return Outcome(*json.loads(text))
 
 
-def _drop_the_right_to_pass_by_permissions() -> None:
+def _drop_permission_override() -> None:
     if os.geteuid() != 0:
         return
     import ctypes

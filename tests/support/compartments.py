@@ -1,4 +1,4 @@
-"""Looking into compartments: what each of them holds, and whether it is what belongs there."""
+"""Look into compartments, and check that each has what belongs to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def only_compartment(corpus: Corpus) -> int:
 
 
 def only_share(corpus: Corpus) -> Share:
-    """What the active index has of the only compartment."""
+    """The active index's share of the only compartment."""
     index = vector_index.active_index(corpus)
     assert index is not None
     [found] = index.shares
@@ -25,7 +25,7 @@ def only_share(corpus: Corpus) -> Share:
 
 
 def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int]:
-    """Rowids that the lexical indexes of all compartments have, of those in quarantine as well."""
+    """Return rowids from the lexical indexes of all compartments, quarantine included."""
     return [
         row
         for place in compartments.visible_compartments(corpus)
@@ -34,29 +34,36 @@ def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int
 
 
 def lexical_data(corpus: Corpus) -> list[tuple[object, ...]]:
-    """Every row of the lexical index's own storage."""
+    """Return every row of the lexical index's internal tables."""
     name = lexical_index.table_name(only_compartment(corpus))
     return corpus.rows(f"SELECT * FROM {name}_data ORDER BY id")
 
 
 def kinds(corpus: Corpus) -> dict[str, Kind]:
-    """Document id → the kind of the compartment that it is in."""
-    by_id = {one.id: one for one in compartments.visible_compartments(corpus)}
+    """Return document id → kind of its compartment."""
+    by_id = {
+        visible_compartment.id: visible_compartment
+        for visible_compartment in compartments.visible_compartments(corpus)
+    }
     return {
         name: (by_id[place].scope, by_id[place].sensitivity, by_id[place].denied)
         for name, place in corpus.rows("SELECT document_id, compartment FROM document")
     }
 
 
-def kept_back(corpus: Corpus) -> set[str]:
-    """The documents that are in quarantine."""
-    places = {one.id for one in compartments.visible_compartments(corpus) if one.quarantined}
+def quarantined_documents(corpus: Corpus) -> set[str]:
+    """Return the ids of quarantined documents."""
+    places = {
+        visible_compartment.id
+        for visible_compartment in compartments.visible_compartments(corpus)
+        if visible_compartment.quarantined
+    }
     found = corpus.rows("SELECT document_id, compartment FROM document")
     return {name for name, place in found if place in places}
 
 
 def tables(corpus: Corpus) -> set[str]:
-    """What the schema has for single compartments, less what FTS5, vec0 and vec1 keep for theirs."""
+    """Return the tables of single compartments, without the internal tables of FTS5, vec0 and vec1."""
     found = {
         name
         for (name,) in corpus.rows(
@@ -68,8 +75,8 @@ def tables(corpus: Corpus) -> set[str]:
     }
 
 
-def assert_each_in_its_place(corpus: Corpus) -> None:
-    """Words, vectors and tables of every compartment are those of its documents, and no others."""
+def assert_compartments_are_separate(corpus: Corpus) -> None:
+    """Assert that every compartment has the words, vectors and tables of its documents only."""
     corpus.load_vectors()
     places = compartments.visible_compartments(corpus)
     indexes = vector_index.all_indexes(corpus)
@@ -79,7 +86,7 @@ def assert_each_in_its_place(corpus: Corpus) -> None:
     ):
         wanted = (scope, sensitivity, verdict == "quarantine")
         assert place in {
-            one.id for one in places if (one.scope, one.sensitivity, one.quarantined) == wanted
+            item.id for item in places if (item.scope, item.sensitivity, item.quarantined) == wanted
         }, name
     expected = set()
     for place in places:
@@ -95,7 +102,7 @@ def assert_each_in_its_place(corpus: Corpus) -> None:
             embedded = held & _rows(
                 corpus, "SELECT chunk FROM embedded WHERE index_id = ?", index.id
             )
-            [share] = [one for one in index.shares if one.compartment == place.id] or [None]
+            [share] = [item for item in index.shares if item.compartment == place.id] or [None]
             if share is None:
                 assert not embedded
                 continue

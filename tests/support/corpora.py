@@ -1,4 +1,4 @@
-"""Building small, real corpus files quickly."""
+"""Build small, real corpus files quickly."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, co
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
-# Memory where there is some: a law builds a corpus file an example.
+# In memory if possible, because a law builds a corpus file for each example.
 SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder, in memory where possible, that is gone afterwards."""
+    """A temporary folder, in memory if possible."""
     with TemporaryDirectory(prefix="rolebundle-test-", dir=SCRATCH) as folder:
         yield Path(folder)
 
@@ -52,7 +52,7 @@ def _empty_corpus() -> bytes:
 
 
 def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
-    """A chunk of one line, unless the fields say otherwise."""
+    """Make a chunk of one line; ``fields`` override its values."""
     settings: dict[str, Any] = {
         "headings": (),
         "content_type": "paragraph",
@@ -68,7 +68,7 @@ def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
 
 
 def document(document_id: str, texts: Sequence[str], **metadata: Any) -> StoredDocument:
-    """A document with a chunk for each text: ``id#0``, ``id#1``, …"""
+    """Make a document with a chunk for each text: ``id#0``, ``id#1``, …"""
     fields: dict[str, Any] = {
         "source_id": "wiki",
         "title": document_id,
@@ -96,8 +96,8 @@ def fill(
 ) -> None:
     """Store each document as a file of its own; all chunks but ``waiting`` get a vector."""
     with corpus.writing():
-        for one in documents:
-            store.put_file(corpus, file_of(one.metadata.document_id), [one])
+        for document in documents:
+            store.put_file(corpus, file_of(document.metadata.document_id), [document])
         store.increment_generation(corpus)
         if provider is not None:
             embed(corpus, provider, waiting=waiting)
@@ -154,7 +154,7 @@ def build(
 
 
 def remove(path: Path) -> None:
-    """The corpus file and what SQLite left beside it."""
+    """Delete the corpus file and what SQLite left beside it."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
@@ -168,7 +168,7 @@ def built(
     waiting: int = 0,
     base: bytes = b"",
 ) -> Iterator[Corpus]:
-    """A corpus built, opened for reading, and gone afterwards."""
+    """Build a corpus, open it for reading, and delete it afterwards."""
     path = build(folder, documents, provider, waiting=waiting, base=base)
     try:
         with open_reader(path) as corpus:
@@ -178,7 +178,7 @@ def built(
 
 
 def overlay(**fields: Any) -> Overlay:
-    """An overlay from plain values; only what a test is about has to be said."""
+    """Make an overlay from plain values; missing fields have their defaults."""
     return Overlay.model_validate({"version": "1.0", "role_id": "reviewer"} | fields)
 
 

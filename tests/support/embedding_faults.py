@@ -1,4 +1,4 @@
-"""What the tests of a misbehaving model server have in common."""
+"""Helpers for tests of a model server that misbehaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Breaks = Callable[[Fault], None]
 
 
 def failure(provider: EmbeddingProvider, texts: tuple[str, ...] = ("one", "two")) -> EmbedderError:
-    """The coded error of embedding, soundness of the vectors included."""
+    """Return the error that embedding raises, checks of the vectors included."""
     with pytest.raises(EmbedderError) as caught:
         unit_vectors(provider.embed_passages(texts), len(texts), provider.identity.dimensions)
     assert caught.value.hint
@@ -30,14 +30,14 @@ def failure(provider: EmbeddingProvider, texts: tuple[str, ...] = ("one", "two")
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Fails when what happens inside takes longer."""
+    """Fail if the block takes longer."""
     started = time.monotonic()
     yield
     assert time.monotonic() - started < seconds
 
 
 def answer(handler: Handler, rows: list[object]) -> None:
-    """An answer of these vectors, in the API that was asked."""
+    """Answer with these vectors, in the API of the request."""
     if handler.path == EMBED_PATHS["ollama"]:
         handler.json({"embeddings": rows})
     else:
@@ -45,7 +45,7 @@ def answer(handler: Handler, rows: list[object]) -> None:
 
 
 def closed_port() -> int:
-    """A port on which nobody listens."""
+    """Return a port on which no server listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A model server on loopback that speaks Ollama's API and OpenAI's, and misbehaves on request."""
+"""A model server on loopback with Ollama's and OpenAI's API, which misbehaves on request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EMBED_PATHS = {"ollama": "/api/embed", "openai": "/v1/embeddings"}
 
 @dataclass
 class Seen:
-    """One request as the server got it."""
+    """A request that the server received."""
 
     path: str
     headers: dict[str, str]
@@ -34,9 +34,9 @@ class Seen:
 
 @dataclass
 class EmbeddingServer:
-    """What the tests see of a running server.
+    """The state of a running server.
 
-    ``faults`` maps a path to what answers there instead, for as long as it stands there.
+    ``faults`` maps a path to a function that answers its requests instead of the server.
     """
 
     port: int = 0
@@ -56,7 +56,7 @@ class EmbeddingServer:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers both APIs; a fault gets this handler and may do as it likes with it."""
+    """Answer both APIs. A fault gets this handler and may do anything with it."""
 
     protocol_version = "HTTP/1.1"
     server: _Server
@@ -92,12 +92,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(payload)
 
     def reset(self) -> None:
-        """Close so that the other side meets a connection reset."""
+        """Close so that the client gets a connection reset."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
 
     def pour(self, piece: bytes, pause: float = 0.0) -> None:
-        """Send the same bytes again and again, until the other side has had enough."""
+        """Send the same bytes again and again until the client closes the connection."""
         while not self.state.stopping.is_set():
             self.wfile.write(piece)
             self.wfile.flush()
@@ -114,14 +114,14 @@ class _Server(ThreadingHTTPServer):
     state: EmbeddingServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that hangs up on a misbehaving server is what the tests are about.
+        # Clients that close the connection are expected.
         if not isinstance(sys.exc_info()[1], OSError | ValueError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def embedding_server(port: int = 0) -> Iterator[EmbeddingServer]:
-    """A server on a free port or on the one given, gone at the end."""
+    """Run a server on ``port``, or on a free port if it is 0."""
     with _Server(("127.0.0.1", port), Handler) as server:
         state = server.state = EmbeddingServer(server.server_address[1])
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -180,12 +180,12 @@ def _embeddings(handler: Handler) -> None:
         handler.json({"error": {"message": message, "code": 400}}, 400)
         return
     data = [{"index": n, "embedding": v} for n, v in enumerate(vectors(handler))]
-    # Backwards: the order of an answer is told by its indexes.
+    # In reverse order: the client must use the indexes.
     handler.json({"object": "list", "data": data[::-1], "model": handler.body["model"]})
 
 
 def vectors(handler: Handler) -> list[list[float]]:
-    """The sound vectors for the request."""
+    """Return valid vectors for the request."""
     return [[float(x) for x in vector_of(text)] for text in handler.body["input"]]
 
 

@@ -22,7 +22,7 @@ def _word_vector(word: str) -> np.ndarray:
 
 
 def vector_of(text: str) -> np.ndarray:
-    """The sum of its words' vectors; never zero, also not for a text without words."""
+    """Return the sum of the words' vectors. It is never zero, not even without words."""
     vector = np.full(DIMENSIONS, 0.01, dtype=np.float32)
     for word in text.casefold().split():
         vector = vector + _word_vector(word)
@@ -31,7 +31,7 @@ def vector_of(text: str) -> np.ndarray:
 
 @dataclass
 class HashingProvider:
-    """Texts that share words are near each other. No weights, no clock, no randomness."""
+    """Embed texts so that texts with the same words are close. Deterministic, without weights."""
 
     identity: ModelIdentity = IDENTITY
     asked: int = 0
@@ -54,7 +54,7 @@ class HashingProvider:
 
 @dataclass
 class BrokenProvider:
-    """Answers queries with whatever ``answer`` returns or raises."""
+    """Return or raise whatever ``answer`` does."""
 
     answer: Callable[[Sequence[str]], np.ndarray]
     identity: ModelIdentity = field(default=IDENTITY)

@@ -1,4 +1,4 @@
-"""A forked child that can be killed at any moment, and that says what it has done so far."""
+"""A forked child that can be killed at any moment, and that reports its progress."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Ended:
-    """What the child said in time, and how it ended."""
+class ChildResult:
+    """The lines that the child reported before its end, and how it ended."""
 
-    said: list[str]
+    reported: list[str]
     killed: bool
     code: int
     seconds: float
 
 
-def run_child(work: Callable[[Say], None], kill_after: float | None = None) -> Ended:
+def run_child(work: Callable[[Report], None], kill_after: float | None = None) -> ChildResult:
     """Fork, let the child do ``work``, and kill -9 it after so many seconds.
 
-    What the child says travels through a pipe, so that a line that arrived was said before the
-    kill. A child that fails on its own ends with code 1 and its error on standard error.
+    Reports go through a pipe, so a line that arrived was written before the kill. A child that
+    fails on its own ends with code 1 and its error on standard error.
     """
     reading, writing = os.pipe()
     started = time.perf_counter()
@@ -46,14 +46,14 @@ def run_child(work: Callable[[Say], None], kill_after: float | None = None) -> E
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(child, signal.SIGKILL)
-    said = b""
+    reported = b""
     while part := os.read(reading, 65536):
-        said += part
+        reported += part
     os.close(reading)
     _, status = os.waitpid(child, 0)
-    return Ended(
-        # A line that was cut off by the kill was not said.
-        said.decode().split("\n")[:-1],
+    return ChildResult(
+        # The last part is empty, or a line that the kill cut off.
+        reported.decode().split("\n")[:-1],
         os.WIFSIGNALED(status),
         os.waitstatus_to_exitcode(status),
         time.perf_counter() - started,

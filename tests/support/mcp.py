@@ -1,4 +1,4 @@
-"""Speaking MCP with real server processes, through the official SDK's client."""
+"""Talk MCP with real server processes, through the official SDK's client."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParamete
 def with_session(
     talk: Callable[[Session], Awaitable[Any]], db: Path, *more: str, program: str = SERVE
 ) -> Any:
-    """What ``talk`` returns, spoken with a server of its own."""
+    """Return what ``talk`` returns with a session of a new server."""
     server = server_of(db, *more, program=program)
 
     async def run() -> Any:
@@ -70,7 +70,7 @@ class SharedServer:
         self._thread: Thread | None = None
 
     def speak(self, talk: Callable[[Session], Coroutine[Any, Any, Any]]) -> Any:
-        """What ``talk`` returns; what it raises is raised here."""
+        """Return what ``talk`` returns, and raise what it raises."""
         if self._thread is None:
             server = server_of(self._db)
             self._thread = Thread(target=lambda: asyncio.run(self._serve(server)), daemon=True)
@@ -83,11 +83,11 @@ class SharedServer:
         return answer.result(2 * SECONDS)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """What a tool answers."""
+        """Return a tool's answer."""
         return self.speak(lambda session: session.call_tool(name, arguments))
 
     def close(self) -> None:
-        """End the session, and with it the server."""
+        """End the session and the server."""
         if self._thread is None:
             return
         if self._thread.is_alive() and self._loop and self._enough:

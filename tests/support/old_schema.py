@@ -1,4 +1,4 @@
-"""Corpus files as an older version left them."""
+"""Corpus files of older schema versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def of_schema_1(
     base: bytes = b"",
     name: str = "old.db",
 ) -> tuple[Path, Path]:
-    """A corpus of schema 1, and one of the newest with the same rows.
+    """Make a corpus of schema 1, and one of the newest schema with the same rows.
 
     Its tables are made by the first migration alone, and its indexes are filled as they were then:
     one FTS5 table, and one vec0 table (and, with ``fast``, one vec1 table) an embedding index.
@@ -105,7 +105,7 @@ def _vectors(db: apsw.Connection, index_id: int, dimensions: int, fast: bool) ->
 
 
 def names_in(path: Path) -> set[str]:
-    """Everything that the schema of a file names, whatever it is."""
+    """Return all names in the schema of a file."""
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}

@@ -1,4 +1,4 @@
-"""Overlay files to test with."""
+"""Overlay files for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that rerank, for tests: known to the registry as ``fake:NAME`` for the length of a block."""
+"""Rerank models for tests, registered as ``fake:NAME`` inside a block."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONTEXTUAL = replace(IDENTITY, model="contextual", digest="c0ffee")
 
 @dataclass
 class RecordingProvider(HashingProvider):
-    """Remembers every batch of passages that it was given."""
+    """Record every batch of passages."""
 
     identity: ModelIdentity = CONTEXTUAL
     batches: list[list[str]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class RecordingProvider(HashingProvider):
 
 @contextmanager
 def known(provider: EmbeddingProvider | None = None) -> Iterator[Any]:
-    """``fake:…`` names this model."""
+    """Register this model as ``fake:…``."""
     made = provider or RecordingProvider()
     with patch.dict(registry._FACTORIES, {"fake": lambda _spec: made}):
         yield made

@@ -17,7 +17,7 @@ _START = "from rolebundle.interfaces.cli.main import main; main()"
 
 
 class Served:
-    """The process. ``before`` is Python that runs in it first, to put faults in."""
+    """A `serve` process. ``before`` is Python code that it runs first, to inject faults."""
 
     def __init__(self, *options: str | Path, before: str = "", **env: str) -> None:
         self.process = subprocess.Popen(
@@ -67,7 +67,7 @@ class Served:
         return False
 
     def ended(self, within: float = 2.0) -> tuple[int, float]:
-        """The exit code and how long it took from now on."""
+        """Return the exit code, and the seconds until the process ended."""
         started = time.perf_counter()
         code = self.process.wait(timeout=30)
         took = time.perf_counter() - started
@@ -75,7 +75,7 @@ class Served:
         return code, took
 
     def end_of_input(self) -> tuple[list[Any], str]:
-        """Close the input; what was still answered, and standard error."""
+        """Close the input, and return the remaining answers and standard error."""
         self.input.close()
         code, _ = self.ended()
         assert code == 0
@@ -107,7 +107,7 @@ def request(number: Any, method: str, **params: Any) -> bytes:
 
 
 def codes(messages: Sequence[Any]) -> list[Any]:
-    """Each message's error number, or its id where it is an answer."""
+    """Return each message's error number, or its id if it is an answer."""
     return [
         message["error"]["code"] if "error" in message else message["id"] for message in messages
     ]
@@ -128,7 +128,7 @@ def _slow(self, method, fields, progress=None):
     return _call(self, method, fields, progress)
 Operations.call = _slow
 """
-"""``before`` for a `status` that takes long and listens to nobody."""
+"""``before`` for a `status` that takes long and cannot be interrupted."""
 
 RUNAWAY = """
 from rolebundle.engine import Engine
@@ -138,4 +138,4 @@ def _runaway(self, *_, **__):
                           "SELECT max(i) FROM n")
 Engine.status = _runaway
 """
-"""``before`` for a `status` that is a query without an end."""
+"""``before`` for a `status` that runs an endless query."""

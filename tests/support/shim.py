@@ -1,4 +1,4 @@
-"""A disk between SQLite and the file system that writes everything down, and fails on demand.
+"""A layer between SQLite and the file system that logs all operations and fails on demand.
 
 apsw's files have no shared memory, so connections are made to hold the file exclusively: SQLite
 then keeps the index of its log on the heap, and the log itself is written as always.
@@ -17,7 +17,7 @@ import apsw
 
 @dataclass(frozen=True)
 class Operation:
-    """What was done to a file, by the last part of its name."""
+    """An operation on a file, which is named by the last part of its path."""
 
     kind: str  # write, truncate, sync, delete
     file: str
@@ -28,7 +28,7 @@ class Operation:
 
 @dataclass
 class Disk:
-    """The log of all operations, and the hook that may make one fail."""
+    """The log of all operations, and a hook that can make an operation fail."""
 
     log: list[Operation] = field(default_factory=list)
     fail: Callable[[Operation], type[apsw.Error] | None] | None = None
@@ -37,11 +37,11 @@ class Disk:
         if self.fail is not None:
             error = self.fail(operation)
             if error is not None:
-                raise error("the shim says so")
+                raise error("injected fault")
         self.log.append(operation)
 
     def fail_at(self, kind: str, nth: int, error: type[apsw.Error]) -> None:
-        """Make the ``nth`` operation of a kind fail from now on, and every one after it."""
+        """Make the ``nth`` operation of a kind from now on fail, and all later ones."""
         seen = 0
 
         def judge(operation: Operation) -> type[apsw.Error] | None:
@@ -53,16 +53,16 @@ class Disk:
 
 
 def replay(log: list[Operation], until: int, folder: Path, torn: Callable[[], bool]) -> None:
-    """The files as a power loss after ``until`` operations may leave them.
+    """Write the files as a power loss after ``until`` operations may leave them.
 
-    What was synced is there. Of what was written since, each write is there if ``torn`` says so.
+    Synced data is there. Each later write is there if ``torn()`` is true.
     """
     last_sync = {
         name: max(
             (n for n, one in enumerate(log[:until]) if one.kind == "sync" and one.file == name),
             default=-1,
         )
-        for name in {one.file for one in log}
+        for name in {operation.file for operation in log}
     }
     files: dict[str, bytearray] = {}
     for number, one in enumerate(log[:until]):
@@ -124,7 +124,7 @@ def _hold(db: apsw.Connection) -> None:
 
 @contextmanager
 def shimmed_disk() -> Iterator[Disk]:
-    """Every file that SQLite opens in the block goes through the shim."""
+    """Send every file that SQLite opens inside the block through the shim."""
     disk = Disk()
     vfs = _Shim(disk)
     apsw.connection_hooks.append(_hold)

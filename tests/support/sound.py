@@ -1,4 +1,4 @@
-"""Whether a corpus is whole: content = FTS = vectors."""
+"""Checks that a corpus is consistent: contents, lexical index and vectors agree."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from support.compartments import assert_each_in_its_place
+from support.compartments import assert_compartments_are_separate
 
 
 def copied(path: Path, folder: Path) -> Path:
-    """A copy of a corpus, with what SQLite left beside it."""
+    """Copy a corpus and the files that SQLite left beside it."""
     for suffix in ("", "-wal", "-journal"):
         if Path(f"{path}{suffix}").exists():
             shutil.copy(f"{path}{suffix}", f"{folder / path.name}{suffix}")
@@ -21,16 +21,16 @@ def copied(path: Path, folder: Path) -> Path:
 
 
 def assert_sound(path: Path) -> None:
-    """Everything that can be compared agrees; a file without bytes holds nothing wrong."""
+    """Assert that all parts of a corpus agree. An empty file is accepted."""
     if not path.exists() or path.stat().st_size == 0:
         return
     with open_writer(path) as corpus:
         assert find_problems(corpus) == []
-        assert_each_in_its_place(corpus)
+        assert_compartments_are_separate(corpus)
 
 
 def contents(path: Path) -> dict[str, Any]:
-    """What a corpus answers from, without what depends on the order of its making."""
+    """Return the contents of a corpus, without what depends on the order of writing."""
     with open_reader(path) as corpus:
         return {
             "chunks": corpus.rows(
@@ -54,5 +54,5 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 def paths_in(corpus: Corpus) -> set[str]:
-    """The files that a corpus holds."""
+    """Return the paths of the files in a corpus."""
     return {path for (path,) in corpus.rows("SELECT path FROM file")}

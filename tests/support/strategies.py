@@ -1,8 +1,7 @@
-"""Hypothesis strategies: corpora, overlays and requests that meet each other often enough.
+"""Hypothesis strategies for corpora, overlays and requests that often match each other.
 
-The laws are measured with ten thousand examples, and most of an example's time would go into its
-making if each field were drawn by itself. So fields that are chosen from a few values are drawn
-together, as one number (see ``choices``).
+Drawing each field by itself would take most of an example's time. So fields with few possible values
+are drawn together, as one number (see ``choices``).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from rolebundle.storage.store import StoredDocument
 from support.corpora import chunk, overlay
 from support.corpora import document as plain_document
 
-# Few words, so that tasks, vocabularies and texts meet; some of them are syntax elsewhere.
+# Few words, so that tasks, vocabularies and texts match. Some are syntax in FTS5.
 WORDS = (
     "token", "rotation", "audit", "release", "kernel", "threat", "model", "the",
     "NEAR", "OR", "naïve", "Straße", "ключ", "数据", "🚀", "user_id", "v2.1", "שלום",
@@ -34,7 +33,7 @@ NAMES = tuple(f"d{number}" for number in range(8))
 
 
 def choices(*options: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
-    """One value of each of the options, drawn as one number; the first ones are the simplest."""
+    """Draw one value of each option as a single number. The first values are the simplest."""
     combinations = prod(len(values) for values in options)
     # Over 24 bits hypothesis prefers small numbers, and the last options would rarely change.
     assert combinations < 2**24
@@ -49,7 +48,7 @@ def choices(*options: Sequence[Any]) -> st.SearchStrategy[list[Any]]:
     return st.integers(0, combinations - 1).map(chosen)
 
 
-# What a file can hold: no half surrogates, those do not survive the readers.
+# Text that a file can have: no unpaired surrogates.
 any_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
 few_words = choices(*[(*WORDS, "")] * 5).map(
     lambda words: " ".join(word for word in words if word) or WORDS[0]
@@ -115,7 +114,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         origin=origin,
     )
     if own_rule:
-        # One chunk says more than its document.
+        # One chunk has roles of its own.
         first = made.chunks[0]
         own = chunk(first.chunk_id, first.content, excluded_roles=("reviewer",))
         made = StoredDocument(made.metadata, (own, *made.chunks[1:]))
@@ -124,7 +123,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
 
 @st.composite
 def corpora(draw: st.DrawFn, least: int = 0, most: int = 8) -> list[StoredDocument]:
-    """Documents that may supersede one another, say the same, and exclude roles."""
+    """Draw documents that may supersede or duplicate each other, and exclude roles."""
     number = draw(st.integers(least, most))
     return [draw(documents(name)) for name in NAMES[:number]]
 
@@ -165,7 +164,7 @@ _boosts = choices(
 
 @st.composite
 def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
-    """Any overlay; ``policy`` fixes fields of the retrieval policy."""
+    """Draw an overlay; ``policy`` fixes fields of the retrieval policy."""
     (
         weights,
         limit,
@@ -230,7 +229,7 @@ _limits = choices(
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
-    """Fields of a request; fields given here are not drawn, and ``None`` leaves one out."""
+    """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
     limit, budget, fusion, lexical_only, action, approval = draw(_limits)
     drawn = {
         "task": draw(task_text),

@@ -1,4 +1,4 @@
-"""The plain values that pass between the steps, with only what a test is about spelled out."""
+"""Values that pass between the steps of the pipeline, with defaults for most fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DOCUMENT_FIELDS = frozenset(DocumentMetadata.__dataclass_fields__)
 
 
 def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
-    """A passage; fields of the document (``source_id=…``) may be given along with its own.
+    """Make a passage; ``fields`` are its own or its document's (``source_id=…``).
 
     As in the corpus, the passage carries its document's roles unless it has its own. Every passage
     has a text of its own unless one is given.

@@ -1,4 +1,4 @@
-"""Whether each vector of a corpus is what its own model gives for its chunk's text."""
+"""Check that each vector of a corpus is its model's vector of its chunk's text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.sound import assert_sound
 
 
 class TextByText(HashingProvider):
-    """A text's vector is its own also where the model's dimensions are not the fake's."""
+    """Embed each text by itself, also if the dimensions differ from the fake model's."""
 
     def _embed(self, texts: Sequence[str]) -> np.ndarray:
         rows = [super(TextByText, self)._embed([text]) for text in texts]
@@ -24,7 +24,7 @@ class TextByText(HashingProvider):
 
 
 def assert_never_mixed(db: Path) -> dict[str, int]:
-    """How many vectors each model has; all are the model's own, of the chunks as they are now."""
+    """Assert that every vector is its model's vector of the current chunk; count them by model."""
     assert_sound(db)
     counted = {}
     with open_reader(db) as corpus:
