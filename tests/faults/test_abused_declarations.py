@@ -141,7 +141,7 @@ MANIFESTS: dict[str, tuple[str, str]] = {
     "nested to death": ("ignore = " + "[" * 50_000, "rolebundle.toml"),
     "an unknown table": ("[defualts]\ntitle = 'x'", "did you mean defaults?"),
     "an unknown key": ("[defaults]\ntrust_teir = 'general'", "did you mean trust_tier?"),
-    "a bad value": ("[defaults]\ntrust_tier = 'divine'", "authoritative, preferred"),
+    "a bad value": ("[defaults]\ntrust_tier = 'divine'", "'authoritative', 'preferred'"),
     "a bad value in a rule": ("[[rule]]\nglob = '*'\nsensitivity = 'none'", "rule 1"),
     "a rule without glob": ("[[rule]]\ntitle = 'x'", "glob"),
     "a glob that is no text": ("[[rule]]\nglob = 3", "glob"),

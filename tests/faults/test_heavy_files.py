@@ -84,10 +84,10 @@ def test_heavy_files_are_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
     def work(report: Report) -> None:
         before = peak()
         with open_writer(tmp_path / "c.db") as corpus:
-            report = sync.ingest(corpus, [tree], None)
-        for skip in report.skipped:
+            result = sync.ingest(corpus, [tree], None)
+        for skip in result.skipped:
             report(f"{skip.path} {skip.code}")
-        report(f"added {report.added}")
+        report(f"added {result.added}")
         report(f"grew {(peak() - before) // MEGABYTE}")
 
     ended = run_child(work)
