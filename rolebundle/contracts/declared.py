@@ -107,6 +107,6 @@ class DeclaredMetadata(Contract):
     author: Authors | None = None
     supersedes: Slugs | None = None
 
-    def said(self) -> dict[str, Any]:
-        """Key → value of what is declared, in a third of the time that ``model_dump`` takes."""
+    def declared_values(self) -> dict[str, Any]:
+        """The declared values by key. Takes a third of the time of ``model_dump``."""
         return {key: value for key, value in self.__dict__.items() if value is not None}

@@ -191,10 +191,10 @@ def resolve(
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
     merged: dict[str, Any] = _usable(inferred)
     if defaults:
-        merged |= DeclaredMetadata.model_validate(defaults).said()
+        merged |= DeclaredMetadata.model_validate(defaults).declared_values()
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-        merged |= checked.said()
+        merged |= checked.declared_values()
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)
@@ -217,7 +217,7 @@ def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
 def _usable(inferred: Mapping[str, object]) -> dict[str, Any]:
     """The valid part of inferred metadata. Invalid values are no error, as nobody declared them."""
     try:
-        return DeclaredMetadata.model_validate(dict(inferred)).said()
+        return DeclaredMetadata.model_validate(dict(inferred)).declared_values()
     except ValidationError as error:
         bad = {mistake.place[0] for mistake in mistakes_in(error, DeclaredMetadata)}
         return _usable({key: value for key, value in inferred.items() if key not in bad})

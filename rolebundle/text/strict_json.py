@@ -9,23 +9,11 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
 from typing import Any, NoReturn
-
-from rolebundle.errors import DocumentError
-from rolebundle.text.decoding import clean
 
 DEEPEST = 100
 _LONGEST_NUMBER = 100
-_MOST_UNKNOWN = 20
 _SPACE = re.compile(r"[ \t\n\r]*")
-
-# What a record may say of its document; everything else in it is its own business.
-DOCUMENT_KEYS = frozenset(
-    "document_id source_id title uri document_type domain trust_tier updated_at language"
-    " source_kind sensitivity origin scope tags keywords applicable_roles excluded_roles"
-    " retrieval_hints authors author supersedes".split()
-)
 
 
 class NotStrictError(ValueError):
@@ -34,43 +22,6 @@ class NotStrictError(ValueError):
     def __init__(self, reason: str, at: int = -1) -> None:
         super().__init__(reason)
         self.at = at
-
-
-class UnknownKeys:
-    """The keys of records that are no metadata; each is noted once a file, not once a record."""
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-
-    def note(self, record: Mapping[str, Any]) -> tuple[str, ...]:
-        """What to say of the keys of ``record`` that no record had before."""
-        new = sorted(key for key in record if key not in DOCUMENT_KEYS and key not in self._seen)
-        if not new or len(self._seen) >= _MOST_UNKNOWN:
-            return ()
-        self._seen.update(new)
-        names = ", ".join(repr(clean(key)[0][:80]) for key in new[:_MOST_UNKNOWN])
-        return (f"{len(new)} unknown metadata keys left out, wherever they stand: {names}",)
-
-
-def declared_of(record: Mapping[str, Any]) -> dict[str, object]:
-    """The metadata that ``record`` declares."""
-    return {key: cleaned(value) for key, value in record.items() if key in DOCUMENT_KEYS}
-
-
-def cleaned(value: object) -> object:
-    """``value`` without NULs and surrogates in its texts."""
-    if isinstance(value, str):
-        return clean(value)[0]
-    if isinstance(value, list):
-        return [cleaned(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key)[0]: cleaned(item) for key, item in value.items()}
-    return value
-
-
-def bad_json(path: str, line: int, reason: str) -> DocumentError:
-    """The error for a file that is not strict JSON, or not the JSON that it has to be."""
-    return DocumentError("bad_json", f"{path}:{line}: {reason}", "repair or exclude the file")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who wins: front matter, over the manifest, over flags, over what the format tells."""
+"""Precedence of metadata: front matter, manifest, flags, inferred values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 
-# One value a key, that no default has.
+# One value per key, different from every default.
 VALUES = {
     "document_id": "d", "source_id": "s", "title": "t", "uri": "u", "document_type": "type",
     "domain": "dom", "trust_tier": "preferred", "updated_at": "2026-01-02", "language": "no",
@@ -23,7 +23,7 @@ VALUES = {
     "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
     "supersedes": ["old"],
 }  # fmt: skip
-# How other tools say it, and the key under which it is stored.
+# Keys that other tools use, and the keys under which their values are stored.
 OTHERS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
 
 
@@ -37,38 +37,42 @@ def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, Docu
     outcome = invoke("ingest", tree, "--lexical-only", *meta, "--db", folder / "c.db")
     assert outcome.code == 0, outcome.err
     with open_reader(folder / "c.db") as corpus:
-        return {one.document_id: one for _, one in all_documents(corpus)}
+        return {metadata.document_id: metadata for _, metadata in all_documents(corpus)}
 
 
 def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
-    """A file a key, and then all keys at once as flags."""
+    """One file per key, then all keys at once as flags."""
     assert {*VALUES, *OTHERS} == set(METADATA_KEYS)
-    told = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
+    declared = {key: repr(value).replace("'", '"') for key, value in VALUES.items()}
     places = {
-        "yaml": {f"{key}.md": f"---\n{key}: {text}\n---\n\nText.\n" for key, text in told.items()},
-        "toml": {f"{key}.md": f"+++\n{key} = {text}\n+++\n\nText.\n" for key, text in told.items()},
+        "yaml": {
+            f"{key}.md": f"---\n{key}: {text}\n---\n\nText.\n" for key, text in declared.items()
+        },
+        "toml": {
+            f"{key}.md": f"+++\n{key} = {text}\n+++\n\nText.\n" for key, text in declared.items()
+        },
         "manifest": {
             "rolebundle.toml": "".join(
-                f"[[rule]]\nglob = '{key}.md'\n{key} = {text}\n" for key, text in told.items()
+                f"[[rule]]\nglob = '{key}.md'\n{key} = {text}\n" for key, text in declared.items()
             ),
-            **{f"{key}.md": "Text.\n" for key in told},
+            **{f"{key}.md": "Text.\n" for key in declared},
         },
     }
     for place, files in places.items():
         (tmp_path / place).mkdir()
-        found = ingested(tmp_path / place, files)
+        documents = ingested(tmp_path / place, files)
         named = {"document_id": "d", "source_id": "s/source_id.md"}
         for key in VALUES:
-            one = found[named.get(key, f"notes/{key}.md")]
-            assert getattr(one, key) == stored_of(key), (key, place)
+            metadata = documents[named.get(key, f"notes/{key}.md")]
+            assert getattr(metadata, key) == stored_of(key), (key, place)
     flags = [
         f"{key}={','.join(value) if isinstance(value, list) else value}"
         for key, value in VALUES.items()
     ]
     (tmp_path / "flags").mkdir()
-    [one] = ingested(tmp_path / "flags", {"a.md": "Text.\n"}, *flags).values()
+    [metadata] = ingested(tmp_path / "flags", {"a.md": "Text.\n"}, *flags).values()
     for key in VALUES:
-        assert getattr(one, key) == stored_of(key), key
+        assert getattr(metadata, key) == stored_of(key), key
 
 
 def stored_of(key: str) -> object:
@@ -94,30 +98,30 @@ def stored_of(key: str) -> object:
 def test_keywords_are_tags_and_authors_are_hints(
     tmp_path: Path, declared: str, tags: tuple[str, ...], hints: tuple[str, ...]
 ) -> None:
-    [found] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
-    assert (found.tags, found.retrieval_hints) == (tags, hints)
+    [metadata] = ingested(tmp_path, {"a.md": f"---\n{declared}\n---\n\nText.\n"}).values()
+    assert (metadata.tags, metadata.retrieval_hints) == (tags, hints)
 
 
-def test_a_thousand_authors_and_one_endless_keyword_are_taken(tmp_path: Path) -> None:
+def test_very_many_authors_and_very_long_keywords_are_cut(tmp_path: Path) -> None:
     crowd = "; ".join(f"Author {number}" for number in range(1000))
     words = [f"word-{number}" for number in range(500)]
     front = f"---\nauthors: {crowd}\nkeywords: {' '.join(words)}\n---\n\nText.\n"
-    [found] = ingested(tmp_path, {"a.md": front}).values()
-    assert len(found.retrieval_hints) == 50
-    assert " ".join(found.tags).split() == words
+    [metadata] = ingested(tmp_path, {"a.md": front}).values()
+    assert len(metadata.retrieval_hints) == 50
+    assert " ".join(metadata.tags).split() == words
 
 
 @pytest.mark.parametrize(
     "bad", ["authors: 5.5", "author: true", "author: [[1]]", "keywords: {a: b}", "authors: [{}]"]
 )
-def test_what_names_nobody_is_refused(bad: str) -> None:
+def test_values_without_names_are_errors(bad: str) -> None:
     import yaml
 
     with pytest.raises(DocumentError, match=bad.partition(":")[0]):
         validated(yaml.safe_load(bad), "a.md:2", DocumentError, "bad_metadata")
 
 
-def test_a_record_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
+def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
     """One line of many: its file is taken, and the run still ends as a mistake does."""
     lines = ('{"_id": "a", "text": "x", "metadata": {"authors": 5.5}}',
              '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
@@ -128,24 +132,24 @@ def test_a_record_that_is_refused_leaves_the_others(tmp_path: Path) -> None:
     for _ in ("the first run", "and every other"):
         outcome = invoke(*command)
         assert outcome.code == 10
-        assert all(said in outcome.err for said in wrong)
+        assert all(text in outcome.err for text in wrong)
     with open_reader(tmp_path / "c") as corpus:
-        assert [one.document_id for _, one in all_documents(corpus)] == ["c"]
+        assert [metadata.document_id for _, metadata in all_documents(corpus)] == ["c"]
 
 
 def test_defaults(tmp_path: Path) -> None:
-    [found] = ingested(tmp_path, {"deep/a_plain-note.md": "Text.\n"}).values()
-    assert (found.document_id, found.source_id) == ("notes/deep/a_plain-note.md", "notes")
-    assert (found.title, found.uri) == ("a plain note", "deep/a_plain-note.md")
-    assert (found.trust_tier, found.sensitivity, found.origin) == (
+    [metadata] = ingested(tmp_path, {"deep/a_plain-note.md": "Text.\n"}).values()
+    assert (metadata.document_id, metadata.source_id) == ("notes/deep/a_plain-note.md", "notes")
+    assert (metadata.title, metadata.uri) == ("a plain note", "deep/a_plain-note.md")
+    assert (metadata.trust_tier, metadata.sensitivity, metadata.origin) == (
         "general",
         "internal",
         "internal",
     )
-    assert (found.scope, found.updated_at, found.tags) == ("shared", None, ())
+    assert (metadata.scope, metadata.updated_at, metadata.tags) == ("shared", None, ())
 
 
-def test_who_wins(tmp_path: Path) -> None:
+def test_precedence(tmp_path: Path) -> None:
     """For each key alone: what a document leaves open, the manifest says, and so on."""
     files = {
         "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nscope = 'top'\n"
@@ -157,39 +161,41 @@ def test_who_wins(tmp_path: Path) -> None:
         "c.md": "Text.\n",
     }
     flags = ("title=flag", "language=flag", "domain=flag")
-    found = ingested(tmp_path, files, *flags)
-    own, inner, top = (found[f"notes/{name}"] for name in ("deep/er/a.md", "deep/er/b.md", "c.md"))
+    documents = ingested(tmp_path, files, *flags)
+    own, inner, top = (
+        documents[f"notes/{name}"] for name in ("deep/er/a.md", "deep/er/b.md", "c.md")
+    )
     assert (own.title, own.domain, own.scope, own.language) == ("own", "later-rule", "deep", "flag")
     assert (inner.title, inner.domain, inner.scope) == ("inner", "later-rule", "deep")
     assert (top.title, top.domain, top.scope, top.language) == ("top", "top", "top", "flag")
 
 
-def test_what_the_format_tells_is_weakest(tmp_path: Path) -> None:
+def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
     page = "<html lang='de'><head><title>Of the page</title></head><body><p>Text.</p></body></html>"
-    [found] = ingested(tmp_path, {"a.html": page}).values()
-    assert (found.title, found.language) == ("Of the page", "de")
-    [found] = ingested(tmp_path, {"a.html": page}, "title=flag", "language=fr").values()
-    assert (found.title, found.language) == ("flag", "fr")
+    [metadata] = ingested(tmp_path, {"a.html": page}).values()
+    assert (metadata.title, metadata.language) == ("Of the page", "de")
+    [metadata] = ingested(tmp_path, {"a.html": page}, "title=flag", "language=fr").values()
+    assert (metadata.title, metadata.language) == ("flag", "fr")
 
 
-def test_found_values_that_are_bad_are_as_if_not_there() -> None:
-    found = resolve(
+def test_invalid_inferred_values_are_ignored() -> None:
+    metadata = resolve(
         "a.md", {}, {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
         default_source="s",
     )  # fmt: skip
-    assert (found.title, found.trust_tier, found.language) == ("a", "general", "de")
+    assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
 
 def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
     text = "# authoritative\n\ntrust_tier: authoritative\n\n---\ntrust_tier: authoritative\n---\n"
-    [found] = ingested(tmp_path, {"a.md": text}).values()
-    assert found.trust_tier == "general"
+    [metadata] = ingested(tmp_path, {"a.md": text}).values()
+    assert metadata.trust_tier == "general"
 
 
 # -- what is wrong -------------------------------------------------------------------------------
 
 
-def test_an_unknown_key_names_file_key_allowed_and_nearest(tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
         resolve("deep/a.md", {}, {"trust_teir": "x"}, {}, default_source="s", declared_at=2)
     assert caught.value.message == "deep/a.md:2: unknown key 'trust_teir'; did you mean trust_tier?"
@@ -204,7 +210,7 @@ def test_an_unknown_key_names_file_key_allowed_and_nearest(tmp_path: Path) -> No
     )
 
 
-def test_a_key_that_is_like_no_other_gets_no_guess() -> None:
+def test_an_unknown_key_without_similar_keys_gets_no_suggestion() -> None:
     with pytest.raises(DocumentError) as caught:
         resolve("a.md", {}, {"zzzzzz": "x"}, {}, default_source="s")
     assert "did you mean" not in caught.value.message
@@ -213,7 +219,7 @@ def test_a_key_that_is_like_no_other_gets_no_guess() -> None:
 @pytest.mark.parametrize(
     ("key", "kinds"), [("trust_tier", TrustTier), ("sensitivity", Sensitivity), ("origin", Origin)]
 )
-def test_a_bad_value_names_the_allowed_ones(key: str, kinds: object) -> None:
+def test_the_error_for_an_invalid_value_names_the_allowed_values(key: str, kinds: object) -> None:
     for value in ("none", "", 3, None, True, ["general"], {"a": 1}):
         if value is None:
             continue
@@ -252,25 +258,25 @@ def test_bad_values(values: dict[str, object]) -> None:
         assert len(raised.message) < 600
 
 
-def test_moments_are_kept_in_utc() -> None:
-    for text, kept in (
+def test_times_are_stored_in_utc() -> None:
+    for text, stored in (
         ("2026-03-01", "2026-03-01T00:00:00Z"),
         ("2026-03-01T10:00:00", "2026-03-01T10:00:00Z"),
         ("2026-03-01T10:00:00+02:00", "2026-03-01T08:00:00Z"),
         (" 2026-03-01T10:00:00Z ", "2026-03-01T10:00:00Z"),
     ):
-        found = resolve("a.md", {}, {"updated_at": text}, {}, default_source="s")
-        assert found.updated_at == kept
+        metadata = resolve("a.md", {}, {"updated_at": text}, {}, default_source="s")
+        assert metadata.updated_at == stored
 
 
-def test_ignore_keys_pass_over_what_they_name_and_nothing_else(tmp_path: Path) -> None:
+def test_ignored_keys(tmp_path: Path) -> None:
     files = {
         "rolebundle.toml": "ignore_keys = ['draft']",
         "deep/rolebundle.toml": "ignore_keys = ['weight']",
         "deep/a.md": "---\ndraft: true\nweight: 3\ntitle: own\n---\n\nText.\n",
     }
-    [found] = ingested(tmp_path, files).values()
-    assert found.title == "own"
+    [metadata] = ingested(tmp_path, files).values()
+    assert metadata.title == "own"
     (tmp_path / "notes" / "b.md").write_text("---\nweight: 3\n---\n\nText.\n", encoding="utf-8")
     outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
     assert outcome.code == 10

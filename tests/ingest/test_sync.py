@@ -250,7 +250,7 @@ def test_the_former_version_of_a_rejected_file_is_removed(world: World) -> None:
     report = world.ingest()
     assert counted(report) == (0, 0, 6, 1)
     assert [skip.code for skip in report.refused()] == ["bad_metadata"]
-    assert "expected one of authoritative, preferred, general, untrusted" in (
+    assert "must be one of 'authoritative', 'preferred', 'general', 'untrusted'" in (
         report.refused()[0].message
     )
     assert world.rows("SELECT 1 FROM chunk WHERE content LIKE '%Trusted%'") == []

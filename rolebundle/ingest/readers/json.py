@@ -16,14 +16,12 @@ from rolebundle.ingest.readers.base import (
     is_blank,
     open_text,
 )
+from rolebundle.ingest.readers.records import UnknownKeys, declared_metadata
 from rolebundle.text.decoding import clean
 from rolebundle.text.strict_json import (
     LineIndex,
     LocatedObject,
     NotStrictError,
-    UnknownKeys,
-    bad_json,
-    declared_of,
     parse_located,
     parse_strict,
 )
@@ -60,7 +58,11 @@ def _parse(text: str, path: str) -> Any:
     except NotStrictError as error:
         at = error.at if error.at >= 0 else _find_error(text)
         line = text.count("\n", 0, max(at, 0)) + 1
-        raise bad_json(path, line, f"not strict JSON: {error}") from error
+        raise _bad_json(path, line, f"not strict JSON: {error}") from error
+
+
+def _bad_json(path: str, line: int, reason: str) -> DocumentError:
+    return DocumentError("bad_json", f"{path}:{line}: {reason}", "repair or exclude the file")
 
 
 def _find_error(text: str) -> int:
@@ -102,7 +104,7 @@ class _Corpus:
             key = self._text(document, "document_id")
             yield ParsedDocument(
                 ready=tuple(self._chunk(chunk, document) for chunk in document["chunks"]),
-                declared=declared_of(record),
+                declared=declared_metadata(record),
                 declared_at=self._index.line(document.at),
                 key=key,
                 line_exact=False,
@@ -144,7 +146,7 @@ class _Corpus:
         return tuple(clean(item)[0] for item in value)
 
     def _error(self, at: int, reason: str) -> DocumentError:
-        return bad_json(self._path, self._index.line(at), reason)
+        return _bad_json(self._path, self._index.line(at), reason)
 
 
 READER = JsonReader()

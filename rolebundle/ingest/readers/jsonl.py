@@ -13,11 +13,10 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
+from rolebundle.ingest.readers.records import UnknownKeys, declared_metadata
 from rolebundle.text.decoding import clean, cleaned_note
 from rolebundle.text.strict_json import (
     NotStrictError,
-    UnknownKeys,
-    declared_of,
     parse_strict,
 )
 
@@ -76,7 +75,7 @@ def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise NotStrictError("has metadata that is not an object")
-    declared = declared_of(metadata)
+    declared = declared_metadata(metadata)
     if title:
         declared.setdefault("title", title)
     if "_id" in record or "id" in record:
