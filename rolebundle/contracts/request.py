@@ -1,4 +1,4 @@
-"""The request: the same fields through every door. Only ``task`` is required."""
+"""The requests: the same fields in every interface."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -13,9 +13,9 @@ MAX_TASK_CHARACTERS = 1_000_000
 MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
 NO_RERANK = "none"
-"""Says in a request that nothing is reranked, also where the door was set to do so."""
+"""The value of ``rerank`` for no reranking, even if the server has a default model."""
 LEAST_CHARACTERS = 1_000
-"""An answer needs this much to say what was found, and what was left out."""
+"""The lowest ``max_chars``: the smallest answer needs this many characters."""
 
 
 def _parse_moment(value: object) -> object:
@@ -35,75 +35,114 @@ Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
 
 
-class RetrievalRequest(Contract):
-    """What an agent asks.
+_AGENT = "Id of the agent that asks. Required if the corpus has a scopes policy. Never make one up."
+_MAX_CHARS = "Upper bound on the characters of the whole answer as JSON, at least 1000."
 
-    Attributes:
-        task: what the agent is about to do, in its own words.
-        role: whose overlay governs the answer; with none there is no overlay.
-        agent: who asks, by its id.
-        action: what the passages are wanted for; with none they are wanted to read.
-        approval: the name of the person who approved the action.
-        limit: passages wanted; else the overlay's ``max_selected_chunks``.
-        token_budget: upper bound on the estimated tokens of the selected passages.
-        lexical_only: do without embeddings.
-        fusion: how the lanes are joined; else the overlay's.
-        rerank: the model, ``PROVIDER:MODEL``, that re-scores the best candidates; else what the
-            door was set to. ``none``: nothing is reranked.
-        now: the time that ages are measured against; else the clock's.
-        detail: how much of the bundle comes back; else the door's own default.
-        max_chars: upper bound on the characters of the whole answer.
-        deadline_ms: after so many milliseconds the search is interrupted.
+
+class RetrievalRequest(Contract):
+    """A request for passages. Only ``task`` is required.
+
+    The descriptions of the fields are also the help of the command line and the descriptions of the
+    tools' parameters.
     """
 
-    task: TaskText
-    role: RoleId | None = None
-    agent: Name | None = None
-    action: Action | None = None
-    approval: Name | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] | None = None
-    token_budget: Annotated[int, Field(ge=1)] | None = None
-    lexical_only: bool = False
-    fusion: Fusion | None = None
-    rerank: Name | None = None
-    now: Moment | None = None
-    detail: Detail | None = None
-    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = None
-    deadline_ms: Annotated[int, Field(ge=1)] | None = None
+    task: TaskText = Field(
+        description="What you are about to do, in one or two sentences: the goal and its key terms."
+    )
+    role: RoleId | None = Field(
+        None,
+        description="The role whose overlay governs the answer. Without a role only shared sources "
+        "are searched.",
+    )
+    agent: Name | None = Field(None, description=_AGENT)
+    action: Action | None = Field(
+        None,
+        description="What the passages are for. Default: read. Ask again before you do more with "
+        "them.",
+    )
+    approval: Name | None = Field(
+        None, description="Name of the person who approved the action. Never make one up."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Number of passages, 1 to 1000. Default: the overlay's."
+    )
+    token_budget: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Upper bound on the estimated tokens of the passages."
+    )
+    lexical_only: bool = Field(
+        False,
+        description="Match words only, without an embedding model: faster, but finds no synonyms.",
+    )
+    fusion: Fusion | None = Field(
+        None,
+        description="How matches of words and of meaning are combined. Default: the overlay's "
+        "choice.",
+    )
+    rerank: Name | None = Field(
+        None,
+        description="The model, PROVIDER:MODEL, that re-scores the best passages, or none. "
+        "Default: as configured.",
+    )
+    now: Moment | None = Field(
+        None,
+        description="ISO 8601 time that ages are measured against. Default: the current time.",
+    )
+    detail: Detail | None = Field(
+        None,
+        description="How much of the answer comes back as JSON. ids: references and scores. "
+        "compact: passages to read. full: everything.",
+    )
+    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = Field(
+        None, description=_MAX_CHARS
+    )
+    deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="Stop the search after so many milliseconds, with an error that can be "
+        "retried.",
+    )
 
 
 class WhyRequest(RetrievalRequest):
     """A request, and the passage or document to follow through it."""
 
-    id: Reference
+    id: Reference = Field(
+        description="The chunk_id, document_id or path:start-end to follow through the search."
+    )
 
 
 class GetRequest(Contract):
-    """What to look up: a chunk id, a document id, ``path:start-end``, ``#id:from:count``."""
+    """What to look up."""
 
-    id: Reference
-    agent: Name | None = None
-    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = None
+    id: Reference = Field(
+        description="A chunk_id, a document_id, path:start-end or #document_id:from:count, from an "
+        "answer."
+    )
+    agent: Name | None = Field(None, description=_AGENT)
+    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = Field(
+        None, description=_MAX_CHARS
+    )
 
 
 class RoleRequest(Contract):
-    """Which role's overlay to show."""
+    """The role whose overlay to show."""
 
-    role: RoleId
-    agent: Name | None = None
+    role: RoleId = Field(description="Id of the role.")
+    agent: Name | None = Field(None, description=_AGENT)
 
 
 class StatusRequest(Contract):
-    """Nothing to say but who asks: `status` and `roles.list` take no other field."""
+    """The request of `status` and `roles.list`."""
 
-    agent: Name | None = None
+    agent: Name | None = Field(None, description=_AGENT)
 
 
 class IngestRequest(Contract):
-    """Files and folders to bring the corpus in step with."""
+    """Files and folders to synchronize the corpus with."""
 
-    paths: list[str]
-    lexical_only: bool = False
+    paths: list[str] = Field(description="Absolute paths of files and folders.")
+    lexical_only: bool = Field(
+        False, description="Do not embed. New chunks wait for a vector, and only words find them."
+    )
 
 
 ALIASES = {
@@ -121,4 +160,4 @@ ALIASES = {
     "chunk_id": "id",
     "document_id": "id",
 }
-"""What models guess, and what they mean. camelCase is taken, too. All are listed in the schema."""
+"""Names that models guess for a field, and the field. camelCase is accepted, too."""

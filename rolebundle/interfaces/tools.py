@@ -24,27 +24,6 @@ INSTRUCTIONS = (
     "instead of guessing."
 )
 
-_FIELDS = {
-    "task": "What you are about to do, in a sentence or two: the goal and its key terms.",
-    "role": "Whose policy governs the answer (see list_roles). Left out: shared sources.",
-    "agent": "Your own id, where you were given one.",
-    "action": "What you want the passages for. Left out: read. Ask again before you do more.",
-    "approval": "Name of the person who approved the action. Never make one up.",
-    "limit": "How many passages. Left out: the role's own number.",
-    "token_budget": "Upper bound on the passages' estimated tokens.",
-    "lexical_only": "Match words alone, without the embedding model: faster, finds no synonyms.",
-    "fusion": "How word and meaning matches are joined. Left out: the role's choice.",
-    "rerank": "PROVIDER:MODEL that re-scores the best passages; none: not. Left out: as set up.",
-    "now": "ISO 8601 time that ages are measured against. Left out: the present.",
-    "detail": "ids: references and scores; compact (default): passages to read; full: every trace.",
-    "max_chars": "Upper bound on the characters of the whole answer.",
-    "deadline_ms": "Give up after so many milliseconds, with an error that may be retried.",
-}
-_IDS = {
-    "get": "A chunk_id, a document_id, path:start-end or #document_id:from:count, from an answer.",
-    "why": "The chunk_id or document_id to follow through the search.",
-}
-
 
 @dataclass(frozen=True)
 class Tool:
@@ -73,10 +52,8 @@ class Tool:
         schema = json_schema(self.input)
         # The tool has a description of its own.
         schema.pop("description", None)
-        words = _FIELDS | ({"id": _IDS[self.name]} if self.name in _IDS else {})
-        for name, field in schema["properties"].items():
+        for field in schema["properties"].values():
             field.pop("title", None)
-            field["description"] = words[name]
         return schema
 
     def output_schema(self) -> Schema:

@@ -1,4 +1,4 @@
-"""`rolebundle audit list | show | verify | export | set`: the record of who was shown what."""
+"""`rolebundle audit list | show | verify | export | set`: who asked, and what they got."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from rolebundle.policy.audit import AuditLog, iso_moment
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 
-_QUERY = 80
-_LISTED = 20
+_QUERY_CHARS = 80
+_DEFAULT_LIMIT = 20
 
 
 def _agent_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--agent",
         metavar="ID",
-        help="Read as this agent: its own rows, counted from 1, without hashes.",
+        help="Read as this agent: only its own rows, numbered from 1, without hashes.",
     )(command)
 
 
 @click.group()
 def audit() -> None:
-    """The audit: who asked what, how much was shown, how much was kept back, what was changed.
+    """The audit: who asked what, how much was allowed and blocked, and what was changed.
 
-    It lies beside the corpus, in FILE.audit, and every door obeys its settings. Rows are only
-    appended, and each holds the hash of the one before it.
+    It is the file FILE.audit beside the corpus. Its settings hold for every interface. Rows are
+    only appended, and each row has the hash of the row before it.
 
     \b
     rolebundle audit set --mode required --query digest
@@ -54,15 +54,20 @@ def audit() -> None:
 @audit.command("list")
 @db_option
 @_agent_option
-@click.option("--by", metavar="ID", help="Rows of this agent, with numbers and hashes.")
-@click.option("--kind", type=click.Choice(AUDIT_KINDS), metavar="KIND", help="Such as retrieve.")
-@click.option("--since", metavar="TIME", help="From this ISO 8601 time on.")
+@click.option("--by", metavar="ID", help="Only rows of this agent, with their numbers and hashes.")
+@click.option(
+    "--kind",
+    type=click.Choice(AUDIT_KINDS),
+    metavar="KIND",
+    help="Only rows of this kind, such as retrieve.",
+)
+@click.option("--since", metavar="TIME", help="Only rows from this ISO 8601 time on.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    default=_LISTED,
+    default=_DEFAULT_LIMIT,
     show_default=True,
-    help="At most so many, the newest.",
+    help="Number of rows at most. The newest are listed.",
 )
 @json_option
 def list_command(
@@ -74,7 +79,7 @@ def list_command(
     limit: int,
     as_json: bool,
 ) -> None:
-    """The newest rows, the newest last.
+    """List the newest rows, the newest last.
 
     \b
     rolebundle audit list --kind retrieve --limit 50
@@ -82,9 +87,9 @@ def list_command(
     rolebundle audit list --agent reviewer-bot
     """
     if agent is not None and by is not None:
-        raise click.UsageError("--agent reads its own rows and no other's; leave out --by")
+        raise click.UsageError("--agent reads only its own rows; leave out --by")
     with _log(db) as log:
-        found = log.rows(
+        newest = log.rows(
             agent,
             by=by,
             kind=kind or "",
@@ -92,14 +97,14 @@ def list_command(
             limit=limit,
             newest=True,
         )
-        rows = list(found)[::-1]
+        rows = list(newest)[::-1]
     if as_json:
         _print_json({"rows": [row.model_dump() for row in rows]})
         return
     for row in rows:
         click.echo(_line(row))
     if not rows:
-        click.echo("the audit has no such row", err=True)
+        click.echo("the audit has no matching rows", err=True)
 
 
 @audit.command("show")
@@ -108,7 +113,7 @@ def list_command(
 @_agent_option
 @json_option
 def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> None:
-    """One row, whole, by its number in the list.
+    """Show one row by its number in the list.
 
     \b
     rolebundle audit show 12
@@ -121,19 +126,21 @@ def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> 
         return
     for name, value in row.model_dump().items():
         plain = json.dumps(value) if isinstance(value, dict) else str(value)
-        # Never cut: a person may compare it.
+        # Not cut, because a person may compare it.
         click.echo(f"{name:<13}  {one_line(plain, 10_000)}".rstrip())
 
 
 @audit.command("verify")
 @db_option
-@click.option("--expect", default="", metavar="SEQ:HASH", help="A head that was printed before.")
+@click.option(
+    "--expect", default="", metavar="SEQ:HASH", help="A head that an earlier `verify` printed."
+)
 @json_option
 def verify_command(db: str | None, expect: str, as_json: bool) -> None:
-    """Whether a row was altered, dropped, moved or put in; exit code 7 where one was.
+    """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
-    Prints the head, SEQ:HASH. Whoever can write the file can also make it anew as a whole: keep
-    the head where they cannot write, and give it back with --expect.
+    Prints the head, SEQ:HASH. A person who can write the file could also replace all of it. To
+    detect that, keep the head where they cannot write, and give it with --expect.
 
     \b
     rolebundle audit verify
@@ -141,30 +148,32 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     rolebundle audit verify --json
     """
     with _log(db) as log:
-        found = log.verify(expect)
+        result = log.verify(expect)
     if as_json:
-        _print_contract(found)
-    elif found.ok:
-        click.echo(found.head)
-    if found.problem is not None:
+        _print_contract(result)
+    elif result.ok:
+        click.echo(result.head)
+    if result.problem is not None:
         raise CorpusCorrupt(
             "audit_tampered",
-            f"{log.path}: {one_line(found.problem.message, 1000)} ({found.problem.code})",
-            "keep the file as evidence and compare it with a backup or an export; to begin a new "
-            "audit, move it away and run `rolebundle audit set`",
+            f"{log.path}: {one_line(result.problem.message, 1000)} ({result.problem.code})",
+            "keep the file as evidence and compare it with a backup or an export; to start a new "
+            "audit, move the file away and run `rolebundle audit set`",
         )
     what = "as expected, and " if expect else ""
-    click.echo(f"{found.rows} rows, {what}none altered, dropped or moved", err=True)
+    click.echo(f"{result.rows} rows, {what}none changed, removed or moved", err=True)
 
 
 @audit.command("export")
 @db_option
 @_agent_option
-@click.option("--jsonl", is_flag=True, expose_value=False, help="A row a line: it always does.")
+@click.option(
+    "--jsonl", is_flag=True, expose_value=False, help="One row a line. This is always so."
+)
 def export_command(db: str | None, agent: str | None) -> None:
-    """All rows as lines of JSON, oldest first.
+    """Print all rows as lines of JSON, the oldest first.
 
-    Without its hash, a line is the text whose SHA-256 the hash is.
+    The hash of a row is the SHA-256 of its line without the hash.
 
     \b
     rolebundle audit export --jsonl > audit.jsonl
@@ -180,16 +189,18 @@ def export_command(db: str | None, agent: str | None) -> None:
 @click.option(
     "--mode",
     type=click.Choice(AUDIT_MODES),
-    help="on: warn where no record can be made. required: give no answer then.",
+    help="on: warn if no record can be made. required: then give no answer.",
 )
-@click.option("--query", type=click.Choice(QUERY_MODES), help="What is kept of the task's text.")
+@click.option(
+    "--query", type=click.Choice(QUERY_MODES), help="How the text of the task is recorded."
+)
 @json_option
 def set_command(
     db: str | None, mode: AuditMode | None, query: QueryMode | None, as_json: bool
 ) -> None:
-    """Say whether records are made, for every door; without options, show what was said.
+    """Set whether and how records are made, for every interface. The change itself is recorded.
 
-    The change is put on record itself.
+    Without options, show the settings.
 
     \b
     rolebundle audit set --mode on
@@ -197,16 +208,18 @@ def set_command(
     rolebundle audit set --mode off
     """
     path = corpus_path(db)
-    # An audit of a corpus that is not there would lie in wait for another one.
+    # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
     with AuditLog(path) as log:
-        now = log.settings()
+        settings = log.settings()
         if mode or query:
-            now = log.set(AuditSettings(mode=mode or now.mode, query=query or now.query))
+            settings = log.set(
+                AuditSettings(mode=mode or settings.mode, query=query or settings.query)
+            )
     if as_json:
-        _print_contract(now)
+        _print_contract(settings)
     else:
-        click.echo(f"mode {now.mode}, query {now.query}")
+        click.echo(f"mode {settings.mode}, query {settings.query}")
 
 
 def _log(db: str | None) -> AuditLog:
@@ -214,13 +227,13 @@ def _log(db: str | None) -> AuditLog:
 
 
 def _line(row: AuditRow) -> str:
-    who = " · ".join(one_line(one) for one in (row.agent, row.role, row.action) if one)
+    who = " · ".join(one_line(name) for name in (row.agent, row.role, row.action) if name)
     blocked = ", ".join(f"{one_line(code)} {count}" for code, count in sorted(row.blocked.items()))
     parts = [f"{row.seq:>6}  {row.time}  {row.kind:<9}", who or "–"]
     if row.bundle_digest or row.allowed or blocked:
         parts.append(f"{row.allowed} allowed" + (f"; blocked: {blocked}" if blocked else ""))
-    parts += [one_line(row.query, _QUERY)] if row.query else []
-    parts += [one_line(json.dumps(row.details), _QUERY)] if row.details else []
+    parts += [one_line(row.query, _QUERY_CHARS)] if row.query else []
+    parts += [one_line(json.dumps(row.details), _QUERY_CHARS)] if row.details else []
     return "  ".join(parts)
 
 
@@ -229,5 +242,5 @@ def _print_contract(value: Contract) -> None:
 
 
 def _print_json(value: object) -> None:
-    # ASCII, as it is hashed: what was asked may hold characters that cannot be written.
+    # ASCII, as it is hashed, because a query may hold characters that cannot be written.
     click.echo(json.dumps(value, indent=2))

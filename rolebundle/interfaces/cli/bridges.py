@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.progress import progress_bar
+from rolebundle.interfaces.cli.output import print_json, progress_bar
 
 if TYPE_CHECKING:
     from rolebundle.policy.bridges import Bridge, Bridges
 
 
 @click.command()
-@click.option("--threshold", type=float, default=0.78, show_default=True, help="The least cosine.")
+@click.option("--threshold", type=float, default=0.78, show_default=True, help="The lowest cosine.")
 @click.option(
     "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
 )
 @db_option
 @json_option
 def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None:
-    """Passages in different scopes whose vectors are close, for whoever runs the corpus.
+    """Find passages in different scopes whose vectors are close, for the owner of the corpus.
 
-    Each pair says "these materials could be linked", and just as well "this should not be in that
-    scope". Of two documents the closest two passages are named. No agent is offered this.
+    A pair may be material that could be linked, or a document that is in the wrong scope. For two
+    documents the closest two passages are shown. Agents cannot call this.
 
     \b
     rolebundle bridges
     rolebundle bridges --threshold 0.9 --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
-        found = admin.find_bridges(threshold, limit, progress=progress)
+        report = admin.find_bridges(threshold, limit, progress=progress)
     if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False, indent=2))
+        print_json(asdict(report), indent=2)
         return
-    for bridge in found.bridges:
+    for bridge in report.bridges:
         click.echo(_lines(bridge))
-    click.echo(_summary(found), err=True)
+    click.echo(_summary(report), err=True)
 
 
 def _lines(bridge: Bridge) -> str:
@@ -49,9 +48,9 @@ def _lines(bridge: Bridge) -> str:
     return f"{bridge.cosine:.3f}  {lines[0]}\n       {lines[1]}"
 
 
-def _summary(found: Bridges) -> str:
-    if found.scopes < 2:
-        return f"{found.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
-    shown = f"{len(found.bridges)} pairs of documents over {found.threshold}"
-    more = "; there are more, see --limit" if found.more else ""
-    return f"{shown}, of {found.vectors:,} vectors in {found.scopes} scopes{more}"
+def _summary(report: Bridges) -> str:
+    if report.scopes < 2:
+        return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
+    shown = f"{len(report.bridges)} pairs of documents over {report.threshold}"
+    more = "; there are more, see --limit" if report.more else ""
+    return f"{shown}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"

@@ -1,40 +1,45 @@
-"""`rolebundle compare`: one task, what each of several roles sees, and why."""
+"""`rolebundle compare`: one task, what each of several roles gets, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from rolebundle.contracts.comparison import ComparedPassage, Comparison, Overlap, Standing
-from rolebundle.interfaces.cli import side_by_side
+from rolebundle.contracts.comparison import (
+    ComparedPassage,
+    Comparison,
+    Overlap,
+    RoleView,
+    Standing,
+)
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
     json_option,
     overlay_dir_option,
-    purpose_options,
-    rerank_option,
+    request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import one_line
+from rolebundle.interfaces.render import one_line, score_bar
 
-_NOTE = 120
+_NOTES_CHARS = 120
 
 
 @click.command()
 @click.argument("task")
 @click.option(
-    "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two roles or more, by commas."
+    "--roles", required=True, metavar="ROLE,ROLE[,…]", help="Two or more roles, with commas."
 )
 @db_option
-@purpose_options
-@click.option("--limit", type=int, help="Passages a role, 1 to 1000.  [default: its overlay's]")
-@click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
-@rerank_option
-@click.option("--now", metavar="TIME", help="Measure ages against this ISO 8601 time.")
+@request_options(
+    RetrievalRequest,
+    only=["agent", "action", "approval", "limit", "lexical_only", "rerank", "now"],
+)
 @overlay_dir_option
 @embed_options
 @json_option
@@ -42,92 +47,126 @@ def compare(
     task: str,
     roles: str,
     db: str | None,
-    action: str | None,
-    approval: str | None,
-    agent: str | None,
-    limit: int | None,
-    lexical_only: bool,
-    rerank: str | None,
-    now: str | None,
+    fields: dict[str, Any],
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
     as_json: bool,
 ) -> None:
-    """Show what each of ROLES sees for TASK, what they share, and why one lacks what another has.
+    """Compare what several ROLES get for TASK: what they share, what differs, and why.
 
     \b
     rolebundle compare "Plan release 3.0" --roles product-strategist,security-reviewer
     rolebundle compare "Plan release 3.0" --roles docs-writer,incident-responder --json
     """
-    wanted = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
-    if len(wanted) < 2:
-        raise click.UsageError("--roles: name two different roles or more, with commas between")
-    given = {
-        "task": task,
-        "agent": agent,
-        "action": action,
-        "approval": approval,
-        "limit": limit,
-        "lexical_only": lexical_only,
-        "rerank": rerank,
-        "now": now,
-    }
-    request = request_from({name: value for name, value in given.items() if value is not None})
+    role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
+    if len(role_ids) < 2:
+        raise click.UsageError("--roles: name at least two different roles, separated by commas")
+    request = request_from({"task": task, **fields})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
-        comparison = engine.compare(request, wanted)
+        comparison = engine.compare(request, role_ids)
     if as_json:
         click.echo(comparison.model_dump_json(exclude_none=True, indent=2))
         return
-    side_by_side.show(comparison)
+    print_table(comparison)
     for line in _lines(comparison):
         click.echo(line)
+
+
+def print_table(comparison: Comparison) -> None:
+    """Print a column for each role and a row for each rank, as wide as the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    title = Text(comparison.task_text)
+    table = Table(title=title, expand=True, show_lines=True, pad_edge=False)
+    for view in comparison.roles:
+        table.add_column(view.role_id, ratio=1, overflow="fold")
+    columns = [_cells(comparison, place) for place in range(len(comparison.roles))]
+    for row in range(max(len(cells) for cells in columns)):
+        table.add_row(*(Text(cells[row] if row < len(cells) else "") for cells in columns))
+    table.add_row(*(Text(_verdict(view)) for view in comparison.roles))
+    # click knows what the terminal can show, and reports a closed pipe.
+    with console.capture() as capture:
+        console.print(table)
+    click.echo(capture.get(), nl=False)
+
+
+def _cells(comparison: Comparison, place: int) -> list[str]:
+    passages = {passage.chunk_id: passage for passage in comparison.passages}
+    return [_cell(passages[name], place) for name in comparison.roles[place].selected]
+
+
+def _cell(passage: ComparedPassage, place: int) -> str:
+    score = passage.standings[place].score or 0.0
+    path = list(dict.fromkeys([passage.title or passage.document_id, *passage.headings]))
+    return (
+        f"{score:.2f} {score_bar(score)} {passage.source_id}\n"
+        f"{' › '.join(path[:1] + path[-1:] if len(path) > 1 else path)}\n{passage.locator}"
+    )
+
+
+def _verdict(view: RoleView) -> str:
+    rejected = ", ".join(f"{count} {code}" for code, count in view.rejected_summary.items())
+    warnings = ", ".join(view.warnings)
+    return (
+        f"trust {view.trust_posture}, {view.freshness_posture}\n"
+        f"rejected: {rejected or 'none'}" + (f"\n! {warnings}" if warnings else "")
+    )
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     yield ""
     for overlap in comparison.overlaps:
         yield _overlap(overlap)
-    passages = {one.chunk_id: one for one in comparison.passages}
-    yield f"seen by all: {len(comparison.shared)}"
+    passages = {passage.chunk_id: passage for passage in comparison.passages}
+    yield f"selected for all: {len(comparison.shared)}"
     for name in comparison.shared:
-        yield f"  {_where(passages[name])}"
+        yield f"  {_place(passages[name])}"
     for view in comparison.roles:
-        yield f"seen by {view.role_id} alone: {len(view.own)} of {len(view.selected)}"
+        yield f"selected for {view.role_id} only: {len(view.own)} of {len(view.selected)}"
         for name in view.own:
-            yield f"  {_where(passages[name])}"
+            yield f"  {_place(passages[name])}"
             yield from _elsewhere(passages[name])
-    some = [one for one in comparison.passages if 1 < _seers(one) < len(comparison.roles)]
+    some = [
+        passage
+        for passage in comparison.passages
+        if 1 < _selected_count(passage) < len(comparison.roles)
+    ]
     if some:
-        yield f"seen by some: {len(some)}"
+        yield f"selected for some: {len(some)}"
     for passage in some:
-        yield f"  {_where(passage)}"
+        yield f"  {_place(passage)}"
         yield from _elsewhere(passage)
 
 
-def _overlap(one: Overlap) -> str:
+def _overlap(overlap: Overlap) -> str:
     return (
-        f"{one.first} and {one.second}: {one.chunks:.0%} of the passages in common "
-        f"({one.shared_chunks}), {one.documents:.0%} of the documents ({one.shared_documents})"
+        f"{overlap.first} and {overlap.second}: {overlap.chunks:.0%} of the passages in common "
+        f"({overlap.shared_chunks}), {overlap.documents:.0%} of the documents "
+        f"({overlap.shared_documents})"
     )
 
 
-def _seers(passage: ComparedPassage) -> int:
-    return sum(one.state == "selected" for one in passage.standings)
+def _selected_count(passage: ComparedPassage) -> int:
+    return sum(standing.state == "selected" for standing in passage.standings)
 
 
-def _where(passage: ComparedPassage) -> str:
-    # Never cut: a person copies it from here.
+def _place(passage: ComparedPassage) -> str:
+    # Not cut to the width, because a person copies it from here.
     return f"{passage.source_id}  {one_line(passage.locator or passage.chunk_id, 1000)}"
 
 
 def _elsewhere(passage: ComparedPassage) -> Iterator[str]:
-    for one in passage.standings:
-        if one.state != "selected":
-            yield f"    {one.role_id}: {_why(one)}"
+    for standing in passage.standings:
+        if standing.state != "selected":
+            yield f"    {standing.role_id}: {_reason(standing)}"
 
 
-def _why(one: Standing) -> str:
-    if one.state == "not_found":
+def _reason(standing: Standing) -> str:
+    if standing.state == "not_found":
         return "not found"
-    return f"{one.reason}: {one_line(one.notes, _NOTE)}" if one.notes else str(one.reason)
+    notes = f": {one_line(standing.notes, _NOTES_CHARS)}" if standing.notes else ""
+    return f"{standing.reason}{notes}"

@@ -1,14 +1,17 @@
-"""`rolebundle demo`: the sample corpus, one task, three roles side by side."""
+"""`rolebundle demo`: the sample corpus, one task, three roles in columns."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.interfaces.cli import side_by_side
+from rolebundle.interfaces.cli.compare import print_table
+from rolebundle.interfaces.cli.options import request_options
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
@@ -20,11 +23,17 @@ _PASSAGES = 5
 
 
 @click.command()
-@click.option("--task", default=TASK, show_default=True, help="What the three roles are asked.")
-@click.option("--role", "roles", multiple=True, metavar="ROLE", help="Roles to compare instead.")
-@click.option("--db", metavar="FILE", help="Keep the demo's corpus here.  [default: cache folder]")
-@click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
-def demo(task: str, roles: tuple[str, ...], db: str | None, lexical_only: bool) -> None:
+@click.option("--task", default=TASK, show_default=True, help="The task for the three roles.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    metavar="ROLE",
+    help="Compare these roles instead. May be repeated.",
+)
+@click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")
+@request_options(RetrievalRequest, only=["lexical_only"])
+def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, Any]) -> None:
     """Ingest the sample corpus and show what three roles retrieve for one task.
 
     \b
@@ -33,17 +42,15 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, lexical_only: bool) 
     """
     path = Path(db) if db else _cached()
     with Engine(path, overlay_folders(())) as engine:
-        report = Admin(engine.workspace).ingest(
-            [data_folder("sample_corpus")], lexical_only=lexical_only
-        )
+        report = Admin(engine.workspace).ingest([data_folder("sample_corpus")], **fields)
         click.echo(
             f"{report.documents} documents, {report.chunks} chunks in {path} "
             f"({report.added} files added, {report.unchanged} unchanged)",
             err=True,
         )
-        fields = {"task": task, "limit": _PASSAGES, "now": NOW, "lexical_only": lexical_only}
-        comparison = engine.compare(request_from(fields), roles or ROLES)
-    side_by_side.show(comparison)
+        request = request_from({"task": task, "limit": _PASSAGES, "now": NOW, **fields})
+        comparison = engine.compare(request, roles or ROLES)
+    print_table(comparison)
     role = comparison.roles[0].role_id
     click.echo(f"\nnext: rolebundle retrieve {task!r} --role {role} --db {path}", err=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -12,8 +11,7 @@ from rolebundle.admin import Admin
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
-from rolebundle.interfaces.cli.progress import progress_bar
-from rolebundle.interfaces.cli.words import duration
+from rolebundle.interfaces.cli.output import duration, print_json, progress_bar
 
 if TYPE_CHECKING:
     from rolebundle.contracts.lookup import IndexStatus
@@ -22,12 +20,18 @@ if TYPE_CHECKING:
 @click.group(invoke_without_command=True)
 @db_option
 @click.option("--provider", metavar="NAME", help="static, ollama, openai, sentence-transformers.")
-@click.option("--model", default="", metavar="NAME", help="The model's name there, or its folder.")
+@click.option(
+    "--model", default="", metavar="NAME", help="The model's name at the provider, or its folder."
+)
 @embed_options
 @click.option("--query-prefix", help="Instead of what the model's name implies.")
 @click.option("--passage-prefix", help="Instead of what the model's name implies.")
-@click.option("--dry-run", is_flag=True, help="Say how many chunks, how long, how much disk.")
-@click.option("--optimize", is_flag=True, help="Then build the fast index for large corpora.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only show how many chunks, how long it takes, and how much disk.",
+)
+@click.option("--optimize", is_flag=True, help="Then build the fast index, for large corpora.")
 @json_option
 @click.pass_context
 def embed(
@@ -43,13 +47,13 @@ def embed(
     optimize: bool,
     as_json: bool,
 ) -> None:
-    """Embed the chunks that wait, or build another model's index and change over to it.
+    """Embed the chunks that wait, or build another model's index and switch to it.
 
-    The old index answers until the new one is complete. A run that is killed goes on where it
-    stopped. Another host than this machine is refused unless --allow-host names it.
+    The old index is used until the new one is complete. If a run is killed, the next run continues
+    where it stopped. A server on another machine is refused unless --allow-host names it.
 
     \b
-    rolebundle embed                                     finish what waits
+    rolebundle embed                                     embed the chunks that wait
     rolebundle embed --provider ollama --model nomic-embed-text --dry-run
     rolebundle embed --provider ollama --model nomic-embed-text
     rolebundle embed --optimize                          a fast index above 20,000 chunks
@@ -66,7 +70,7 @@ def embed(
     if provider is not None:
         spec = ProviderSpec(provider, model, embed_url, allow_host, prefixes)
     elif model or prefixes:
-        raise click.UsageError("--model and prefixes belong to a --provider; name it")
+        raise click.UsageError("--model and the prefixes need a --provider")
     if dry_run:
         _show_plan(admin, spec, as_json)
         return
@@ -74,20 +78,18 @@ def embed(
         report = admin.embed(spec, progress=progress)
     optimized = admin.optimize() if optimize and not report.waiting else None
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "embedded": report.embedded,
-                    "waiting": report.waiting,
-                    "recall": optimized.recall if optimized else None,
-                    "fast": optimized.kept if optimized else None,
-                }
-            )
+        print_json(
+            {
+                "embedded": report.embedded,
+                "waiting": report.waiting,
+                "recall": optimized.recall if optimized else None,
+                "fast": optimized.kept if optimized else None,
+            }
         )
     else:
         click.echo(f"{report.embedded} chunks embedded, {report.waiting} waiting")
         if optimized:
-            verdict = "kept" if optimized.kept else "dropped: it missed too much"
+            verdict = "kept" if optimized.kept else "dropped, because its recall is too low"
             click.echo(
                 f"fast index: {optimized.buckets} buckets, sampled recall "
                 f"{optimized.recall:.3f}, {verdict}"
@@ -96,19 +98,18 @@ def embed(
         raise EmbedderError(
             "embedding_incomplete",
             f"{report.waiting} chunks still wait for their vector: {report.problem}",
-            "mend what is named and run the same command again; it goes on where it stopped",
+            "correct the problem and run the same command again; it continues where it stopped",
         )
 
 
 def _refuse_stray_options(ctx: click.Context) -> None:
-    # Dropped in silence, `embed --db team.db drop 2` would drop from another corpus, and
-    # `embed --dry-run drop 2` would drop.
+    # If they were ignored, `embed --db team.db drop 2` would change another corpus, and
+    # `embed --dry-run drop 2` would drop the index.
     for option in ctx.command.params:
-        typed = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if typed:
+        if ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
             raise click.UsageError(
-                f"{option.opts[0]} before {ctx.invoked_subcommand} is not read; "
-                f"options of {ctx.invoked_subcommand} stand after it"
+                f"{option.opts[0]} has no effect before {ctx.invoked_subcommand}; "
+                f"give the options of {ctx.invoked_subcommand} after it"
             )
 
 
@@ -116,11 +117,11 @@ def _refuse_stray_options(ctx: click.Context) -> None:
 @db_option
 @json_option
 def list_indexes(db: str | None, as_json: bool) -> None:
-    """The indexes that the corpus keeps; * answers."""
+    """List the indexes of the corpus. * marks the active one."""
     with admin_for(db) as admin:
         indexes = admin.status().indexes
     if as_json:
-        click.echo(json.dumps({"indexes": [index.model_dump() for index in indexes]}))
+        print_json({"indexes": [index.model_dump() for index in indexes]})
         return
     for index in indexes:
         click.echo(_line(index))
@@ -132,39 +133,37 @@ def list_indexes(db: str | None, as_json: bool) -> None:
 @click.argument("index")
 @db_option
 def use_index(index: str, db: str | None) -> None:
-    """Make a complete index the one that answers: its number, or provider:model."""
+    """Make a complete index the active one. INDEX: its number, or provider:model."""
     admin_for(db).use_index(index)
-    click.echo(f"{index} answers now", err=True)
+    click.echo(f"{index} is active now", err=True)
 
 
 @embed.command("drop")
 @click.argument("index")
 @db_option
 def drop_index(index: str, db: str | None) -> None:
-    """Remove an index that does not answer, with its vectors."""
+    """Remove an inactive index and its vectors."""
     admin_for(db).drop_index(index)
-    click.echo(f"{index} is gone", err=True)
+    click.echo(f"{index} was removed", err=True)
 
 
 @embed.command("clear-cache")
 @db_option
 def clear_cache(db: str | None) -> None:
-    """Forget the vectors that are kept for text that may come back."""
-    click.echo(f"{admin_for(db).clear_vector_cache()} vectors forgotten", err=True)
+    """Delete the cached vectors of removed text."""
+    click.echo(f"{admin_for(db).clear_vector_cache()} vectors deleted", err=True)
 
 
 def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
     plan = admin.plan_embedding(spec)
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "chunks": plan.chunks,
-                    "waiting": plan.waiting,
-                    "seconds": round(plan.seconds, 1),
-                    "bytes": plan.bytes,
-                }
-            )
+        print_json(
+            {
+                "chunks": plan.chunks,
+                "waiting": plan.waiting,
+                "seconds": round(plan.seconds, 1),
+                "bytes": plan.bytes,
+            }
         )
         return
     click.echo(

@@ -1,21 +1,23 @@
-"""`rolebundle get`: follow a reference back into the corpus."""
+"""`rolebundle get`: read what a reference names."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
-from rolebundle.interfaces.cli.options import agent_option, db_option, engine_for, json_option
+from rolebundle.contracts.request import GetRequest
+from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.shape import shaped_lookup
 
 
 @click.command()
 @click.argument("reference", metavar="ID")
 @db_option
-@agent_option
+@request_options(GetRequest, only=["agent"])
 @json_option
-def get(reference: str, db: str | None, agent: str | None, as_json: bool) -> None:
+def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -> None:
     """Show a chunk, a document, or a part of one.
 
     ID is a chunk id, a document id, path:start-end (lines), or #document:from:count (passages,
@@ -27,15 +29,15 @@ def get(reference: str, db: str | None, agent: str | None, as_json: bool) -> Non
     rolebundle get "#security-review/security/token-lifecycle-audit.md:2:3"
     """
     with engine_for(db) as engine:
-        found = engine.get(reference, agent)
+        lookup = engine.get(reference, **fields)
     if as_json:
-        click.echo(json.dumps(shaped_lookup(found), ensure_ascii=False, indent=2))
+        click.echo(json.dumps(shaped_lookup(lookup), ensure_ascii=False, indent=2))
         return
-    document = found.document
-    dated = document.updated_at or "undated"
-    click.echo(f"{document.title} [{document.source_id}] · {document.trust_tier} · {dated}")
-    for newer in document.superseded_by:
-        click.echo(f"superseded by {newer}")
-    for passage in found.passages:
+    document = lookup.document
+    date = document.updated_at or "undated"
+    click.echo(f"{document.title} [{document.source_id}] · {document.trust_tier} · {date}")
+    for document_id in document.superseded_by:
+        click.echo(f"superseded by {document_id}")
+    for passage in lookup.passages:
         click.echo(f"\n── {passage.locator}  {passage.chunk_id}")
         click.echo(passage.content)

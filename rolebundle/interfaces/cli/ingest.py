@@ -1,26 +1,32 @@
-"""`rolebundle ingest`: files into the corpus."""
+"""`rolebundle ingest`: read files into the corpus."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
+from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
-from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
-from rolebundle.interfaces.cli.progress import progress_bar
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    embed_options,
+    json_option,
+    request_options,
+)
+from rolebundle.interfaces.cli.output import print_json, progress_bar, writable
 from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
-_LISTED = 20
+_MAX_LISTED = 20
 
 
 @click.command()
@@ -30,39 +36,53 @@ _LISTED = 20
     "--meta",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Metadata for every file; manifests and front matter win over it. Lists: a,b,c.",
+    help="Metadata for every file. Manifests and front matter override it. Lists: a,b,c.",
 )
-@click.option("--lexical-only", is_flag=True, help="Do not embed; new chunks wait for a vector.")
-@click.option("--reader", default="", metavar="NAME", help="Read every file by this reader.")
-@click.option("--separator", default="", metavar="TEXT", help="Begins each document of a file.")
-@click.option("--chunk-size", type=int, help="Characters wanted.  [default: 1200]")
-@click.option("--chunk-overlap", type=int, help="Characters shared.  [default: 0]")
-@click.option("--chunk-maximum", type=int, help="Cut a single block above.  [default: 1800]")
+@request_options(IngestRequest, only=["lexical_only"])
+@click.option("--reader", default="", metavar="NAME", help="Read every file with this reader.")
 @click.option(
-    "--max-size", type=int, default=DEFAULT_SIZE_CAP, show_default=True, help="Bytes of a file."
+    "--separator", default="", metavar="TEXT", help="The text that begins each document of a file."
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes that parse.")
+@click.option(
+    "--chunk-size", type=int, help="Target size of a chunk in characters.  [default: 1200]"
+)
+@click.option(
+    "--chunk-overlap", type=int, help="Characters that neighbouring chunks share.  [default: 0]"
+)
+@click.option(
+    "--chunk-maximum",
+    type=int,
+    help="Largest block that is not split, in characters.  [default: 1800]",
+)
+@click.option(
+    "--max-size",
+    type=int,
+    default=DEFAULT_SIZE_CAP,
+    show_default=True,
+    help="Skip files with more bytes.",
+)
+@click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @click.option(
     "--secrets",
     type=click.Choice(["quarantine", "mask", "off"]),
     default="quarantine",
     show_default=True,
-    help="What becomes of a document with keys or tokens in it.",
+    help="What to do with a document that has keys or tokens in it.",
 )
 @click.option(
     "--patterns",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="More patterns of instructions to a model (TOML); see docs/security.md.",
+    help="More patterns for instructions to a model (TOML). See docs/security.md.",
 )
-@click.option("--no-scan", is_flag=True, help="Take documents as they are: no scan at the door.")
+@click.option("--no-scan", is_flag=True, help="Do not scan documents.")
 @embed_options
 @json_option
 def ingest(
     paths: tuple[Path, ...],
     db: str | None,
     meta: tuple[str, ...],
-    lexical_only: bool,
+    fields: dict[str, Any],
     reader: str,
     separator: str,
     chunk_size: int | None,
@@ -77,12 +97,12 @@ def ingest(
     allow_host: str,
     as_json: bool,
 ) -> None:
-    """Bring the corpus in step with files and folders.
+    """Synchronize the corpus with files and folders.
 
-    Unchanged files are skipped by their content, changed ones are read again, deleted ones
-    removed. Metadata comes from front matter, over the folder's rolebundle.toml, over --meta.
-    Each document is scanned for hidden text, instructions to a model and secrets; what weighs too
-    much is kept back, and listed by `rolebundle quarantine list`.
+    Files whose content did not change are skipped, changed files are read again, and deleted files
+    are removed. Metadata comes from front matter, then from the folder's rolebundle.toml, then from
+    --meta. Each document is scanned for hidden text, instructions to a model and secrets. Documents
+    with severe findings are quarantined; `rolebundle quarantine list` shows them.
 
     \b
     rolebundle ingest docs/ notes/todo.txt
@@ -102,25 +122,25 @@ def ingest(
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
-        report = admin.ingest(paths, options, lexical_only=lexical_only, progress=progress)
+        report = admin.ingest(paths, options, progress=progress, **fields)
     if as_json:
-        click.echo(_shown(json.dumps(asdict(report), ensure_ascii=False)))
+        print_json(asdict(report))
     else:
         click.echo(_summary(report))
-    _tell(report, quiet=as_json)
+    _print_skips(report, quiet=as_json)
     refused = report.refused()
     if refused:
         raise DocumentError(
             "bad_documents",
-            f"{len(refused)} documents were refused; the others were taken",
-            "correct what is named above and run the same command again",
+            f"{len(refused)} documents were refused; the others were stored",
+            "correct the documents named above and run the same command again",
         )
     if report.embedding_problem:
         raise EmbedderError(
             "embedding_incomplete",
             f"every document was stored, but {report.waiting} chunks wait for their vector: "
             f"{report.embedding_problem}",
-            "run `rolebundle embed` when the model is at hand; retrieval is lexical for them",
+            "run `rolebundle embed` when the model is available; until then only words find them",
         )
 
 
@@ -148,27 +168,22 @@ def _summary(report: IngestReport) -> str:
     ]
     if report.flagged:
         lines.append(
-            f"scan: something found in {report.flagged} documents, {report.quarantined} of them "
-            "kept back; see `rolebundle quarantine list`"
+            f"scan: findings in {report.flagged} documents, {report.quarantined} of them "
+            "quarantined; see `rolebundle quarantine list`"
         )
     return "\n".join(lines)
 
 
-def _tell(report: IngestReport, *, quiet: bool) -> None:
+def _print_skips(report: IngestReport, *, quiet: bool) -> None:
     refused = report.refused()
     for skip in refused:
-        click.echo(_shown(f"refused [{skip.code}] {skip.message}"), err=True)
+        click.echo(writable(f"refused [{skip.code}] {skip.message}"), err=True)
     if not quiet:
         others = [skip for skip in report.skipped if skip not in refused]
-        for skip in others[:_LISTED]:
-            click.echo(_shown(f"skipped [{skip.code}] {skip.path}: {skip.message}"), err=True)
-        for note in report.notes[:_LISTED]:
-            click.echo(_shown(f"note {note.path}: {note.message}"), err=True)
-        more = max(0, len(others) - _LISTED) + max(0, len(report.notes) - _LISTED)
+        for skip in others[:_MAX_LISTED]:
+            click.echo(writable(f"skipped [{skip.code}] {skip.path}: {skip.message}"), err=True)
+        for note in report.notes[:_MAX_LISTED]:
+            click.echo(writable(f"note {note.path}: {note.message}"), err=True)
+        more = max(0, len(others) - _MAX_LISTED) + max(0, len(report.notes) - _MAX_LISTED)
         if more:
-            click.echo(f"and {more} more; --json lists them all", err=True)
-
-
-def _shown(text: str) -> str:
-    # A file's name may hold bytes that are no characters. What replaces them is a JSON escape.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+            click.echo(f"and {more} more; --json lists all", err=True)

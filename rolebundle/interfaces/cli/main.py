@@ -1,4 +1,4 @@
-"""The command line: `rolebundle COMMAND`. Commands are imported when they are called."""
+"""The command line: `rolebundle COMMAND`. A command is imported when it is called."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from rolebundle.errors import RolebundleError, StorageError
+from rolebundle.interfaces.cli.output import writable
 
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
@@ -38,18 +39,18 @@ EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
 
-class _ReaderGone(Exception):
-    """Whoever read our output has gone. click would leave with 1 on its own."""
+class _OutputClosed(Exception):
+    """Nobody reads our output any more. Without this, click would exit with code 1."""
 
 
 class _LazyGroup(click.Group):
-    """Imports a command's module when the command is asked for: start-up time is a feature."""
+    """Imports a command's module when the command is called, which keeps the start fast."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _ReaderGone from error
+            raise _OutputClosed from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -63,8 +64,8 @@ class _LazyGroup(click.Group):
         return command
 
 
-def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
+    if is_set and not ctx.resilient_parsing:
         from importlib.metadata import version
 
         click.echo(version("rolebundle"))
@@ -73,46 +74,51 @@ def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show it."
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Show the version.",
 )
 def cli() -> None:
     """Governed retrieval for on-device agents.
 
     \b
     rolebundle ingest docs/                    read documents into the corpus
-    rolebundle retrieve "TASK" --role ROLE     what that role may use for the task
-    rolebundle demo                            see it on the sample corpus
+    rolebundle retrieve "TASK" --role ROLE     find what that role may use for the task
+    rolebundle demo                            try it on the sample corpus
 
-    The corpus is one file: --db, else $ROLEBUNDLE_DB, else your user data folder.
+    The corpus is one file: --db, or $ROLEBUNDLE_DB, or a file in your user data folder.
     Exit codes: 0 ok, 2 usage, 3 configuration or overlay, 4 denied, 5 busy,
     6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with the documented exit code; never with a traceback."""
+    """Run the command line and exit with the documented code, never with a traceback."""
     if sys.stdout is None:
         # Started with a closed descriptor 1.
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
     try:
         code = cli.main(args=arguments, prog_name="rolebundle", standalone_mode=False)
         sys.stdout.flush()
     except RolebundleError as error:
-        _say(f"error: {error}")
+        _print_error(f"error: {error}")
         code = error.exit_code
     except click.ClickException as error:
         with suppress(OSError):
             error.show()
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _say("interrupted; what was reported as done is kept")
+        _print_error("interrupted; completed work is kept")
         code = EXIT_INTERRUPTED
-    except (_ReaderGone, BrokenPipeError):
+    except (_OutputClosed, BrokenPipeError):
         _drop_output()
         code = 0
     except OSError as error:
         _drop_output()
-        _say(
+        _print_error(
             f"error: reading or writing failed: {error} [io_error]\n"
             "  next: check the disk and the permissions, then run the same command again"
         )
@@ -120,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("ROLEBUNDLE_DEBUG"):
             raise
-        _say(
+        _print_error(
             f"error: internal error: {type(error).__name__}: {error} [internal]\n"
             "  next: please report it; ROLEBUNDLE_DEBUG=1 shows where it happened"
         )
@@ -129,13 +135,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _drop_output() -> None:
-    # What is still buffered would be written, and fail once more, when the interpreter ends.
+    # Otherwise the interpreter would write what is still buffered when it ends, and fail again.
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(message: str) -> None:
-    # Names of files may hold bytes that are no characters; they are shown, not died of. Where
-    # nobody hears, the exit code still speaks.
+def _print_error(message: str) -> None:
+    # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
+    # exit code still tells what happened.
     with suppress(OSError):
-        click.echo(message.encode("utf-8", "backslashreplace").decode("utf-8"), err=True)
+        click.echo(writable(message), err=True)

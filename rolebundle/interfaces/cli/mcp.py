@@ -22,7 +22,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--agent", metavar="ID", help="The one agent that is served; nobody else is.")
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
 def mcp(
     db: str | None,
@@ -32,9 +32,9 @@ def mcp(
     agent: str | None,
     preload: bool,
 ) -> None:
-    """Serve MCP on standard input and output, for an agent's host to start.
+    """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, why, list_roles, status. Read-only. Ends with its input.
+    Tools: retrieve, get, why, list_roles, status. It only reads, and ends when its input ends.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
@@ -42,7 +42,7 @@ def mcp(
     try:
         from rolebundle.interfaces.mcp import serve
     except ImportError as error:
-        # An SDK before version 2 has no mcp_types.
+        # The SDK has mcp_types from version 2 on.
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise ConfigurationError(

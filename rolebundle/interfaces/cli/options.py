@@ -1,15 +1,17 @@
-"""Options that several commands share, and how they become an engine or an admin."""
+"""Options that several commands share. Those of a request are made from the request contract."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
-from rolebundle.contracts.terms import ACTIONS
+from rolebundle.contracts.base import Contract
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
@@ -21,13 +23,83 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
 
+_FLAGS = {"approval": "--approved-by"}
+_METAVARS = {
+    "role": "ROLE",
+    "agent": "ID",
+    "approval": "NAME",
+    "rerank": "PROVIDER:MODEL",
+    "now": "TIME",
+}
+_HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
+
+
+def request_options(
+    contract: type[Contract], *, only: Sequence[str] = (), without: Sequence[str] = ()
+) -> Callable[[Command], Command]:
+    """Options for the fields of a request, in the order of the contract.
+
+    An option has the type, the choices and the description of its field. The contract checks the
+    bounds. The command gets the fields that were set as one mapping, ``fields``.
+
+    Args:
+        contract: the request.
+        only: the fields that get an option. Empty for all.
+        without: fields that get none.
+    """
+    names = [name for name in contract.model_fields if name in (only or contract.model_fields)]
+    names = [name for name in names if name not in without]
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_fields(*arguments: Any, **values: Any) -> Any:
+            options = {name: values.pop(name) for name in names}
+            fields = {
+                name: value
+                for name, value in options.items()
+                if value is not None and value is not False
+            }
+            return command(*arguments, fields=fields, **values)
+
+        decorated: Command = with_fields
+        for name in reversed(names):
+            decorated = _option(name, contract.model_fields[name])(decorated)
+        return decorated
+
+    return decorate
+
+
+def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+    kind = _plain_type(field.annotation)
+    types: dict[str, Any] = {"type": int if kind is int else str}
+    if kind is bool:
+        types = {"is_flag": True}
+    elif get_origin(kind) is Literal:
+        types = {"type": click.Choice(get_args(kind))}
+    return click.option(
+        _FLAGS.get(name, f"--{name.replace('_', '-')}"),
+        name,
+        metavar=_METAVARS.get(name),
+        help="  ".join(filter(None, (field.description, _HINTS.get(name)))),
+        **types,
+    )
+
+
+def _plain_type(annotation: Any) -> Any:
+    """The type without ``Annotated`` and ``| None``."""
+    while get_origin(annotation) not in (None, Literal, list):
+        arguments = get_args(annotation)
+        first = arguments[0]
+        annotation = arguments[1] if first is type(None) else first
+    return annotation
+
 
 def db_option(command: Command) -> Command:
     """``--db FILE``."""
     return click.option(
         "--db",
         metavar="FILE",
-        help="The corpus file. Default: $ROLEBUNDLE_DB, else your user data folder.",
+        help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
     )(command)
 
 
@@ -36,35 +108,26 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+def overlay_option(command: Command) -> Command:
+    """``--overlay FILE``."""
+    return click.option(
+        "--overlay",
+        "overlay_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Use this overlay file instead of a role's overlay.",
+    )(command)
+
+
 def overlay_dir_option(command: Command) -> Command:
-    """``--overlay-dir DIR``, as often as wanted."""
+    """``--overlay-dir DIR``, repeatable."""
     return click.option(
         "--overlay-dir",
         "overlay_dirs",
         metavar="DIR",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="Look for overlays here first. May be repeated.",
-    )(command)
-
-
-def purpose_options(command: Command) -> Command:
-    """``--action ACTION``, ``--approved-by NAME`` and ``--agent ID``."""
-    action = click.option(
-        "--action",
-        type=click.Choice(ACTIONS),
-        help="What the passages are wanted for.  [default: read]",
-    )
-    approval = click.option(
-        "--approved-by", "approval", metavar="NAME", help="The person who approved the action."
-    )
-    return action(approval(agent_option(command)))
-
-
-def agent_option(command: Command) -> Command:
-    """``--agent ID``."""
-    return click.option(
-        "--agent", metavar="ID", help="Who asks. Needed once `rolebundle scopes set` was run."
+        help="Look for overlays in this folder first. May be repeated.",
     )(command)
 
 
@@ -75,29 +138,20 @@ def embed_options(command: Command) -> Command:
         metavar="URL",
         default="",
         envvar="ROLEBUNDLE_EMBED_URL",
-        help="The model's server.  [env: ROLEBUNDLE_EMBED_URL]",
+        help="The address of the model's server.  [env: ROLEBUNDLE_EMBED_URL]",
     )
     host = click.option(
         "--allow-host",
         metavar="HOST",
         default="",
         envvar="ROLEBUNDLE_EMBED_ALLOW_HOST",
-        help="The one other machine that may be it.  [env: ROLEBUNDLE_EMBED_ALLOW_HOST]",
+        help="Allow a model's server on this other machine.  [env: ROLEBUNDLE_EMBED_ALLOW_HOST]",
     )
     return url(host(command))
 
 
-def rerank_option(command: Command) -> Command:
-    """``--rerank PROVIDER:MODEL``."""
-    return click.option(
-        "--rerank",
-        metavar="PROVIDER:MODEL",
-        help="Re-score the best passages by this model; none: do not.  [env: ROLEBUNDLE_RERANK]",
-    )(command)
-
-
 def rerank_setting() -> str:
-    """``$ROLEBUNDLE_RERANK``: the model for requests that name none; empty for none."""
+    """``$ROLEBUNDLE_RERANK``: the rerank model of requests that name none. Empty for none."""
     return os.environ.get(RERANK_ENVIRONMENT, "").strip()
 
 
@@ -109,7 +163,7 @@ def engine_for(
     allow_host: str = "",
     agent: str | None = None,
 ) -> Engine:
-    """The engine that a command's options name."""
+    """The engine for a command's options."""
     return Engine(
         Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host),
         overlay_folders(overlay_dirs),
@@ -119,7 +173,7 @@ def engine_for(
 
 
 def admin_for(db: str | None, *, embed_url: str = "", allow_host: str = "") -> Admin:
-    """The admin that a command's options name."""
+    """The admin for a command's options."""
     # A one-shot `retrieve` must not load the readers of an ingest.
     from rolebundle.admin import Admin
 

@@ -1,8 +1,7 @@
-"""`rolebundle overlay list | show | lint`: which overlays there are, and whether they are right."""
+"""`rolebundle overlay list | show | lint`: the overlays, and their errors."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -12,7 +11,7 @@ import click
 
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
-from rolebundle.interfaces.cli.words import counted
+from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.policy.overlay_lint import LintFinding, lint_overlay
 from rolebundle.policy.overlays import (
     OverlayEntry,
@@ -31,8 +30,8 @@ from rolebundle.storage.opening import open_reader
 def overlay() -> None:
     """The overlays: how each role retrieves.
 
-    Overlays are looked for as ROLE.json in each --overlay-dir, else in the folders that
-    $ROLEBUNDLE_OVERLAYS names, and then among those that ship with rolebundle.
+    An overlay is a file ROLE.json. It is looked for in each --overlay-dir, or else in the folders
+    of $ROLEBUNDLE_OVERLAYS, and then among the overlays that come with rolebundle.
 
     \b
     rolebundle overlay list
@@ -45,9 +44,9 @@ def overlay() -> None:
 @overlay_dir_option
 @json_option
 def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
-    """Every overlay that a role id finds.
+    """List all overlays.
 
-    A malformed one is listed with what is wrong, and leads to exit code 3.
+    A malformed overlay is listed with its error, and leads to exit code 3.
 
     \b
     rolebundle overlay list
@@ -55,87 +54,87 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
     """
     entries = list_overlays(overlay_folders(overlay_dirs))
     if as_json:
-        _print_json({"overlays": [asdict(entry) | {"path": str(entry.path)} for entry in entries]})
+        print_json(
+            {"overlays": [asdict(entry) | {"path": str(entry.path)} for entry in entries]}, indent=2
+        )
     else:
         _print_lines(_table(entries))
     broken = [entry.role_id for entry in entries if entry.problem]
     if broken:
         raise OverlayError(
             "overlay_malformed",
-            f"{counted(len(broken), 'overlay')} would not load: {', '.join(broken)}",
+            f"{counted(len(broken), 'overlay')} cannot be loaded: {', '.join(broken)}",
             f"run `rolebundle overlay lint {broken[0]}`",
         )
 
 
 @overlay.command("show")
-@click.argument("wanted", metavar="ROLE|FILE")
+@click.argument("name", metavar="ROLE|FILE")
 @overlay_dir_option
 @click.option("--json", is_flag=True, expose_value=False, help="Print JSON: it always does.")
-def show_command(wanted: str, overlay_dirs: tuple[Path, ...]) -> None:
-    """One overlay as it governs, as JSON.
-
-    What it extends is merged in, and every default is filled in.
+def show_command(name: str, overlay_dirs: tuple[Path, ...]) -> None:
+    """Show one overlay as JSON, with what it extends and with all defaults.
 
     \b
     rolebundle overlay show security-reviewer
     rolebundle overlay show ./release-manager.json
     """
     folders = overlay_folders(overlay_dirs)
-    found = load_file(Path(wanted), folders) if _is_file(wanted) else load_role(wanted, folders)
-    _print_json(_shown(found))
+    resolved = load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
+    print_json(_described(resolved), indent=2)
 
 
 @overlay.command("lint")
-@click.argument("wanted", metavar="[ROLE|FILE]...", nargs=-1)
+@click.argument("names", metavar="[ROLE|FILE]...", nargs=-1)
 @overlay_dir_option
 @db_option
 @json_option
 def lint_command(
-    wanted: tuple[str, ...], overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
+    names: tuple[str, ...], overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
 ) -> None:
-    """What is wrong with overlays, and where.
+    """Check overlays for errors.
 
-    All of them are checked where none is named. Where there is a corpus, the rules are checked
-    against it, too: which match nothing, and which preferred sources are forbidden. Errors lead
-    to exit code 3, warnings do not.
+    Without a name all overlays are checked. If there is a corpus, the rules are also checked
+    against it: which rules match nothing, and which preferred sources are forbidden. Errors lead to
+    exit code 3, warnings do not.
 
     \b
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
     folders = overlay_folders(overlay_dirs)
-    paths = [_path(name, folders) for name in wanted] or [
+    paths = [_path(name, folders) for name in names] or [
         entry.path for entry in list_overlays(folders)
     ]
     location = corpus_path(db)
-    # A file that was named and is not there is the caller's slip: opening it says so.
+    # If --db names a missing file, opening it raises the error.
     against_corpus = db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:
         findings = {path: lint_overlay(path, folders, corpus) for path in paths}
     if as_json:
-        _print_json(_report(findings, location if against_corpus else None))
+        print_json(_report(findings, location if against_corpus else None), indent=2)
     else:
         _print_lines(
             _plain(
                 f"{path}: {finding.level}: {finding.place}{': ' if finding.place else ''}"
                 f"{finding.message} [{finding.code}]"
             )
-            for path, found in findings.items()
-            for finding in found
+            for path, path_findings in findings.items()
+            for finding in path_findings
         )
     _summarize(findings, location, against_corpus)
 
 
-def _is_file(wanted: str) -> bool:
-    # A role id has no separator, and its file is not named with the suffix.
-    return wanted.endswith(".json") or Path(wanted).name != wanted
+def _is_file(name: str) -> bool:
+    # A role id has no path separator and no suffix.
+    return name.endswith(".json") or Path(name).name != name
 
 
-def _path(wanted: str, folders: Sequence[Path]) -> Path:
-    if _is_file(wanted):
-        return Path(wanted)
-    # Where there is none, loading it raises the error that names the nearest role.
-    return locate(wanted, folders) or load_role(wanted, folders).path
+def _path(name: str, folders: Sequence[Path]) -> Path:
+    if _is_file(name):
+        return Path(name)
+    # If there is no such role, loading it raises the error that names the nearest role.
+    return locate(name, folders) or load_role(name, folders).path
 
 
 def _table(entries: Sequence[OverlayEntry]) -> list[str]:
@@ -162,15 +161,15 @@ def _table(entries: Sequence[OverlayEntry]) -> list[str]:
     ]
 
 
-def _shown(found: ResolvedOverlay) -> dict[str, object]:
+def _described(resolved: ResolvedOverlay) -> dict[str, object]:
     return {
-        "role_id": found.overlay.role_id,
-        "digest": found.digest,
-        "path": str(found.path),
+        "role_id": resolved.overlay.role_id,
+        "digest": resolved.digest,
+        "path": str(resolved.path),
         "extends": [
-            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in found.ancestors
+            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors
         ],
-        "overlay": found.overlay.model_dump(),
+        "overlay": resolved.overlay.model_dump(),
     }
 
 
@@ -178,14 +177,14 @@ def _report(findings: dict[Path, list[LintFinding]], corpus: Path | None) -> dic
     return {
         "corpus": None if corpus is None else str(corpus),
         "overlays": [
-            {"path": str(path), "findings": [asdict(finding) for finding in found]}
-            for path, found in findings.items()
+            {"path": str(path), "findings": [asdict(finding) for finding in path_findings]}
+            for path, path_findings in findings.items()
         ],
     }
 
 
 def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_corpus: bool) -> None:
-    levels = [finding.level for found in findings.values() for finding in found]
+    levels = [finding.level for path_findings in findings.values() for finding in path_findings]
     errors, warnings = levels.count("error"), levels.count("warning")
     click.echo(
         f"{counted(len(findings), 'overlay')} checked: {counted(errors, 'error')}, "
@@ -194,16 +193,16 @@ def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_co
     )
     if not against_corpus:
         click.echo(
-            f"rules were not checked against a corpus: there is none at {_plain(str(corpus))}; "
-            "name one with --db",
+            f"rules were not checked against a corpus, because there is none at "
+            f"{_plain(str(corpus))}; name one with --db",
             err=True,
         )
     if errors:
-        broken = [path.stem for path, found in findings.items() if _has_error(found)]
+        broken = [path.stem for path, listed in findings.items() if _has_error(listed)]
         raise OverlayError(
             "overlay_lint_failed",
             f"{counted(len(broken), 'overlay')} with errors: {', '.join(broken)}",
-            "mend the places named above and lint again",
+            "correct the errors named above and lint again",
         )
 
 
@@ -216,12 +215,6 @@ def _print_lines(lines: Iterable[str]) -> None:
         click.echo(line)
 
 
-def _print_json(value: object) -> None:
-    # A file's name may hold bytes that are no characters. What replaces them is a JSON escape.
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    click.echo(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-
-
 def _plain(text: str) -> str:
-    """The text on one line, without what would steer a terminal or cannot be written."""
+    """The text on one line, without characters that control a terminal or cannot be written."""
     return "".join(letter if letter.isprintable() else "�" for letter in " ".join(text.split()))

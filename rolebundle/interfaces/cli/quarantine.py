@@ -1,4 +1,4 @@
-"""`rolebundle quarantine list | show | release | drop`: what the scan at the door keeps back."""
+"""`rolebundle quarantine list | show | release | drop`: documents with severe findings."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 import click
 
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.output import print_json
 from rolebundle.storage.quarantine import Flagged
 
 
 @click.group()
 def quarantine() -> None:
-    """Documents that no agent sees, because of what was found in them.
+    """Documents that are shown to no agent, because of what the scan found in them.
 
-    Ingest looks for hidden text, instructions to a model, and secrets. What weighs too much is
-    stored, and shown to nobody until a person releases it.
+    Ingest scans for hidden text, instructions to a model, and secrets. A document with severe
+    findings is stored, but no agent gets it until a person releases it.
 
     \b
     rolebundle quarantine list
@@ -26,26 +27,26 @@ def quarantine() -> None:
 
 
 @quarantine.command("list")
-@click.option("--all", "everything", is_flag=True, help="All documents with findings.")
+@click.option("--all", "everything", is_flag=True, help="List all documents with findings.")
 @db_option
 @json_option
 def list_command(everything: bool, db: str | None, as_json: bool) -> None:
-    """What is kept back, and why.
+    """List the quarantined documents, with the kinds of findings.
 
     \b
     rolebundle quarantine list
     rolebundle quarantine list --all --json
     """
     with admin_for(db) as admin:
-        found = admin.flagged_documents("" if everything else "quarantine")
+        documents = admin.flagged_documents("" if everything else "quarantine")
     if as_json:
-        click.echo(json.dumps({"documents": [_brief(one) for one in found]}, ensure_ascii=False))
+        print_json({"documents": [_summary(document) for document in documents]})
         return
-    for one in found:
-        kinds = ", ".join(json.loads(one.scanned.kinds))
-        click.echo(f"{one.document_id}  {one.scanned.verdict}  {kinds}")
-    if not found:
-        click.echo("nothing is kept back", err=True)
+    for document in documents:
+        kinds = ", ".join(json.loads(document.scanned.kinds))
+        click.echo(f"{document.document_id}  {document.scanned.verdict}  {kinds}")
+    if not documents:
+        click.echo("no document is quarantined", err=True)
 
 
 @quarantine.command("show")
@@ -53,25 +54,25 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
 @db_option
 @json_option
 def show_command(document: str, db: str | None, as_json: bool) -> None:
-    """What was found in one document, and where; never the text itself of a secret.
+    """Show the findings in one document and their places, but never the text of a secret.
 
-    Offsets count the characters of the document as it was read: its title, an empty line, its
-    text.
+    Offsets count the characters of the document as it was read: title, empty line, text.
 
     \b
     rolebundle quarantine show wiki/notes.md
     rolebundle quarantine show wiki/notes.md --json
     """
     with admin_for(db) as admin:
-        found = admin.flagged_document(document)
-    findings = json.loads(found.scanned.findings)
+        flagged = admin.flagged_document(document)
+    findings = json.loads(flagged.scanned.findings)
     if as_json:
-        click.echo(json.dumps({**_brief(found), "findings": findings}, ensure_ascii=False))
+        print_json({**_summary(flagged), "findings": findings})
         return
-    click.echo(f"{found.document_id}  {found.scanned.verdict}  {found.path}")
-    for one in findings:
+    click.echo(f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}")
+    for finding in findings:
         click.echo(
-            f"  {one['start']}-{one['end']}  {one['kind']} ({one['severity']}): {one['note']}"
+            f"  {finding['start']}-{finding['end']}  {finding['kind']} "
+            f"({finding['severity']}): {finding['note']}"
         )
 
 
@@ -79,7 +80,7 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
 @click.argument("document", metavar="DOCUMENT")
 @db_option
 def release_command(document: str, db: str | None) -> None:
-    """Let a document be seen. It comes back here when its text changes.
+    """Release a document. It may be quarantined again when its text changes.
 
     \b
     rolebundle quarantine release wiki/notes.md
@@ -93,7 +94,7 @@ def release_command(document: str, db: str | None) -> None:
 @click.argument("document", metavar="DOCUMENT")
 @db_option
 def drop_command(document: str, db: str | None) -> None:
-    """Remove a document. It comes back when its file changes.
+    """Remove a document from the corpus. It is ingested again when its file changes.
 
     \b
     rolebundle quarantine drop wiki/notes.md
@@ -103,11 +104,11 @@ def drop_command(document: str, db: str | None) -> None:
     click.echo(f"{document}: dropped")
 
 
-def _brief(one: Flagged) -> dict[str, Any]:
+def _summary(document: Flagged) -> dict[str, Any]:
     return {
-        "document_id": one.document_id,
-        "title": one.title,
-        "path": one.path,
-        "verdict": one.scanned.verdict,
-        "kinds": json.loads(one.scanned.kinds),
+        "document_id": document.document_id,
+        "title": document.title,
+        "path": document.path,
+        "verdict": document.scanned.verdict,
+        "kinds": json.loads(document.scanned.kinds),
     }

@@ -1,10 +1,10 @@
-"""`rolebundle replay`: ask again what a bundle is the answer to."""
+"""`rolebundle replay`: repeat the request of a bundle, and compare the answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import click
 from pydantic import ValidationError
@@ -12,44 +12,40 @@ from pydantic import ValidationError
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.mistakes import Place, mistakes_in
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
-    agent_option,
     db_option,
     embed_options,
     engine_for,
     json_option,
     overlay_dir_option,
+    overlay_option,
+    request_options,
 )
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
 
 MAX_BUNDLE_BYTES = 64 << 20
-"""A thousand passages of the largest size that chunking makes are well under it."""
-_NOTE = 120
+"""Well above a thousand passages of the largest chunk size."""
+_NOTES_CHARS = 120
 _WHERE = {
     "in_corpus": "still in the corpus, but no lane proposes it",
-    "document_changed": "its document was edited and has this text no more",
-    "document_gone": "its document is not in the corpus any more",
-    "not_in_corpus": "not in the corpus any more",
+    "document_changed": "its document was edited and no longer has this text",
+    "document_gone": "its document is no longer in the corpus",
+    "not_in_corpus": "no longer in the corpus",
 }
 
 
 @click.command()
 @click.argument("bundle_file", metavar="BUNDLE|-", type=click.File("rb"))
 @db_option
-@click.option(
-    "--overlay",
-    "overlay_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Govern by this overlay file instead of the role's.",
-)
+@overlay_option
 @overlay_dir_option
 @embed_options
-@click.option("--exit-code", is_flag=True, help="Leave with 1 where the answer is another one.")
-@agent_option
+@click.option("--exit-code", is_flag=True, help="Exit with code 1 if the answer is different.")
+@request_options(RetrievalRequest, only=["agent"])
 @json_option
 @click.pass_context
 def replay(
@@ -61,12 +57,12 @@ def replay(
     embed_url: str,
     allow_host: str,
     exit_code: bool,
-    agent: str | None,
+    fields: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Say whether the same BUNDLE comes out today, and if not, what changed.
+    """Repeat the request of a BUNDLE, and report what is different today.
 
-    The task, the role, the limits and the time are the bundle's own. -: standard input.
+    Task, role, limits and time are those of the bundle. -: standard input.
 
     \b
     rolebundle retrieve "Plan release 3.0" --role docs-writer --format json > bundle.json
@@ -75,16 +71,16 @@ def replay(
     """
     bundle = parse_bundle(bundle_file.read(MAX_BUNDLE_BYTES + 1))
     with engine_for(
-        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent
+        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, **fields
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
-        told = engine.replay(bundle, overlay)
+        replayed = engine.replay(bundle, overlay)
     if as_json:
-        click.echo(told.model_dump_json(exclude_none=True, indent=2))
+        click.echo(replayed.model_dump_json(exclude_none=True, indent=2))
     else:
-        for line in _lines(told):
+        for line in _lines(replayed):
             click.echo(line)
-    if exit_code and not told.same:
+    if exit_code and not replayed.same:
         ctx.exit(1)
 
 
@@ -134,35 +130,36 @@ def _incomplete(what: str) -> UsageError:
     )
 
 
-def _lines(told: Replay) -> Iterator[str]:
-    role = one_line(told.role_id) or "(no role)"
-    asked = f"{role} · {one_line(told.task_text)} · as of {told.generated_at}"
-    if told.same:
-        yield f"the same bundle comes out today: {asked}"
+def _lines(replay: Replay) -> Iterator[str]:
+    role = one_line(replay.role_id) or "(no role)"
+    asked = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
+    if replay.same:
+        yield f"the answer is the same today: {asked}"
         return
-    yield f"another bundle comes out today: {asked}"
-    for cause in told.causes:
+    yield f"the answer is different today: {asked}"
+    for cause in replay.causes:
         before, after = one_line(cause.before), one_line(cause.after)
         yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
         yield f"    {one_line(cause.message, 300)}"
-    if told.same_selection:
-        yield f"the same {told.selected_after} passages are selected, in the same order"
+    if replay.same_selection:
+        yield f"the same {replay.selected_after} passages are selected, in the same order"
     else:
         yield (
-            f"{told.kept} of {told.selected_before} selected passages are selected today, "
-            f"and {told.selected_after - told.kept} others"
+            f"{replay.kept} of {replay.selected_before} selected passages are selected today, "
+            f"and {replay.selected_after - replay.kept} others"
         )
-    shown = [one for one in told.passages if _of_selection(one)]
+    shown = [change for change in replay.passages if _of_selection(change)]
     for change in shown:
         yield from _change(change)
-    others = len(told.passages) - len(shown)
+    others = len(replay.passages) - len(shown)
     if others:
-        yield f"  and {others} candidates that were and are not selected; --json names them"
-    yield f"differs: {', '.join(told.differs)}"
+        yield f"  and {others} candidates that are not selected in either answer; --json lists them"
+    yield f"differs: {', '.join(replay.differs)}"
 
 
 def _of_selection(change: PassageChange) -> bool:
-    return any(one is not None and one.rank is not None for one in (change.before, change.after))
+    outcomes = (change.before, change.after)
+    return any(outcome is not None and outcome.rank is not None for outcome in outcomes)
 
 
 def _change(change: PassageChange) -> Iterator[str]:
@@ -177,5 +174,5 @@ def _fate(outcome: Outcome | None) -> str:
         return "no candidate"
     if outcome.reason is None:
         return f"rank {outcome.rank}, {outcome.score:.3f}"
-    notes = f" ({one_line(outcome.notes, _NOTE)})" if outcome.notes else ""
+    notes = f" ({one_line(outcome.notes, _NOTES_CHARS)})" if outcome.notes else ""
     return f"{outcome.reason}{notes}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import click
 
 from rolebundle.contracts.schema import SCHEMAS, schema_text
@@ -11,7 +13,7 @@ from rolebundle.errors import UsageError
 @click.command()
 @click.argument("name", required=False)
 def schema(name: str | None) -> None:
-    """Print the JSON Schema of the contract NAME; without one, the names.
+    """Print the JSON Schema of the contract NAME. Without NAME, list the names.
 
     \b
     rolebundle schema
@@ -23,8 +25,6 @@ def schema(name: str | None) -> None:
             click.echo(known)
         return
     if name not in SCHEMAS:
-        from difflib import get_close_matches
-
         near = get_close_matches(name, SCHEMAS, n=1)
         guess = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ import click
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.cli.words import counted
+from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -22,9 +21,9 @@ from rolebundle.storage.opening import open_reader
 def scopes() -> None:
     """Who may see what: agents, scopes, access levels.
 
-    Documents have a scope and a sensitivity, declared like all their metadata. A policy file gives
-    each agent its scopes, its access level and its deny patterns. Once one was set, whoever it
-    does not name sees nothing, and `retrieve`, `get`, `why` and the servers need an agent.
+    Documents have a scope and a sensitivity, which are part of their metadata. A policy file gives
+    each agent its scopes, its access level and its deny patterns. When a policy is set, agents that
+    it does not name see nothing, and `retrieve`, `get`, `why` and the servers need an agent.
 
     \b
     rolebundle scopes lint policy.toml
@@ -36,16 +35,16 @@ def scopes() -> None:
 @scopes.command("set")
 @click.argument("file", metavar="FILE|-")
 @click.option(
-    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: by the file's suffix."
+    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
 @db_option
 @json_option
 def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> None:
-    """Put a policy file into force.
+    """Set a policy file as the policy of the corpus.
 
-    The policy is copied into the corpus, and FILE must go on saying the same: where it is missing,
-    empty, malformed or changed, everybody is denied until `scopes set` is run again. From standard
-    input (-) the copy in the corpus is all there is. A malformed FILE is refused.
+    The policy is copied into the corpus, and FILE must stay as it is. If it is missing, empty,
+    malformed or changed later, every agent is denied until `scopes set` is run again. A policy from
+    standard input (-) exists only as the copy in the corpus. A malformed FILE is refused.
 
     \b
     rolebundle scopes set policy.toml
@@ -58,23 +57,22 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
     policy = parse_policy(content, kind, file)
     with admin_for(db) as admin:
         moved = admin.set_policy(content, kind, location)
-        found = lint_policy(policy, admin.workspace.corpus)
-    for finding in found:
+        findings = lint_policy(policy, admin.workspace.corpus)
+    for finding in findings:
         click.echo(_line(file, finding), err=True)
     if as_json:
-        report = {"agents": sorted(policy.agents), "moved": moved, "location": location}
-        click.echo(json.dumps(report, ensure_ascii=False))
+        print_json({"agents": sorted(policy.agents), "moved": moved, "location": location})
         return
-    click.echo(f"{counted(len(policy.agents), 'agent')} named; whoever is not named sees nothing")
+    click.echo(f"{counted(len(policy.agents), 'agent')} named; all other agents see nothing")
     click.echo(f"{counted(moved, 'document')} moved to another compartment")
 
 
 @scopes.command("show")
-@click.option("--agent", metavar="ID", help="What this one sees, and no other.")
+@click.option("--agent", metavar="ID", help="Only show what this agent sees.")
 @db_option
 @json_option
 def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
-    """The policy in force, and how much of the corpus each agent sees.
+    """Show the current policy, and how much of the corpus each agent sees.
 
     \b
     rolebundle scopes show
@@ -83,38 +81,38 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     from rolebundle.policy.access import report_policy
 
     with open_reader(corpus_path(db)) as corpus:
-        found = report_policy(corpus, agent)
+        policy = report_policy(corpus, agent)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        print_json(policy, indent=2)
         return
-    if not found["policy"]:
-        click.echo("no policy was set: every agent, named or not, sees every document")
-    elif found["doubt"]:
-        click.echo(f"everybody is denied: {found['doubt']}")
+    if not policy["policy"]:
+        click.echo("no policy was set: every agent sees every document")
+    elif policy["doubt"]:
+        click.echo(f"every agent is denied: {policy['doubt']}")
     else:
-        click.echo(f"policy of {found['set_at']} from {found['location'] or 'standard input'}")
-    for one in found["agents"]:
-        where = ", ".join(one["scopes"]) or "EVERY scope"
+        click.echo(f"policy of {policy['set_at']} from {policy['location'] or 'standard input'}")
+    for entry in policy["agents"]:
+        scope_names = ", ".join(entry["scopes"]) or "EVERY scope"
         click.echo(
-            f"{one['agent']}  {one['access_level']}  {where}  "
-            f"sees {one['documents']} of {found['documents']} documents"
+            f"{entry['agent']}  {entry['access_level']}  {scope_names}  "
+            f"sees {entry['documents']} of {policy['documents']} documents"
         )
-        for pattern in one["deny_patterns"]:
+        for pattern in entry["deny_patterns"]:
             click.echo(f"    never {pattern}")
 
 
 @scopes.command("lint")
 @click.argument("file", metavar="[FILE|-]", required=False)
 @click.option(
-    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: by the file's suffix."
+    "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
 @db_option
 @json_option
 def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bool) -> None:
-    """What is wrong with a policy, or more open than it looks.
+    """Check a policy for errors, and for rules that allow more than they seem to.
 
-    Without FILE the policy in force. Where there is a corpus, scopes and patterns are checked
-    against its documents. Errors lead to exit code 3, warnings do not.
+    Without FILE the current policy is checked. If there is a corpus, scopes and patterns are
+    checked against its documents. Errors lead to exit code 3, warnings do not.
 
     \b
     rolebundle scopes lint policy.toml
@@ -126,48 +124,48 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
     path = corpus_path(db)
     if file is None:
         with open_reader(path) as corpus:
-            found = lint_active_policy(corpus)
+            findings = lint_active_policy(corpus)
     else:
         content, kind, _ = _read(file, kind)
         policy = parse_policy(content, kind, file)
         if db is None and not path.exists():
-            found = lint_policy(policy)
+            findings = lint_policy(policy)
         else:
             with open_reader(path) as corpus:
-                found = lint_policy(policy, corpus)
-    name = file or "policy in force"
+                findings = lint_policy(policy, corpus)
+    name = file or "current policy"
     if as_json:
-        click.echo(json.dumps({"findings": [asdict(one) for one in found]}, ensure_ascii=False))
+        print_json({"findings": [asdict(finding) for finding in findings]})
     else:
-        for finding in found:
+        for finding in findings:
             click.echo(_line(name, finding))
-    _summarize(name, found)
+    _summarize(name, findings)
 
 
-def _summarize(name: str, found: Sequence[LintFinding]) -> None:
-    errors = sum(one.level == "error" for one in found)
-    warnings = len(found) - errors
+def _summarize(name: str, findings: Sequence[LintFinding]) -> None:
+    errors = sum(finding.level == "error" for finding in findings)
+    warnings = len(findings) - errors
     click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
     if errors:
         raise ConfigurationError(
             "policy_lint_failed",
             f"{name}: {counted(errors, 'error')}",
-            "mend it and run `rolebundle scopes set FILE`",
+            "correct it and run `rolebundle scopes set FILE`",
         )
 
 
 def _read(file: str, kind: str | None) -> tuple[str, str, str]:
-    """The text, its format, and where the file lies; empty for standard input."""
+    """The text, its format, and the file's absolute path, which is empty for standard input."""
     from rolebundle.policy.policy_file import decode_policy, read_policy_file
 
     if file == "-":
         if kind is None:
-            raise click.UsageError("say --format toml or json for a policy from standard input")
+            raise click.UsageError("give --format toml or json for a policy from standard input")
         return decode_policy(sys.stdin.buffer.read(), "standard input"), kind, ""
     path = Path(file)
     suffix = kind or path.suffix.removeprefix(".").lower()
     if suffix not in ("toml", "json"):
-        raise click.UsageError(f"{file}: say --format toml or json; the suffix does not tell")
+        raise click.UsageError(f"{file}: unknown suffix; give --format toml or json")
     return read_policy_file(path), suffix, str(path.absolute())
 
 

@@ -19,8 +19,8 @@ from rolebundle.interfaces.stdio import take_over
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--allow-write", is_flag=True, help="Take `ingest`, too.")
-@click.option("--agent", metavar="ID", help="The one agent that is served; nobody else is.")
+@click.option("--allow-write", is_flag=True, help="Also allow `ingest`.")
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.pass_context
 def serve(
@@ -33,10 +33,10 @@ def serve(
     agent: str | None,
     preload: bool,
 ) -> None:
-    """Answer JSON-RPC 2.0 requests, one a line, on standard input and output.
+    """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
     Methods: initialize, retrieve, get, why, roles.list, roles.show, status, ingest, shutdown.
-    Requests may be pipelined; $/cancelRequest takes one back. Ends with its input.
+    Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends.
 
     \b
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\

@@ -1,13 +1,15 @@
-"""`rolebundle why`: one passage, followed through every stage."""
+"""`rolebundle why`: one passage, followed through every step."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
 from rolebundle.interfaces.cli.options import (
     db_option,
@@ -15,135 +17,98 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     json_option,
     overlay_dir_option,
-    purpose_options,
-    rerank_option,
+    overlay_option,
+    request_options,
 )
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
 
 _WIDTH = 100
-_LABEL = 9
-_NAME = 200
-_LISTED = 12
+_LABEL_WIDTH = 9
+_NAME_CHARS = 200
+_COPY_CHARS = 1_000
+_MAX_WORDS = 12
 _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meaning": "meaning"}
 
 
 @click.command()
 @click.argument("reference", metavar="CHUNK_OR_DOCUMENT")
 @click.argument("task")
-@click.option("--role", metavar="ROLE", help="Whose overlay governs. None: shared corpus only.")
 @db_option
 @json_option
-@purpose_options
-@click.option("--limit", type=int, help="Passages wanted, 1 to 1000.  [default: the overlay's]")
-@click.option("--token-budget", type=int, help="Bound on the passages' estimated tokens.")
-@click.option("--lexical-only", is_flag=True, help="Words alone, without embeddings.")
-@click.option("--fusion", type=click.Choice(["weighted", "rrf"]), help="How lanes are joined.")
-@rerank_option
-@click.option("--deadline-ms", type=int, help="Interrupt the search after so long.")
-@click.option("--now", metavar="TIME", help="Measure ages against this ISO 8601 time.")
-@click.option(
-    "--overlay",
-    "overlay_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Govern by this overlay file instead of a role's.",
-)
+@request_options(RetrievalRequest, without=["task", "detail", "max_chars"])
+@overlay_option
 @overlay_dir_option
 @embed_options
 def why(
     reference: str,
     task: str,
-    role: str | None,
     db: str | None,
     as_json: bool,
-    action: str | None,
-    approval: str | None,
-    agent: str | None,
-    limit: int | None,
-    token_budget: int | None,
-    lexical_only: bool,
-    fusion: str | None,
-    rerank: str | None,
-    deadline_ms: int | None,
-    now: str | None,
+    fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
 ) -> None:
-    """Say why a passage is among what ROLE gets for TASK, or is not.
+    """Explain why a passage was selected for ROLE and TASK, or was not.
 
-    CHUNK_OR_DOCUMENT is a chunk id, a document id or path:start-end. Of several passages the best
-    placed one is followed: what the lanes, the filter, the score and the cut made of it, what it
-    lost to, and what would have had to be different.
+    CHUNK_OR_DOCUMENT is a chunk id, a document id or path:start-end. If it names several passages,
+    the one with the best rank is followed: through the lanes, the filter, the score and the
+    selection, with the passages that ranked above it and what would have to be different.
 
     \b
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
     rolebundle why marketing/marketing/launch-page-3.0.md "Plan release 3.0" --role code-reviewer
     rolebundle why support-tickets/support/tickets.jsonl "Plan release 3.0" --limit 5 --json
     """
-    if role is not None and overlay_file is not None:
-        raise click.UsageError("--role and --overlay name two overlays; give one of them")
-    fields = {
-        "task": task,
-        "role": role,
-        "agent": agent,
-        "action": action,
-        "approval": approval,
-        "limit": limit,
-        "token_budget": token_budget,
-        "lexical_only": lexical_only,
-        "fusion": fusion,
-        "rerank": rerank,
-        "deadline_ms": deadline_ms,
-        "now": now,
-    }
-    request = request_from({name: value for name, value in fields.items() if value is not None})
+    if "role" in fields and overlay_file is not None:
+        raise click.UsageError("--role and --overlay name two overlays; give only one of them")
+    request = request_from({"task": task, **fields})
     with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
-        found = engine.why(request, reference, overlay)
-    click.echo(found.model_dump_json(indent=2) if as_json else text(found))
+        answer = engine.why(request, reference, overlay)
+    click.echo(answer.model_dump_json(indent=2) if as_json else text(answer))
 
 
-def text(found: Why) -> str:
-    """The answer for a person: the verdict, then each stage, then what it would have taken."""
-    lines = [one_line(f"{found.role_id or '(no role)'} · {found.task}", _WIDTH)]
-    of = f"  (best placed of {found.passages})" if found.passages > 1 else ""
-    # Never cut: a person copies the locator and the id from here.
-    lines.append(f"{one_line(found.locator, 1000)}  {one_line(found.chunk_id, 1000)}{of}")
-    lines += ["", _verdict(found), ""]
-    lines += _words(found)
-    lines += _labelled("lanes", (_lane(lane) for lane in found.lanes))
-    pool = found.pool
+def text(why: Why) -> str:
+    """The answer for a person: the verdict, each step, and what would have to be different."""
+    lines = [one_line(f"{why.role_id or '(no role)'} · {why.task}", _WIDTH)]
+    of = f"  (best placed of {why.passages})" if why.passages > 1 else ""
+    # Not cut to the width, because a person copies the locator and the id from here.
+    lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
+    lines += ["", _verdict(why), ""]
+    lines += _words(why)
+    lines += _labelled("lanes", (_lane(lane) for lane in why.lanes))
+    pool = why.pool
     refills = f", after {pool.refills} refills" if pool.refills else ""
     lines += _labelled("pool", [f"{pool.candidates} candidates{refills}"])
-    lines += _labelled("filter", _filter(found))
-    lines += _labelled("score", _score(found.score))
-    lines += _labelled("place", [_place(found)])
+    lines += _labelled("filter", _filter(why))
+    lines += _labelled("score", _score(why.score))
+    lines += _labelled("place", [_place(why)])
     lines += _labelled(
         "lost to",
         (
-            f"{one.rank or '–':>3}  {one.final:.3f}  {one_line(one.locator, 1000)}  "
-            f"{one_line(one.chunk_id, 1000)}"
-            for one in found.lost_to
+            f"{passage.rank or '–':>3}  {passage.final:.3f}  "
+            f"{one_line(passage.locator, _COPY_CHARS)}  {one_line(passage.chunk_id, _COPY_CHARS)}"
+            for passage in why.lost_to
         ),
     )
-    lines += _labelled("needs", (line for need in found.needs for line in _bullet(need)))
+    lines += _labelled("needs", (line for need in why.needs for line in _bullet(need)))
     return "\n".join(lines)
 
 
-def _verdict(found: Why) -> str:
-    if found.outcome == "selected":
-        return f"SELECTED at rank {found.rank} of {found.selected_count}"
-    if found.outcome == "not_proposed":
+def _verdict(why: Why) -> str:
+    if why.outcome == "selected":
+        return f"SELECTED at rank {why.rank} of {why.selected_count}"
+    if why.outcome == "not_proposed":
         return "NOT PROPOSED: no lane found it"
-    return one_line(f"REJECTED by the {found.step}: {found.code}: {found.notes}", 2 * _WIDTH)
+    return one_line(f"REJECTED by the {why.step}: {why.code}: {why.notes}", 2 * _WIDTH)
 
 
-def _words(found: Why) -> list[str]:
-    words = found.words
+def _words(why: Why) -> list[str]:
+    words = why.words
     shown = [
         f"{name}: {_some(listed)}"
         for name, listed in (
@@ -157,41 +122,41 @@ def _words(found: Why) -> list[str]:
 
 
 def _some(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _LISTED} more" if len(words) > _LISTED else ""
-    return one_line(", ".join(words[:_LISTED]), _NAME) + more
+    more = f" and {len(words) - _MAX_WORDS} more" if len(words) > _MAX_WORDS else ""
+    return one_line(", ".join(words[:_MAX_WORDS]), _NAME_CHARS) + more
 
 
 def _lane(lane: LaneTrace) -> str:
     name = f"{_FOUND_BY[lane.by]:<13}"
     if not lane.ran:
-        return f"{name} not searched: {one_line(lane.note, _NAME)}"
+        return f"{name} not searched: {one_line(lane.note, _NAME_CHARS)}"
     measure = "cosine" if lane.by == "meaning" else "BM25"
     score = f"{measure} {lane.score:.3f}" if lane.score is not None else "no vector"
     if lane.rank is not None:
         return f"{name} rank {lane.rank} of {lane.pool} proposed, {score}"
-    least = f"; the least of {lane.pool} proposed has {lane.least:.3f}" if lane.pool else ""
-    return f"{name} not proposed, {score}{least}"
+    lowest = f"; the lowest of {lane.pool} proposed is {lane.least:.3f}" if lane.pool else ""
+    return f"{name} not proposed, {score}{lowest}"
 
 
-def _filter(found: Why) -> Iterable[str]:
-    made = found.filter
-    if made.allowed:
-        yield f"allowed, {made.freshness}"
+def _filter(why: Why) -> Iterable[str]:
+    trace = why.filter
+    if trace.allowed:
+        yield f"allowed, {trace.freshness}"
     else:
-        yield one_line(f"rejected, {made.code}: {made.notes}", _NAME)
-    raw = found.score.raw.metadata
-    factors = ", ".join(one_line(factor, _NAME) for factor in made.factors) or "no factor"
+        yield one_line(f"rejected, {trace.code}: {trace.notes}", _NAME_CHARS)
+    raw = why.score.raw.metadata
+    factors = ", ".join(one_line(factor, _NAME_CHARS) for factor in trace.factors) or "no factor"
     yield f"metadata {raw:.3f}: {factors}"
 
 
 def _score(score: ScoreTrace) -> Iterable[str]:
     if score.supposed:
-        yield "what it would have, had it been let in:"
+        yield "if it had not been rejected:"
     values, weights = score.scores, score.weights
     for name in ("lexical", "semantic", "metadata", "rerank"):
         value, weight = getattr(values, name), getattr(weights, name)
         hits = ", ".join(score.vocabulary) if name == "rerank" else ""
-        shown = f"   {one_line(hits, _NAME)}" if hits else ""
+        shown = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
@@ -202,22 +167,22 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         yield one_line(score.rerank_note, 2 * _WIDTH)
 
 
-def _place(found: Why) -> str:
-    score = found.score
+def _place(why: Why) -> str:
+    score = why.score
     would = "would be " if score.supposed else ""
-    came = (
+    result = (
         f"rank {score.rank} of the answer"
         if score.rank is not None
-        else f"{score.code} (limit {found.limit}, floor {found.min_score:g})"
+        else f"{score.code} (limit {why.limit}, floor {why.min_score:g})"
     )
-    return f"{would}{score.place} of {score.of} by final score: {came}"
+    return f"{would}{score.place} of {score.of} by final score: {result}"
 
 
 def _bullet(need: str) -> list[str]:
-    # A broken id could not be copied.
+    # Not broken inside an id, so that it can be copied.
     return textwrap.wrap(
         one_line(need, 10 * _WIDTH),
-        _WIDTH - _LABEL,
+        _WIDTH - _LABEL_WIDTH,
         initial_indent="- ",
         subsequent_indent="  ",
         break_long_words=False,
@@ -227,4 +192,4 @@ def _bullet(need: str) -> list[str]:
 
 def _labelled(label: str, lines: Iterable[str]) -> list[str]:
     labels = [label]
-    return [f"{labels.pop() if labels else '':<{_LABEL}}{line}" for line in lines]
+    return [f"{labels.pop() if labels else '':<{_LABEL_WIDTH}}{line}" for line in lines]

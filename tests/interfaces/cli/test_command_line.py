@@ -244,7 +244,7 @@ def test_status(sample_db: Path) -> None:
     assert (text.code, text.err) == (0, "")
     for source in status.sources:
         assert source.source_id in text.out
-    assert "check: sound" in invoke("status", "--check", "--db", sample_db).out
+    assert "check: no problems" in invoke("status", "--check", "--db", sample_db).out
 
 
 def test_ingest_reports(tmp_path: Path) -> None:

@@ -106,8 +106,8 @@ class TestEmbed:
             (("--provider", "nothing"), 3, "unknown_provider"),
             (("--provider", "ollama"), 3, "needs its model"),
             (("--provider", "openai", "--model", "m"), 3, "needs its url"),
-            (("--model", "m"), 2, "belong to a --provider"),
-            (("--query-prefix", "q: "), 2, "belong to a --provider"),
+            (("--model", "m"), 2, "need a --provider"),
+            (("--query-prefix", "q: "), 2, "need a --provider"),
             (("--nonsense",), 2, "No such option"),
             (("nonsense",), 2, "No such command"),
         ],
@@ -158,7 +158,7 @@ class TestOptimize:
         assert "too_few_vectors" in done.err
 
     @pytest.mark.parametrize(
-        ("kept", "verdict"), [(True, "kept"), (False, "dropped: it missed too much")]
+        ("kept", "verdict"), [(True, "kept"), (False, "dropped, because its recall is too low")]
     )
     def test_says_what_came_of_it(
         self,
@@ -215,7 +215,7 @@ class TestUseAndDrop:
         assert invoke("embed", "use", "fake:old", "--db", db).code == 0
         assert active(db) == "old"
         done = invoke("embed", "drop", "2", "--db", db)
-        assert (done.code, done.err) == (0, "2 is gone\n")
+        assert (done.code, done.err) == (0, "2 was removed\n")
         assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 1
 
     def test_the_one_that_answers_is_not_dropped(self, db: Path) -> None:
@@ -253,7 +253,7 @@ class TestUseAndDrop:
         new(db, server)
         done = invoke("embed", *stray, "drop", "1", "--db", db)
         assert done.code == 2
-        assert f"{stray[0]} before drop is not read" in done.err
+        assert f"{stray[0]} has no effect before drop" in done.err
         assert len(invoke("embed", "list", "--json", "--db", db).json()["indexes"]) == 2
 
     def test_the_environment_is_no_stray_option(
@@ -269,7 +269,7 @@ def test_clear_cache(db: Path) -> None:
         # All were made of "input", as far as the helper knows.
         assert vector_index.cache_size(corpus)[0] == 1
     done = invoke("embed", "clear-cache", "--db", db)
-    assert (done.code, done.err) == (0, "1 vectors forgotten\n")
+    assert (done.code, done.err) == (0, "1 vectors deleted\n")
     with open_reader(db) as corpus:
         assert vector_index.cache_size(corpus) == (0, 0)
 

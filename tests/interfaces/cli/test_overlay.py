@@ -47,7 +47,7 @@ def test_list_with_a_malformed_one(capsys: pytest.CaptureFixture[str], folder: P
         assert code == 3
         assert "is not JSON" in out
         assert "child" in out
-        assert "1 overlay would not load: bad" in err
+        assert "1 overlay cannot be loaded: bad" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are always text here")

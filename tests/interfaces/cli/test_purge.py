@@ -69,7 +69,7 @@ def test_matching(db: Path) -> None:
 def test_files_that_would_come_back_are_named(db: Path, tree: Path) -> None:
     outcome = invoke("purge", "docs/hr/pay.md", "--yes", "--json", "--db", db)
     assert outcome.json()["returning"] == [str(tree / "hr" / "pay.md")]
-    assert "brings it back" in outcome.err
+    assert "the next ingest would add it again" in outcome.err
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
     assert "docs/hr/pay.md" in documents(db)
     (tree / "hr" / "pay.md").unlink()
@@ -87,7 +87,7 @@ def test_dry_run_erases_nothing(db: Path) -> None:
     assert found["document_ids"] == ["docs/hr/pay.md", "docs/hr/review.md"]
     said = invoke("purge", "--matching", "hr/*", "--dry-run", "--db", db)
     assert said.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
-    assert "would go: docs/hr/pay.md" in said.err
+    assert "would erase: docs/hr/pay.md" in said.err
     assert db.read_bytes() == before
 
 

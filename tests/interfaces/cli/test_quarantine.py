@@ -147,7 +147,7 @@ def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Pat
     quarantine(db, "drop", "wiki/leaky.md")
     nothing = quarantine(db, "list")
     assert (nothing.code, nothing.out) == (0, "")
-    assert "nothing is kept back" in nothing.err
+    assert "no document is quarantined" in nothing.err
     assert found(db) == ["clean.md"]
     with open_reader(db) as corpus:
         assert_compartments_are_separate(corpus)

@@ -49,7 +49,7 @@ class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
         told = invoke("replay", bundle, "--db", sample_db, "--exit-code")
         assert (told.code, told.err) == (0, "")
-        assert told.out.startswith("the same bundle comes out today: security-reviewer · Review")
+        assert told.out.startswith("the answer is the same today: security-reviewer · Review")
 
     def test_json(self, sample_db: Path, bundle: Path) -> None:
         told = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
@@ -62,7 +62,7 @@ class TestReplay:
         monkeypatch.setattr(
             sys, "stdin", SimpleNamespace(buffer=io.BytesIO(bundle.read_bytes()), read=None)
         )
-        assert invoke("replay", "-", "--db", sample_db).out.startswith("the same bundle")
+        assert invoke("replay", "-", "--db", sample_db).out.startswith("the answer is the same")
 
     def test_after_an_edit(self, tmp_path: Path) -> None:
         db, notes = tmp_path / "notes.db", tmp_path / "notes"
@@ -79,10 +79,10 @@ class TestReplay:
         told = invoke("replay", path, "--db", db)
         assert told.code == 0, "a difference is an answer, unless --exit-code is given"
         for line in (
-            "another bundle comes out today: (no role)",
+            "the answer is different today: (no role)",
             "generation: ",
-            "its document was edited and has this text no more",
-            "its document is not in the corpus any more",
+            "its document was edited and no longer has this text",
+            "its document is no longer in the corpus",
             "0 of 2 selected passages are selected today, and 1 others",
             "new: no candidate → rank 1",
         ):
@@ -98,12 +98,12 @@ class TestReplay:
         path = ask(sample_db, tmp_path, "--overlay", overlay)
         for found in (("--overlay", overlay), ("--overlay-dir", roles)):
             told = invoke("replay", path, "--db", sample_db, *found)
-            assert told.out.startswith("the same bundle"), told.out
+            assert told.out.startswith("the answer is the same"), told.out
         write(roles, "mine", retrieval_policy={"max_selected_chunks": 2})
         told = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
         assert "overlay: " in told.out
         assert "→ budget_cut (score" in told.out
-        assert "candidates that were and are not selected" in told.out
+        assert "candidates that are not selected in either answer" in told.out
         assert invoke("replay", path, "--db", sample_db).code == 3
 
     def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
@@ -183,10 +183,10 @@ class TestCompare:
         told = self.compare(sample_db, "--limit", "3")
         assert (told.code, told.err) == (0, "")
         for role in ROLES.split(","):
-            assert f"seen by {role} alone: " in told.out
+            assert f"selected for {role} only: " in told.out
         assert "security-reviewer and product-strategist: " in told.out
         assert "of the passages in common" in told.out
-        assert "seen by all: " in told.out
+        assert "selected for all: " in told.out
         assert "trust " in told.out
 
     def test_json_says_why_another_role_lacks_a_passage(self, sample_db: Path) -> None:
@@ -209,7 +209,7 @@ class TestCompare:
         for role, limit in (("a", 4), ("b", 4), ("c", 1)):
             write(tmp_path, role, retrieval_policy={"max_selected_chunks": limit, "min_score": 0.0})
         told = self.compare(sample_db, "--overlay-dir", str(tmp_path), roles="a, b,c,")
-        assert "seen by some: 3" in told.out
+        assert "selected for some: 3" in told.out
         assert "c: budget_cut: score" in told.out
 
     @pytest.mark.parametrize("roles", ["", ",", "security-reviewer", "a,a"])

@@ -66,7 +66,7 @@ def from_stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
 def test_set_shows_what_came_of_it_and_warns_of_every_scope(db: Path, policy: Path) -> None:
     done = scopes(db, "set", policy)
     assert done.code == 0
-    assert "2 agents named; whoever is not named sees nothing" in done.out
+    assert "2 agents named; all other agents see nothing" in done.out
     assert "1 document moved to another compartment" in done.out
     assert "EVERY scope" in done.err and "boss.scopes" in done.err
     assert selected(db, "--agent", "ada") == ["plan"]
@@ -143,7 +143,7 @@ def test_a_missing_file_and_a_missing_corpus(db: Path, policy: Path, tmp_path: P
 
 
 def test_show(db: Path, policy: Path) -> None:
-    assert "every agent, named or not, sees every document" in scopes(db, "show").out
+    assert "every agent sees every document" in scopes(db, "show").out
     scopes(db, "set", policy)
     shown = scopes(db, "show").out
     assert "ada  internal  engineering  sees 1 of 3 documents" in shown
@@ -162,7 +162,7 @@ def test_show_says_why_everybody_is_denied(db: Path, policy: Path) -> None:
     policy.write_text(POLICY + "\n# a comment\n", encoding="utf-8")
     assert selected(db, "--agent", "boss") == 4
     shown = scopes(db, "show").out
-    assert "everybody is denied" in shown and "was changed since it was set" in shown
+    assert "every agent is denied" in shown and "was changed since it was set" in shown
     assert "sees 0 of 3 documents" in shown
     linted = scopes(db, "lint")
     assert linted.code == 3

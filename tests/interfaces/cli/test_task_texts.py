@@ -78,10 +78,18 @@ def test_a_task_is_text(sample_db: Path, what: str) -> None:
 
 @settings(suppress_health_check=list(HealthCheck))
 @given(task=st.text(max_size=60), role=st.sampled_from([None, "docs-writer"]))
-def test_any_text_at_all(_sample_image: Path, task: str, role: str | None) -> None:
+def test_any_text_at_all(sample_without_vectors: Path, task: str, role: str | None) -> None:
     named = ("--role", role) if role else ()
     outcome = invoke(
-        "retrieve", *named, "--lexical-only", "--format", "json", "--db", _sample_image, "--", task
+        "retrieve",
+        *named,
+        "--lexical-only",
+        "--format",
+        "json",
+        "--db",
+        sample_without_vectors,
+        "--",
+        task,
     )
     is_coded(outcome)
     assert outcome.code == (0 if task.strip() and outcome.code == 0 else 2)
@@ -91,8 +99,8 @@ def test_any_text_at_all(_sample_image: Path, task: str, role: str | None) -> No
 
 @settings(suppress_health_check=list(HealthCheck))
 @given(reference=st.text(max_size=40))
-def test_any_reference_at_all(_sample_image: Path, reference: str) -> None:
-    outcome = invoke("get", "--db", _sample_image, "--", reference)
+def test_any_reference_at_all(sample_without_vectors: Path, reference: str) -> None:
+    outcome = invoke("get", "--db", sample_without_vectors, "--", reference)
     is_coded(outcome)
     assert outcome.code == 2
 
