@@ -1,18 +1,24 @@
-"""The recorder of one engine: it writes answers and other calls to the audit, if that is on."""
+"""The recorder of one engine: it writes answers and other calls to the audit, if that is on.
+
+The audit's modules are imported for the first record: they are 5% of a cold start, and most corpora
+have no audit.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rolebundle.contracts.audit import AuditEntry, AuditKind, AuditSettings
-from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.policy.audit import AuditLog, entry_of_bundle
 from rolebundle.storage import stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.audit import AuditEntry, AuditKind
+    from rolebundle.contracts.bundle import RetrievalBundle
+    from rolebundle.policy.audit import AuditLog
 
 
 class Recorder:
@@ -53,6 +59,8 @@ class Recorder:
         """
 
         def entry() -> AuditEntry:
+            from rolebundle.policy.audit import entry_of_bundle
+
             approved = [approval.approved_by for approval in bundle.approvals or ()]
             return entry_of_bundle(
                 bundle,
@@ -91,6 +99,8 @@ class Recorder:
         """
 
         def entry() -> AuditEntry:
+            from rolebundle.contracts.audit import AuditEntry
+
             return AuditEntry(
                 kind=kind,
                 agent=agent or "",
@@ -109,6 +119,9 @@ class Recorder:
         Raises:
             StorageError: it cannot be created.
         """
+        from rolebundle.contracts.audit import AuditSettings
+        from rolebundle.policy.audit import AuditLog
+
         with AuditLog(self.path) as log:
             log.begin(AuditSettings(mode="on"))
 
@@ -117,6 +130,8 @@ class Recorder:
             has_policy = stored_policy.has_policy(corpus)
             if not has_policy and not is_there(audit_path(self.path)):
                 return None
+            from rolebundle.policy.audit import AuditLog
+
             self._log = AuditLog(self.path, floor="on" if has_policy else "off")
         return self._log
 
