@@ -20,6 +20,7 @@ from rolebundle.errors import UsageError
 from rolebundle.evaluation.evaluation import SYSTEMS, difference
 from rolebundle.evaluation.floors import COSTS, value_of
 from rolebundle.evaluation.metrics import METRICS, mean
+from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 MOST_BYTES = 256 << 20
 MOVED = 20
@@ -35,9 +36,13 @@ def load_report(path: Path) -> EvalReport:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _malformed(path, f"is over {MOST_BYTES >> 20} MiB")
-        return EvalReport.model_validate_json(path.read_bytes())
+        return EvalReport.model_validate(parse_strict(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise _malformed(path, error.strerror or "cannot be read") from error
+    except UnicodeDecodeError as error:
+        raise _malformed(path, f"is not UTF-8 at byte {error.start}") from error
+    except NotStrictError as error:
+        raise _malformed(path, f"is not JSON: {error}") from error
     except ValidationError as error:
         mistake = mistakes_in(error, EvalReport)[0]
         place = ".".join(str(step) for step in mistake.place)

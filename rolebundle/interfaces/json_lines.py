@@ -1,18 +1,15 @@
-"""JSON as it comes from outside: strict, bounded, and refused with a reason.
-
-Python's own parser takes NaN, duplicate keys and numbers without end; a request may have none.
-"""
+"""Requests as JSON: strict, of bounded size, and refused with a reason."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from rolebundle.errors import UsageError
+from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 MAX_LINE_BYTES = 1 << 20
 """The longest request, in bytes."""
-_LONGEST_NUMBER = 400
+_MAX_DIGITS = 400
 
 
 class NotJson(UsageError):
@@ -50,44 +47,12 @@ def json_value(data: bytes, most: int = MAX_LINE_BYTES) -> Any:
             "send less: a task needs a few sentences",
         )
     try:
-        return json.loads(
-            data.decode("utf-8"),
-            parse_constant=_no_constant,
-            parse_int=_bounded_int,
-            parse_float=_finite,
-            object_pairs_hook=_without_doubles,
-        )
-    except RecursionError:
-        raise _refused("nested too deeply") from None
-    except ValueError as error:
-        # Includes bytes that are no UTF-8.
+        return parse_strict(data.decode("utf-8"), max_digits=_MAX_DIGITS, require_finite=True)
+    except UnicodeDecodeError as error:
         raise _refused(str(error)) from None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _bounded_int(digits: str) -> int:
-    if len(digits) > _LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(digits):,} digits")
-    return int(digits)
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{digits[:20]} is out of range")
-    return value
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        double = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {double[:80]!r} stands there twice")
-    return found
+    except NotStrictError as error:
+        place = f" at character {error.at + 1}" if error.at >= 0 else ""
+        raise _refused(f"{error}{place}") from None
 
 
 def _refused(reason: str) -> NotJson:

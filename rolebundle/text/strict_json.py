@@ -1,7 +1,7 @@
-"""JSON the strict way, with lines.
+"""Strict JSON: no duplicate keys, no NaN or Infinity, bounded numbers and bounded nesting.
 
-No key twice, no NaN or Infinity, no number of more than 100 digits, no more than 100 levels. The
-C parser checks; only where a line has to be named does ``parse_located`` walk the text in Python.
+``parse_strict`` uses Python's C parser. ``parse_located`` is slower and written in Python; it also
+gives the offset of every value, for readers whose citations name lines.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from functools import cache
+from math import isfinite
 from typing import Any, NoReturn
 
-DEEPEST = 100
-_LONGEST_NUMBER = 100
+MAX_DEPTH = 100
+"""Levels of nested objects and arrays."""
+MAX_DIGITS = 100
+"""Characters of an integer, with its sign."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -25,44 +29,62 @@ class NotStrictError(ValueError):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    values = dict(pairs)
+    if len(values) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for i, key in enumerate(keys) if key in keys[:i])
-        raise NotStrictError(f"the key {twice[:80]!r} stands twice")
-    return found
+        duplicate = next(key for i, key in enumerate(keys) if key in keys[:i])
+        raise NotStrictError(f"the key {duplicate[:80]!r} occurs twice")
+    return values
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise NotStrictError(f"{name} is not JSON")
+    raise NotStrictError(f"{name} is not a JSON number")
 
 
-def _number(text: str) -> int:
-    if len(text) > _LONGEST_NUMBER:
-        raise NotStrictError(f"a number of more than {_LONGEST_NUMBER} digits")
-    return int(text)
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise NotStrictError(f"the number {text[:20]} is out of range")
+    return number
 
 
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_int=_number
-)
+@cache
+def _decoder(max_digits: int, require_finite: bool) -> json.JSONDecoder:
+    def integer(text: str) -> int:
+        if len(text) > max_digits:
+            raise NotStrictError(f"a number of more than {max_digits} digits")
+        return int(text)
+
+    return json.JSONDecoder(
+        object_pairs_hook=_unique,
+        parse_constant=_refuse_constant,
+        parse_int=integer,
+        parse_float=_finite if require_finite else None,
+    )
 
 
-def parse_strict(text: str) -> Any:
+def parse_strict(text: str, *, max_digits: int = MAX_DIGITS, require_finite: bool = False) -> Any:
     """The value of ``text``.
+
+    Args:
+        text: the JSON.
+        max_digits: the longest integer, in characters.
+        require_finite: refuse floats that are too large, such as 1e999; else they are infinite.
 
     Raises:
         NotStrictError: it is not strict JSON.
     """
+    if text.startswith("\ufeff"):
+        raise NotStrictError("begins with a byte order mark (BOM)", 0)
     try:
-        value = _decoder.decode(text)
+        value = _decoder(max_digits, require_finite).decode(text)
     except json.JSONDecodeError as error:
         raise NotStrictError(error.msg, error.pos) from error
     except RecursionError as error:
-        raise NotStrictError(f"nested more than {DEEPEST} levels deep") from error
-    # Counting brackets is cheap, and rules out nearly every text.
-    if text.count("[") + text.count("{") > DEEPEST and _deeper_than(value, DEEPEST):
-        raise NotStrictError(f"nested more than {DEEPEST} levels deep")
+        raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep") from error
+    # Counting brackets is fast and clears nearly every text.
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep")
     return value
 
 
@@ -122,14 +144,14 @@ def _skip(text: str, at: int) -> int:
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
     first = text[at : at + 1]
-    if first in {"{", "["} and depth >= DEEPEST:
-        raise NotStrictError(f"nested more than {DEEPEST} levels deep", at)
+    if first in {"{", "["} and depth >= MAX_DEPTH:
+        raise NotStrictError(f"nested more than {MAX_DEPTH} levels deep", at)
     if first == "{":
         return _object(text, at, depth + 1)
     if first == "[":
         return _array(text, at, depth + 1)
     try:
-        return _decoder.raw_decode(text, at)
+        return _decoder(MAX_DIGITS, False).raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise NotStrictError(error.msg, error.pos) from error
     except NotStrictError as error:
@@ -147,7 +169,7 @@ def _object(text: str, at: int, depth: int) -> tuple[LocatedObject, int]:
         key_at = at
         key, at = _value(text, at, depth)
         if key in found:
-            raise NotStrictError(f"the key {key[:80]!r} stands twice", key_at)
+            raise NotStrictError(f"the key {key[:80]!r} occurs twice", key_at)
         at = _skip(text, at)
         if text[at : at + 1] != ":":
             raise NotStrictError("expected ':' after a key", at)

@@ -31,14 +31,14 @@ def test_what_json_can_say_comes_back(value: object) -> None:
     [
         (b"", "not JSON"),
         (b"{", "not JSON"),
-        (b'{"task": NaN}', "NaN is no JSON number"),
-        (b'{"task": -Infinity}', "-Infinity is no JSON number"),
+        (b'{"task": NaN}', "NaN is not a JSON number"),
+        (b'{"task": -Infinity}', "-Infinity is not a JSON number"),
         (b'{"task": 1e999}', "out of range"),
-        (b'{"task": ' + b"1" * 5_000 + b"}", "5,000 digits"),
-        (b'{"task": "a", "task": "b"}', "stands there twice"),
+        (b'{"task": ' + b"1" * 5_000 + b"}", "more than 400 digits"),
+        (b'{"task": "a", "task": "b"}', "occurs twice"),
         (b'\xef\xbb\xbf{"task": "a"}', "BOM"),
         (b'{"task": "\xff"}', "utf-8"),
-        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 100_000, "nested more than 100 levels"),
     ],
 )
 def test_what_it_must_not_say_is_refused_with_the_reason(data: bytes, reason: str) -> None:

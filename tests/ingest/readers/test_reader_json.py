@@ -74,7 +74,7 @@ def test_other_json_is_text():
     ("text", "line", "reason"),
     [
         ("", 1, "Expecting value"),
-        ('{\n "a": 1,\n "a": 2\n}', 3, "stands twice"),
+        ('{\n "a": 1,\n "a": 2\n}', 3, "occurs twice"),
         ('{\n "a": [\n NaN]\n}', 3, "NaN"),
         ("[1,\n -Infinity]", 2, "Infinity"),
         ("[\n" + "9" * 5000 + "]", 2, "digits"),
