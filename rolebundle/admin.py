@@ -1,4 +1,4 @@
-"""What the owner of one corpus may do: ingest, embed, purge, quarantine, policy and status.
+"""What the owner of a corpus may do: ingest, embed, purge, quarantine, policy, backups and status.
 
 No method here checks who asks. What agents may ask is in ``engine.py``.
 """
@@ -35,6 +35,7 @@ from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
 from rolebundle.storage import check as corpus_check
+from rolebundle.storage import purge as storage_purge
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -222,6 +223,18 @@ class Admin:
         """Complete the pending purges and return their receipts."""
         with self.workspace.open_writer() as corpus:
             return self._complete_purges(corpus)
+
+    def backups(self) -> list[Path]:
+        """The backups that migrations left beside the corpus. A purge does not change them."""
+        return storage_purge.backups(self.workspace.path)
+
+    def delete_backups(self) -> int:
+        """Delete these backups and return how many there were.
+
+        Raises:
+            StorageError: one of them could not be deleted.
+        """
+        return storage_purge.delete_backups(self.workspace.path)
 
     def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
         receipts = purge.finish_purges(corpus, patience_ms)

@@ -70,19 +70,18 @@ def purge(
         )
     with admin_for(db) as admin:
         if dry_run:
-            _show_plan(
-                admin.plan_purge(selection) if chosen else None, admin.workspace.path, as_json
-            )
+            plan = admin.plan_purge(selection) if chosen else None
+            _show_plan(plan, admin.backups(), as_json)
             return
         returning: Sequence[str] = ()
         if chosen:
             receipts, returning = _erase(admin, selection, yes, backups)
         else:
             if backups and not yes:
-                _confirm(f"Delete {counted(len(_backups(admin.workspace.path)), 'backup')}?")
+                _confirm(f"Delete {counted(len(admin.backups()), 'backup')}?")
             receipts = admin.finish_purges()
-        deleted = _delete_backups(admin.workspace.path) if backups else 0
-        left = _backups(admin.workspace.path)
+        deleted = admin.delete_backups() if backups else 0
+        left = admin.backups()
     if as_json:
         print_json(
             {
@@ -113,7 +112,7 @@ def _erase(
     if not yes:
         size, path = plan.extent, admin.workspace.path
         _print_names(plan.documents, "would erase")
-        also = f", and delete {counted(len(_backups(path)), 'backup')}" if backups else ""
+        also = f", and delete {counted(len(admin.backups()), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
             f"{counted(size.vectors, 'vector')} from {path}{also}?"
@@ -131,8 +130,8 @@ def _confirm(question: str) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _show_plan(plan: PurgePlan | None, path: Path, as_json: bool) -> None:
-    left = [str(backup) for backup in _backups(path)]
+def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -> None:
+    left = [str(backup) for backup in backups]
     if as_json:
         report: dict[str, Any] = {"backups": left}
         if plan is not None:
@@ -217,15 +216,3 @@ def _refuse_pending(receipts: Sequence[Receipt], path: Path) -> None:
         "corpus, because another process is reading or writing it",
         "end that process or wait for it, then run `rolebundle purge --finish`",
     )
-
-
-def _backups(path: Path) -> list[Path]:
-    from rolebundle.storage.purge import backups
-
-    return backups(path)
-
-
-def _delete_backups(path: Path) -> int:
-    from rolebundle.storage.purge import delete_backups
-
-    return delete_backups(path)
