@@ -1,4 +1,4 @@
-"""Agents at the engine: whom it lets in, what it tells them, and what goes on record."""
+"""Agents at the engine: access, errors without paths, and what is recorded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ POLICY = {
 }
 OPEN = [
     document("plan", ["the token plan", "more of the plan"], scope="engineering"),
-    # In a compartment of its own: what an agent sees is put together from several.
+    # In a compartment of its own, so that an agent sees more than one compartment.
     document(
         "notes",
         ["token notes", *(f"something else, number {number}" for number in range(6))],
@@ -52,16 +52,16 @@ HIDDEN = [
 OVERLAYS = CHECKOUT / "overlays"
 
 
-def put(db: Path, policy: Any) -> None:
+def set_policy(db: Path, policy: Any) -> None:
     with Admin(db) as admin:
         admin.set_policy(json.dumps(policy), "json")
 
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    # The hidden ones first: what counts rows would tell of them.
+    # The hidden documents come first, so that row numbers would reveal them.
     path = build(tmp_path, [*HIDDEN, *OPEN], HashingProvider(), waiting=1, name="team.db")
-    put(path, POLICY)
+    set_policy(path, POLICY)
     return path
 
 
@@ -82,8 +82,8 @@ def ids(engine: Engine, agent: str | None, **fields: Any) -> list[str]:
     return sorted({passage.document_id for passage in bundle.selected})
 
 
-def told(call: Callable[[], object]) -> str:
-    """What an error says, all of it."""
+def error_text(call: Callable[[], object]) -> str:
+    """The type and the whole text of the error that a call raises."""
     with pytest.raises(RolebundleError) as caught:
         call()
     error = caught.value
@@ -106,11 +106,11 @@ CALLS: dict[str, Callable[[Engine, str | None], object]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_whoever_the_policy_does_not_name_is_refused_in_the_same_words(
-    engine: Engine, call: str
-) -> None:
-    refusals = {told(lambda a=agent: CALLS[call](engine, a)) for agent in (None, "eve", "", "Ada")}
-    assert refusals == {told(lambda: CALLS["retrieve"](engine, "eve"))}
+def test_every_agent_without_a_rule_gets_the_same_refusal(engine: Engine, call: str) -> None:
+    refusals = {
+        error_text(lambda a=agent: CALLS[call](engine, a)) for agent in (None, "eve", "", "Ada")
+    }
+    assert refusals == {error_text(lambda: CALLS["retrieve"](engine, "eve"))}
     [refusal] = refusals
     assert refusal.startswith("AccessDenied")
 
@@ -118,20 +118,23 @@ def test_whoever_the_policy_does_not_name_is_refused_in_the_same_words(
 @pytest.mark.parametrize(
     "hidden", ["salary", "salary#0", "salary.md:1-1", "#salary:1:1", "#salary:9:9", "salaries"]
 )
-def test_denied_and_missing_are_the_same_words(engine: Engine, hidden: str) -> None:
+def test_a_hidden_document_gives_the_same_error_as_a_missing_one(
+    engine: Engine, hidden: str
+) -> None:
     missing = hidden.replace("salar", "never-was")
     for lookup in (
         lambda reference: engine.get(reference, "ada"),
         lambda reference: engine.why(ask("ada"), reference),
     ):
         refusals = [
-            told(lambda r=item, f=lookup: f(r)).replace(item, "X") for item in (hidden, missing)
+            error_text(lambda r=reference, f=lookup: f(r)).replace(reference, "X")
+            for reference in (hidden, missing)
         ]
         assert refusals[0] == refusals[1]
         assert refusals[0].startswith("UsageError")
 
 
-def test_nothing_of_what_is_hidden_is_in_any_answer(engine: Engine) -> None:
+def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> None:
     request = ask("ada", limit=50, detail="full")
     bundle = engine.retrieve(request)
     answers = [
@@ -159,11 +162,13 @@ def test_nothing_of_what_is_hidden_is_in_any_answer(engine: Engine) -> None:
     assert [document.document_id for document in engine.documents("ada", 1, 9)] == ["notes"]
 
 
-def test_answers_are_those_of_a_corpus_without_what_is_hidden(db: Path, tmp_path: Path) -> None:
-    """Not of one from which it was deleted, as law 9 has it, but of one that never had it."""
+def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
+    db: Path, tmp_path: Path
+) -> None:
+    """Law 9 compares with a corpus from which they were deleted; this one never had them."""
     (tmp_path / "alone").mkdir()
     alone = build(tmp_path / "alone", OPEN, HashingProvider(), waiting=1, name="team.db")
-    put(alone, POLICY)
+    set_policy(alone, POLICY)
     answers = []
     for path in (db, alone):
         with Engine(Workspace(path, HashingProvider()), (OVERLAYS,)) as engine:
@@ -179,7 +184,7 @@ def test_answers_are_those_of_a_corpus_without_what_is_hidden(db: Path, tmp_path
     assert answers[0] == answers[1]
 
 
-def test_a_bundle_of_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
+def test_a_bundle_from_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
     tmp_path: Path,
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
@@ -188,12 +193,12 @@ def test_a_bundle_of_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
     assert {"salary", "plan"} <= {passage.document_id for passage in before.selected} | {
         rejection.chunk_id.partition("#")[0] for rejection in before.rejected
     }
-    put(db, POLICY)
+    set_policy(db, POLICY)
     with Engine(db) as engine:
-        told_ = engine.replay(before)
+        replay = engine.replay(before)
         gone = {
             passage.chunk_id: passage.whereabouts
-            for passage in told_.passages
+            for passage in replay.passages
             if passage.whereabouts
         }
     assert gone
@@ -203,7 +208,7 @@ def test_a_bundle_of_before_the_policy_is_replayed_as_if_the_rest_were_deleted(
 # -- one connection, many agents -----------------------------------------------------------------
 
 
-def test_switching_agents_on_one_connection_shows_nothing_of_the_former_one(
+def test_an_agent_sees_nothing_of_the_agent_before_it_on_the_same_connection(
     engine: Engine,
 ) -> None:
     for _ in range(3):
@@ -211,11 +216,11 @@ def test_switching_agents_on_one_connection_shows_nothing_of_the_former_one(
         assert ids(engine, "hugo") == ["salary", "salary-too"]
         with pytest.raises(AccessDenied):
             engine.retrieve(ask("eve"))
-        assert told(lambda: engine.get("plan", "hugo")).startswith("UsageError")
+        assert error_text(lambda: engine.get("plan", "hugo")).startswith("UsageError")
         assert engine.get("plan", "ada").document.document_id == "plan"
 
 
-def test_the_connection_shows_nothing_outside_of_the_block(engine: Engine) -> None:
+def test_the_connection_shows_nothing_after_the_block(engine: Engine) -> None:
     with engine.open_view("ada") as (corpus, _):
         assert corpus.value("SELECT count(*) FROM document") == 2
     shown = ("document", "chunk", "compartment", "source", "file", "embedded", "scanned")
@@ -228,22 +233,22 @@ def test_the_connection_shows_nothing_outside_of_the_block(engine: Engine) -> No
         assert corpus.value("SELECT count(*) FROM document") == 0
 
 
-def test_a_policy_that_somebody_else_sets_holds_from_the_next_request_on(tmp_path: Path) -> None:
+def test_a_policy_set_by_another_process_applies_to_the_next_request(tmp_path: Path) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
     with Engine(db) as engine:
         assert ids(engine, None, lexical_only=True) == ["notes", "salary", "salary-too"]
-        put(db, POLICY)
+        set_policy(db, POLICY)
         with pytest.raises(AccessDenied):
             engine.retrieve(ask(None))
         assert ids(engine, "ada", lexical_only=True) == ["notes", "plan"]
-        put(db, {"ada": {"scopes": ["hr"], "access_level": "internal"}})
+        set_policy(db, {"ada": {"scopes": ["hr"], "access_level": "internal"}})
         assert ids(engine, "ada", lexical_only=True) == ["salary-too"]
-        put(db, {})
+        set_policy(db, {})
         with pytest.raises(AccessDenied):
             engine.retrieve(ask("ada"))
 
 
-def test_a_policy_set_while_an_answer_begins_lets_nothing_out(
+def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
@@ -251,14 +256,14 @@ def test_a_policy_set_while_an_answer_begins_lets_nothing_out(
 
     governed, asked = module._is_governed, []
 
-    def just_before(corpus: Any) -> bool:
+    def set_policy_first(corpus: Any) -> bool:
         found = governed(corpus)
         if not asked:
             asked.append(True)
-            put(db, POLICY)
+            set_policy(db, POLICY)
         return found
 
-    monkeypatch.setattr(module, "_is_governed", just_before)
+    monkeypatch.setattr(module, "_is_governed", set_policy_first)
     with Engine(db) as engine:
         with pytest.raises(CorpusBusy) as caught:
             engine.retrieve(ask("ada", lexical_only=True))
@@ -284,39 +289,39 @@ def test_a_pinned_engine_serves_its_agent_and_refuses_every_other(db: Path, call
 # -- errors --------------------------------------------------------------------------------------
 
 
-def test_an_error_names_the_file_and_not_where_it_lies(db: Path, tmp_path: Path) -> None:
-    def broken(path: Path) -> list[str]:
+def test_an_error_names_the_file_without_its_folder(db: Path, tmp_path: Path) -> None:
+    def errors_of(path: Path) -> list[str]:
         with Engine(path, (OVERLAYS,)) as engine:
-            return [told(lambda c=call: c(engine, "ada")) for call in CALLS.values()]
+            return [error_text(lambda c=call: c(engine, "ada")) for call in CALLS.values()]
 
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("PRAGMA user_version = 1")
     (tmp_path / "damaged.db").write_bytes(b"no corpus at all" * 500)
     (tmp_path / "empty.db").touch()
     for name in ("team.db", "damaged.db", "empty.db"):
-        for said in broken(tmp_path / name):
-            assert str(tmp_path) not in said
-            assert name in said
+        for text in errors_of(tmp_path / name):
+            assert str(tmp_path) not in text
+            assert name in text
     with Engine(tmp_path / "none.db") as engine:
         for call in ("retrieve", "get", "status"):
-            assert str(tmp_path) not in told(lambda c=call: CALLS[c](engine, "ada"))
+            assert str(tmp_path) not in error_text(lambda c=call: CALLS[c](engine, "ada"))
     operations = Operations(Engine(tmp_path / "none.db"))
-    assert str(tmp_path) not in told(lambda: operations.call("status", {}))
-    # Who looks after the corpus is told.
+    assert str(tmp_path) not in error_text(lambda: operations.call("status", {}))
+    # The owner of the corpus sees the path.
     with Admin(tmp_path / "none.db") as admin:
-        assert str(tmp_path) in told(admin.status)
+        assert str(tmp_path) in error_text(admin.status)
 
 
 def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:
-    said = told(lambda: CALLS["an unknown role"](engine, "ada"))
-    assert said.startswith("OverlayError") and str(CHECKOUT) not in said
-    assert "docs-writer" in said
+    text = error_text(lambda: CALLS["an unknown role"](engine, "ada"))
+    assert text.startswith("OverlayError") and str(CHECKOUT) not in text
+    assert "docs-writer" in text
 
 
 # -- the record ----------------------------------------------------------------------------------
 
 
-def test_what_is_asked_refused_and_done_goes_on_record(db: Path, tmp_path: Path) -> None:
+def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) -> None:
     with Engine(db, (OVERLAYS,)) as engine:
         engine.retrieve(ask("ada", role="docs-writer", lexical_only=True))
         engine.get("plan", "ada")
@@ -354,7 +359,7 @@ def test_what_is_asked_refused_and_done_goes_on_record(db: Path, tmp_path: Path)
 
 def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
-    put(db, {"ada": {"scopes": [], "access_level": "internal"}})
+    set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
     with Engine(db) as engine:
         kept = engine.retrieve(ask("ada", action="execute", lexical_only=True))
         assert [rejection.reason for rejection in kept.rejected] == ["requires_approval"]
@@ -365,7 +370,7 @@ def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
     assert row.details == {"approved_by": "Ana"}
 
 
-def test_a_required_record_that_cannot_be_made_refuses_the_answer(db: Path) -> None:
+def test_an_answer_is_refused_if_its_required_record_cannot_be_written(db: Path) -> None:
     assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
     with open_reader(db):
         pass
@@ -385,7 +390,7 @@ def test_a_required_record_that_cannot_be_made_refuses_the_answer(db: Path) -> N
         db.parent.chmod(0o755)
 
 
-def test_an_error_of_the_corpus_is_still_a_usage_error(db: Path) -> None:
+def test_an_unknown_reference_is_a_usage_error(db: Path) -> None:
     with Engine(db) as engine, pytest.raises(UsageError) as caught:
         engine.get("none", "ada")
     assert caught.value.code == "not_found"

@@ -1,4 +1,4 @@
-"""An engine that stays open sees what others do to its corpus file, also when it is replaced."""
+"""An engine that stays open notices changes of its corpus file, also if the file is replaced."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from rolebundle.storage.opening import open_reader
 from support.corpora import build, document, remove
 
 
-def found(engine: Engine) -> list[str]:
+def selected_documents(engine: Engine) -> list[str]:
     engine.refresh()
     bundle = engine.retrieve(RetrievalRequest(task="token", lexical_only=True))
     return sorted(passage.document_id for passage in bundle.selected)
 
 
-def test_a_file_that_was_replaced_is_opened_anew(tmp_path: Path) -> None:
+def test_a_replaced_file_is_opened_again(tmp_path: Path) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
     with Engine(db) as engine:
-        assert found(engine) == ["old"]
+        assert selected_documents(engine) == ["old"]
         before = engine.workspace.corpus
-        assert found(engine) == ["old"]
+        assert selected_documents(engine) == ["old"]
         assert engine.workspace.corpus is before, "one that is still there stays open"
         other = build(tmp_path, [document("new", ["a token"])])
         for suffix in ("-wal", "-shm"):
             Path(f"{db}{suffix}").unlink(missing_ok=True)
         other.replace(db)
-        assert found(engine) == ["new"]
+        assert selected_documents(engine) == ["new"]
         remove(db)
         with pytest.raises(UsageError, match="no corpus"):
-            found(engine)
+            selected_documents(engine)
 
 
-def test_a_file_taken_for_unchanging_is_opened_anew_when_it_changes(
+def test_a_file_opened_as_unchanging_is_opened_again_if_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
@@ -51,11 +51,11 @@ def test_a_file_taken_for_unchanging_is_opened_anew_when_it_changes(
         assert not corpus.is_current()
 
 
-def test_an_interrupt_of_a_closed_engine_is_nothing(tmp_path: Path) -> None:
+def test_interrupting_a_closed_engine_has_no_effect(tmp_path: Path) -> None:
     engine = Engine(build(tmp_path, [document("old", ["a token"])]))
     engine.interrupt()
-    assert found(engine) == ["old"]
+    assert selected_documents(engine) == ["old"]
     engine.interrupt()
     engine.close()
     engine.interrupt()
-    assert found(engine) == ["old"]
+    assert selected_documents(engine) == ["old"]

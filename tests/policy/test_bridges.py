@@ -1,4 +1,4 @@
-"""Bridges are the pairs that comparing everything with everything finds, whatever the blocks."""
+"""Bridges equal the result of comparing every vector with every other one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def every_pair(corpus: Corpus, threshold: float) -> dict[Pair, float]:
     return best
 
 
-def found_pairs(found: bridges.Bridges) -> dict[Pair, float]:
+def pairs_of(found: bridges.Bridges) -> dict[Pair, float]:
     return {
         (bridge.left.document_id, bridge.right.document_id): bridge.cosine
         for bridge in found.bridges
@@ -71,14 +71,14 @@ def found_pairs(found: bridges.Bridges) -> dict[Pair, float]:
 
 @pytest.mark.parametrize("sizes", [(4096, 512), (7, 3), (1, 1)])
 @pytest.mark.parametrize("threshold", [0.78, 0.5, 0.999])
-def test_as_by_looking_at_each_pair(
+def test_the_blocks_do_not_change_the_result(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int], threshold: float
 ) -> None:
     monkeypatch.setattr(bridges, "_BLOCK_ROWS", sizes[0])
     monkeypatch.setattr(bridges, "_STRIP_ROWS", sizes[1])
     expected = every_pair(corpus, threshold)
     found = find_bridges(corpus, threshold, 10_000)
-    assert found_pairs(found) == pytest.approx(expected, abs=1e-4)
+    assert pairs_of(found) == pytest.approx(expected, abs=1e-4)
     assert not found.more
     assert len(expected) > (50 if threshold < 0.9 else -1)
     cosines = [bridge.cosine for bridge in found.bridges]
@@ -86,14 +86,14 @@ def test_as_by_looking_at_each_pair(
     assert found.vectors == corpus.value("SELECT count(*) FROM embedded")
 
 
-def test_the_limit_takes_the_nearest(corpus: Corpus) -> None:
+def test_the_limit_selects_the_nearest_pairs(corpus: Corpus) -> None:
     whole = find_bridges(corpus, 0.5, 10_000)
     few = find_bridges(corpus, 0.5, 7)
     assert few.bridges == whole.bridges[:7]
     assert few.more
 
 
-def test_what_is_kept_is_bounded_and_still_the_best(
+def test_the_best_pairs_survive_the_bound_on_memory(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = find_bridges(corpus, 0.3, 10_000)
@@ -104,7 +104,7 @@ def test_what_is_kept_is_bounded_and_still_the_best(
     assert found.more
 
 
-def test_both_sides_are_named_and_lie_in_different_scopes(corpus: Corpus) -> None:
+def test_a_bridge_names_both_sides_in_different_scopes(corpus: Corpus) -> None:
     for bridge in find_bridges(corpus, 0.6, 1000).bridges:
         assert bridge.left.scope < bridge.right.scope
         for side in (bridge.left, bridge.right):
@@ -126,7 +126,7 @@ def test_progress_ends_at_its_total(corpus: Corpus) -> None:
     assert told[-1][1] == told[-1][2]
 
 
-def test_one_scope_has_no_bridges(tmp_path: Path) -> None:
+def test_a_single_scope_has_no_bridges(tmp_path: Path) -> None:
     db = build(
         tmp_path,
         [
@@ -149,33 +149,33 @@ def test_a_damaged_vector_is_left_out(tmp_path: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         corpus.run("UPDATE embedded SET vector = x'0000' WHERE chunk = 1")
     with open_reader(db) as corpus:
-        assert set(found_pairs(find_bridges(corpus))) == {("b", "c")}
+        assert set(pairs_of(find_bridges(corpus))) == {("b", "c")}
 
 
 @pytest.mark.parametrize(
     ("threshold", "limit"), [(0.0, 5), (1.0, 5), (-1.0, 5), (float("nan"), 5), (0.5, 0), (0.5, -1)]
 )
-def test_numbers_that_make_no_sense(corpus: Corpus, threshold: float, limit: int) -> None:
+def test_arguments_out_of_range_are_refused(corpus: Corpus, threshold: float, limit: int) -> None:
     with pytest.raises(UsageError) as refused:
         find_bridges(corpus, threshold, limit)
     assert refused.value.code == "bad_bridges"
 
 
-def test_without_an_index(tmp_path: Path) -> None:
+def test_a_corpus_without_an_index_is_refused(tmp_path: Path) -> None:
     with open_reader(build(tmp_path, [document("a", ["one"])])) as corpus:
         with pytest.raises(UsageError) as refused:
             find_bridges(corpus)
         assert refused.value.code == "no_index"
 
 
-def test_never_through_an_agents_connection(db: Path) -> None:
+def test_a_restricted_connection_is_refused(db: Path) -> None:
     with open_reader(db) as corpus:
         corpus.enable_restriction()
         with pytest.raises(AssertionError):
             find_bridges(corpus)
 
 
-def test_only_the_index_that_answers_counts(db: Path, tmp_path: Path) -> None:
+def test_only_the_active_index_counts(db: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
     from rolebundle.storage import vector_index

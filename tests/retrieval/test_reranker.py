@@ -1,4 +1,4 @@
-"""Late rerank through the pipeline and the engine: what is sent, what is kept, what is said."""
+"""Reranking by a contextual model: what is embedded, what is cached, what is reported."""
 
 from __future__ import annotations
 
@@ -54,17 +54,19 @@ def db(tmp_path: Path) -> Path:
     return build(tmp_path, DOCUMENTS, HashingProvider(), name="team.db")
 
 
-def asked(db: Path, overlay: ResolvedOverlay | None = None, **fields: Any) -> RetrievalBundle:
+def retrieve_reranked(
+    db: Path, overlay: ResolvedOverlay | None = None, **fields: Any
+) -> RetrievalBundle:
     with Engine(Workspace(db, HashingProvider())) as engine:
         request = RetrievalRequest(**{"task": TASK, "rerank": FAKE, "now": NOW} | fields)
         return engine.retrieve(request, overlay)
 
 
-def said(bundle: RetrievalBundle) -> dict[str, str]:
+def rerank_warnings(bundle: RetrievalBundle) -> dict[str, str]:
     return {one.code: one.message for one in bundle.warnings if one.code.startswith("RERANK")}
 
 
-def contextual(bundle: RetrievalBundle) -> dict[str, float | None]:
+def cosines_of(bundle: RetrievalBundle) -> dict[str, float | None]:
     return {one.chunk_id: one.raw.contextual for one in bundle.selected if one.raw}
 
 
@@ -76,9 +78,9 @@ class Silent(RecordingProvider):
 
 
 class TestAnswers:
-    def test_an_answer_says_what_reranked_it(self, db: Path) -> None:
+    def test_a_bundle_names_the_model_that_reranked_it(self, db: Path) -> None:
         with known() as model:
-            bundle = asked(db)
+            bundle = retrieve_reranked(db)
         assert bundle.request is not None and bundle.request.rerank == FAKE
         assert bundle.rerank is not None
         assert (bundle.rerank.model, bundle.rerank.digest, bundle.rerank.scored) == (
@@ -88,8 +90,8 @@ class TestAnswers:
         )
         assert bundle.summary.rerank_strategy == "default-weighted-contextual"
         assert model.queries == [TASK]
-        assert said(bundle) == {}
-        scores = contextual(bundle)
+        assert rerank_warnings(bundle) == {}
+        scores = cosines_of(bundle)
         assert None not in scores.values()
         best = max(bundle.selected, key=lambda one: one.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
         assert "closest in context (1.00)" in best.reasons_selected
@@ -98,18 +100,18 @@ class TestAnswers:
         assert bundle.diagnostics.rerank_question_embedded is True
         assert bundle.diagnostics.rerank_ms is not None
 
-    def test_without_it_nothing_is_different(self, db: Path) -> None:
+    def test_without_a_rerank_model_no_vector_is_computed(self, db: Path) -> None:
         with known() as model:
-            plain = asked(db, rerank=None)
+            plain = retrieve_reranked(db, rerank=None)
         assert plain.rerank is None and plain.diagnostics.rerank_ms is None
         assert not model.batches and not rerank_cache_path(db).exists()
-        assert set(contextual(plain).values()) == {None}
+        assert set(cosines_of(plain).values()) == {None}
 
-    def test_a_cosine_is_that_of_the_indexed_text(self, db: Path) -> None:
+    def test_the_cosine_is_computed_from_the_indexed_text(self, db: Path) -> None:
         with known() as model:
-            bundle = asked(db)
+            bundle = retrieve_reranked(db)
             told = {one.chunk_id: one for one in bundle.selected}
-            for name, cosine in contextual(bundle).items():
+            for name, cosine in cosines_of(bundle).items():
                 chunk = told[name]
                 text = embedding_text(
                     chunk.title or "", chunk.headings, chunk.content, chunk.metadata.tags
@@ -119,47 +121,47 @@ class TestAnswers:
                 expected = one @ two / np.linalg.norm(one) / np.linalg.norm(two)
                 assert cosine == pytest.approx(expected, abs=2e-6)
 
-    def test_each_text_is_given_to_the_model_alone_and_once(self, db: Path) -> None:
+    def test_each_text_is_embedded_alone_and_once(self, db: Path) -> None:
         with known() as model:
-            asked(db)
+            retrieve_reranked(db)
         assert {len(batch) for batch in model.batches} == {1}
         assert len(model.texts) == len(set(model.texts)) == 6
 
-    def test_words_alone_are_reranked_where_it_is_asked_for(self, db: Path) -> None:
+    def test_a_lexical_answer_is_reranked_if_requested(self, db: Path) -> None:
         with known():
-            bundle = asked(db, lexical_only=True)
-        assert bundle.rerank is not None and None not in contextual(bundle).values()
+            bundle = retrieve_reranked(db, lexical_only=True)
+        assert bundle.rerank is not None and None not in cosines_of(bundle).values()
         assert "SEMANTIC_LANE_DEGRADED" not in {one.code for one in bundle.warnings}
 
-    def test_the_best_fifty_alone_are_sent(self, tmp_path: Path) -> None:
+    def test_only_the_best_fifty_candidates_are_embedded(self, tmp_path: Path) -> None:
         many = [document(f"d{n:03}", [f"token number{n}"]) for n in range(80)]
         db = build(tmp_path, many, HashingProvider(), name="many.db")
         with known() as model:
-            bundle = asked(db, limit=80)
+            bundle = retrieve_reranked(db, limit=80)
         assert len(model.texts) == late.DEPTH
         assert bundle.rerank is not None and bundle.rerank.scored == late.DEPTH
         scored = [one.raw.contextual is not None for one in bundle.selected if one.raw]
         assert scored == [True] * late.DEPTH + [False] * 30
 
-    def test_it_can_change_the_order(self, db: Path) -> None:
+    def test_reranking_can_change_the_order(self, db: Path) -> None:
         class Backwards(RecordingProvider):
             def embed_queries(self, texts: Any) -> np.ndarray:
                 return -super().embed_queries(texts)
 
         with known(), known(Backwards()):
-            backwards = asked(db, limit=6)
+            backwards = retrieve_reranked(db, limit=6)
         with known():
-            forwards = asked(db, limit=6)
+            forwards = retrieve_reranked(db, limit=6)
         assert [one.chunk_id for one in backwards.selected] != [
             one.chunk_id for one in forwards.selected
         ]
 
 
 class TestCache:
-    def test_the_second_answer_asks_for_no_passage(self, db: Path) -> None:
+    def test_the_second_answer_embeds_no_passage(self, db: Path) -> None:
         with known() as model:
-            first, before = asked(db), len(model.texts)
-            second = asked(db)
+            first, before = retrieve_reranked(db), len(model.texts)
+            second = retrieve_reranked(db)
         assert len(model.texts) == before
         assert second.diagnostics.rerank_embedded == 0
         assert second.diagnostics.rerank_cached == 6
@@ -167,36 +169,36 @@ class TestCache:
 
     def test_the_question_is_embedded_every_time(self, db: Path) -> None:
         with known() as model:
-            asked(db)
-            warm = asked(db)
+            retrieve_reranked(db)
+            warm = retrieve_reranked(db)
         assert model.queries == [TASK, TASK]
         assert warm.diagnostics.rerank_question_embedded is True
 
-    def test_it_contains_no_word_of_a_question(self, db: Path) -> None:
+    def test_the_cache_contains_no_word_of_a_question(self, db: Path) -> None:
         with known():
-            asked(db, task="zebra token")
+            retrieve_reranked(db, task="zebra token")
         files = [*db.parent.glob("team.db.rerank*")]
         assert files and not any(b"zebra" in file.read_bytes() for file in files)
 
-    def test_another_digest_is_another_model(self, db: Path) -> None:
+    def test_a_model_with_another_digest_has_its_own_vectors(self, db: Path) -> None:
         with known():
-            asked(db)
+            retrieve_reranked(db)
         other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
         with known(other):
-            assert asked(db).diagnostics.rerank_embedded == 6
+            assert retrieve_reranked(db).diagnostics.rerank_embedded == 6
 
     def test_the_corpus_is_not_written(self, db: Path) -> None:
         before = db.read_bytes()
         with known():
-            asked(db)
+            retrieve_reranked(db)
         assert db.read_bytes() == before
         assert rerank_cache_path(db).exists()
 
     @pytest.mark.parametrize("trouble", ["text", "foreign", "newer", "locked", "folder"])
-    def test_whatever_is_wrong_with_it_the_answer_is_the_same(self, db: Path, trouble: str) -> None:
+    def test_the_answer_is_the_same_if_the_cache_is_unusable(self, db: Path, trouble: str) -> None:
         path = rerank_cache_path(db)
         with known():
-            expected = asked(db).without_timings()
+            expected = retrieve_reranked(db).without_timings()
             holding = None
             if trouble == "newer" or trouble == "locked":
                 holding = apsw.Connection(str(path))
@@ -215,7 +217,7 @@ class TestCache:
                     other = apsw.Connection(str(path))
                     other.execute("CREATE TABLE mine (x)")
                     other.close()
-            bundle = asked(db)
+            bundle = retrieve_reranked(db)
             if holding is not None:
                 holding.close()
         note = bundle.diagnostics.rerank_note or ""
@@ -227,7 +229,7 @@ class TestCache:
         if trouble != "locked":
             assert "note: passages are embedded anew" in told.err
 
-    def test_a_purge_erases_it(self, db: Path) -> None:
+    def test_a_purge_erases_the_cache(self, db: Path) -> None:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             engine.retrieve(RetrievalRequest(task=TASK, rerank=FAKE))
             path = rerank_cache_path(db)
@@ -238,7 +240,7 @@ class TestCache:
         assert receipt.state == "done"
         assert not [*db.parent.glob("*rerank*")]
 
-    def test_a_purge_waits_for_one_that_cannot_be_erased(self, db: Path) -> None:
+    def test_a_purge_stays_pending_if_the_cache_cannot_be_erased(self, db: Path) -> None:
         path = rerank_cache_path(db)
         path.write_text("not a cache, or torn")
         done = invoke("purge", "plan", "--yes", "--db", db)
@@ -247,7 +249,7 @@ class TestCache:
         path.unlink()
         assert invoke("purge", "--finish", "--db", db).code == 0
 
-    def test_an_answer_out_of_time_is_continued_by_the_next_one(
+    def test_vectors_of_an_interrupted_answer_are_cached(
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with known() as model, open_reader(db) as corpus:
@@ -260,16 +262,16 @@ class TestCache:
             once = Reranker(model, TASK, rerank_cache_path(db), refuse)
             with pytest.raises(Interrupted):
                 retrieve(corpus, resolved(task=TASK), HashingProvider(), once)
-            assert asked(db).diagnostics.rerank_cached == 2
+            assert retrieve_reranked(db).diagnostics.rerank_cached == 2
 
-    def test_a_deadline_holds_between_two_passages(self, db: Path) -> None:
+    def test_the_deadline_is_checked_between_two_passages(self, db: Path) -> None:
         def slow(_text: str) -> None:
             from time import sleep
 
             sleep(0.05)
 
         with known(RecordingProvider(refuse=slow)) as model, pytest.raises(Interrupted):
-            asked(db, deadline_ms=80)
+            retrieve_reranked(db, deadline_ms=80)
         assert len(model.texts) < 6
 
 
@@ -278,58 +280,58 @@ class TestDegraded:
         error = EmbedderError(code, "the model is ill", "start it")
         return RecordingProvider(refuse=lambda text: error if only in text else None)
 
-    def test_a_model_that_cannot_be_reached_leaves_the_answer_as_it_is(self, db: Path) -> None:
+    def test_without_the_model_the_answer_is_the_plain_one(self, db: Path) -> None:
         with known(self.fault("model_server_unreachable")):
-            ill, plain = asked(db), asked(db, rerank=None)
-        assert said(ill) == {
+            ill, plain = retrieve_reranked(db), retrieve_reranked(db, rerank=None)
+        assert rerank_warnings(ill) == {
             "RERANK_DEGRADED": "the answer is not reranked: the model is ill; start it"
         }
         assert ill.rerank is None
         assert ill.selected == plain.selected and ill.rejected == plain.rejected
         assert ill.fallback == plain.fallback and ill.summary == plain.summary
 
-    def test_one_that_fails_on_everything_is_not_asked_fifty_times(self, db: Path) -> None:
+    def test_a_model_that_fails_on_every_text_is_called_twice(self, db: Path) -> None:
         with known(self.fault("server_error")) as model:
-            ill = asked(db)
+            ill = retrieve_reranked(db)
         assert len(model.batches) == 2  # The first passage, and the text that harms nobody.
-        assert "RERANK_DEGRADED" in said(ill) and ill.rerank is None
+        assert "RERANK_DEGRADED" in rerank_warnings(ill) and ill.rerank is None
 
-    def test_a_text_of_its_own_fault_keeps_its_score(self, db: Path) -> None:
+    def test_a_text_that_cannot_be_embedded_keeps_its_score(self, db: Path) -> None:
         with known(self.fault("input_too_long", "moon")):
-            cold, warm = asked(db), asked(db)
-        assert said(cold)["RERANK_DEGRADED"].startswith("1 of the best passages")
-        assert contextual(cold)["plan#1"] is None
-        assert [*contextual(cold).values()].count(None) == 1
+            cold, warm = retrieve_reranked(db), retrieve_reranked(db)
+        assert rerank_warnings(cold)["RERANK_DEGRADED"].startswith("1 of the best passages")
+        assert cosines_of(cold)["plan#1"] is None
+        assert [*cosines_of(cold).values()].count(None) == 1
         assert cold.rerank is not None and cold.rerank.scored == 5
         assert cold.without_timings() == warm.without_timings()
 
     @pytest.mark.parametrize("rows", [0, 2])
-    def test_a_model_that_answers_nonsense_is_degraded(self, db: Path, rows: int) -> None:
+    def test_a_model_with_invalid_vectors_degrades_the_answer(self, db: Path, rows: int) -> None:
         class Wrong(RecordingProvider):
             def embed_queries(self, texts: Any) -> np.ndarray:
                 return np.zeros((rows, 8), dtype=np.float32)
 
         with known(Wrong()):
-            assert "RERANK_DEGRADED" in said(asked(db))
+            assert "RERANK_DEGRADED" in rerank_warnings(retrieve_reranked(db))
 
-    def test_no_answer_without_its_vector_is_kept(self, db: Path) -> None:
+    def test_nothing_is_cached_if_the_model_fails(self, db: Path) -> None:
         with known(self.fault("model_server_unreachable")):
-            asked(db)
+            retrieve_reranked(db)
         assert not rerank_cache_path(db).exists()
 
     @pytest.mark.parametrize("name", ["nonsense", "nonsense:m", "ollama", "openai:m"])
-    def test_a_name_that_is_malformed_is_refused(self, db: Path, name: str) -> None:
+    def test_a_malformed_model_name_is_refused(self, db: Path, name: str) -> None:
         with pytest.raises(ConfigurationError):
-            asked(db, rerank=name)
+            retrieve_reranked(db, rerank=name)
         assert invoke("retrieve", TASK, "--rerank", name, "--db", db).code == 3
 
-    def test_a_setting_that_is_malformed_is_refused_at_once(self, db: Path) -> None:
+    def test_a_malformed_default_model_is_refused_by_the_engine(self, db: Path) -> None:
         with pytest.raises(ConfigurationError):
             Engine(db, rerank="nonsense")
 
 
 class TestPolicy:
-    def test_nothing_forbidden_is_sent(self, db: Path) -> None:
+    def test_forbidden_passages_are_not_embedded(self, db: Path) -> None:
         with known() as model, Engine(Workspace(db, HashingProvider())) as engine:
             request = RetrievalRequest(task=TASK, rerank=FAKE, now=NOW)
             bundle = engine.retrieve(request, RESOLVED)
@@ -339,7 +341,7 @@ class TestPolicy:
         assert told.score.raw.contextual is None
         assert "only what policy allows" in told.score.rerank_note
 
-    def test_nothing_hidden_is_sent_and_nothing_told_of_what_others_asked(self, db: Path) -> None:
+    def test_hidden_passages_are_not_embedded_and_the_cache_is_not_visible(self, db: Path) -> None:
         policy = {
             "ada": {"scopes": ["shared"], "access_level": "internal"},
             "hugo": {"scopes": [], "access_level": "confidential"},
@@ -348,11 +350,11 @@ class TestPolicy:
             admin.set_policy(json.dumps(policy), "json")
         alone = Path(shutil.copytree(db.parent, db.parent.parent / "alone")) / "team.db"
         with known() as model:
-            mine = asked(alone, agent="ada")
+            mine = retrieve_reranked(alone, agent="ada")
             assert not any("salaries" in text for text in model.texts)
-            asked(db, agent="hugo")
+            retrieve_reranked(db, agent="hugo")
             assert any("salaries" in text for text in model.texts)
-            after_hugo = asked(db, agent="ada")
+            after_hugo = retrieve_reranked(db, agent="ada")
         assert mine.diagnostics.rerank_ms is not None
         assert mine.diagnostics.rerank_question_embedded is None
         mine, after_hugo = (bundle.model_dump() for bundle in (mine, after_hugo))
@@ -363,7 +365,7 @@ class TestPolicy:
         assert mine == after_hugo
 
     @given(corpora(), overlays(), requests(), st.booleans())
-    def test_whatever_the_policy(
+    def test_only_allowed_texts_are_embedded_and_the_cache_changes_nothing(
         self,
         documents: list[StoredDocument],
         role: Overlay,
@@ -416,8 +418,8 @@ class TestPolicy:
                 rerank_cache.erase(path)
 
 
-class TestDoors:
-    def test_the_command_line_and_a_request(
+class TestInterfaces:
+    def test_the_command_line_and_the_environment_name_the_model(
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with known():
@@ -439,7 +441,7 @@ class TestDoors:
             monkeypatch.setenv("ROLEBUNDLE_RERANK", "nonsense")
             assert invoke("retrieve", TASK, "--db", db).code == 3
 
-    def test_a_replay_reranks_again_and_only_what_was(self, db: Path) -> None:
+    def test_a_replay_reranks_only_a_reranked_bundle(self, db: Path) -> None:
         with known():
             with Engine(Workspace(db, HashingProvider()), rerank=FAKE) as engine:
                 reranked = engine.retrieve(RetrievalRequest(task=TASK))
@@ -460,7 +462,7 @@ class TestDoors:
             told = engine.replay(reranked)
         assert [(one.kind, one.after) for one in told.causes] == [("rerank", "degraded")]
 
-    def test_a_server_takes_no_folder_from_a_request(self, db: Path) -> None:
+    def test_a_server_refuses_a_model_folder_in_a_request(self, db: Path) -> None:
         from rolebundle.errors import AccessDenied
         from rolebundle.interfaces.operations import Operations
 
@@ -475,7 +477,7 @@ class TestDoors:
             codes = [one["code"] for one in answer["warnings"]]
             assert "RERANK_DEGRADED" in codes  # There is no such folder.
 
-    def test_a_compact_answer_says_how_to_ask_the_same(self, db: Path) -> None:
+    def test_a_compact_answer_repeats_the_model_in_its_next_request(self, db: Path) -> None:
         from rolebundle.interfaces.operations import Operations
 
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
@@ -491,20 +493,20 @@ class TestDoors:
             assert f"governed: reranked by {FAKE}" in run.json()["notes"]
             assert model.texts
 
-    def test_few_models_are_kept(self, db: Path) -> None:
+    def test_at_most_two_models_stay_loaded(self, db: Path) -> None:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             for number in range(9):
                 engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
             assert len(engine.rerank_models._providers) == 2
 
 
-def test_the_order_of_asking_does_not_matter(db: Path) -> None:
+def test_the_order_of_requests_does_not_matter(db: Path) -> None:
     tasks = [TASK, "moon crops", "salaries of rivals", "notes"]
 
     def answers(order: list[str]) -> dict[str, Any]:
         rerank_cache.erase(db)
         with known():
-            return {task: asked(db, task=task).without_timings() for task in order}
+            return {task: retrieve_reranked(db, task=task).without_timings() for task in order}
 
     expected = answers(tasks)
     for seed in range(4):
@@ -512,12 +514,12 @@ def test_the_order_of_asking_does_not_matter(db: Path) -> None:
         assert answers(shuffled) == expected
 
 
-def test_the_model_reads_what_an_index_of_it_would(tmp_path: Path) -> None:
+def test_the_model_embeds_the_same_text_as_an_index(tmp_path: Path) -> None:
     same = document("token", ["token rotation"])
     same = replace(same, metadata=replace(same.metadata, title="token rotation"))
     db = build(tmp_path, [*DOCUMENTS, same], HashingProvider(), name="team.db")
     with known() as model:
-        asked(db)
+        retrieve_reranked(db)
     with open_reader(db) as corpus:
         indexed = {embedding_text(*row[1:]) for row in documents.texts(corpus, range(1, 99))}
     assert "\ntoken rotation" in indexed

@@ -1,4 +1,4 @@
-"""The file of the vectors that reranking looked at: bounded, its owner's alone, never fatal."""
+"""The rerank cache: bounded, readable by its owner only, checked before use."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def path(tmp_path: Path) -> Path:
     return rerank_cache_path(tmp_path / "team.db")
 
 
-def test_it_lies_beside_the_corpus_by_whatever_link_that_is_reached(tmp_path: Path) -> None:
+def test_the_cache_lies_beside_the_target_of_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.db").touch()
     (tmp_path / "link.db").symlink_to("real.db")
     assert rerank_cache_path(tmp_path / "link.db") == (tmp_path / "real.db.rerank").resolve()
 
 
-def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> None:
+def test_a_vector_is_found_by_its_model_and_text_only(path: Path) -> None:
     assert rerank_cache.load(path, IDENTITY, ["a"]) == {}
     assert not path.exists(), "looking made a file"
     rerank_cache.store(path, IDENTITY, {"a": VECTOR, "b": VECTOR[::-1]})
@@ -46,7 +46,7 @@ def test_what_is_kept_is_recalled_by_its_model_and_text_alone(path: Path) -> Non
         assert rerank_cache.load(path, replace(IDENTITY, **{field: other}), ["a"]) == {}
 
 
-def test_it_is_its_owners_alone(path: Path) -> None:
+def test_only_the_owner_can_read_the_files(path: Path) -> None:
     before = os.umask(0)
     try:
         rerank_cache.store(path, IDENTITY, {"a": VECTOR})
@@ -61,7 +61,7 @@ def test_it_is_its_owners_alone(path: Path) -> None:
         os.umask(before)
 
 
-def test_it_says_what_it_is(path: Path) -> None:
+def test_the_header_identifies_the_file(path: Path) -> None:
     rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     assert db.pragma("application_id") == rerank_cache.CACHE_FORMAT.application_id
@@ -71,7 +71,9 @@ def test_it_says_what_it_is(path: Path) -> None:
     db.close()
 
 
-def test_it_is_bounded_and_the_oldest_go(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_vectors_are_deleted_beyond_the_limit(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rerank_cache, "MAX_BYTES", 100_000)
     wide = replace(IDENTITY, dimensions=256)
     for batch in range(40):
@@ -85,13 +87,15 @@ def test_it_is_bounded_and_the_oldest_go(path: Path, monkeypatch: pytest.MonkeyP
     assert rerank_cache.load(path, wide, [f"000-{n}" for n in range(10)]) == {}
 
 
-def test_a_bound_below_an_empty_file_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_limit_below_the_size_of_an_empty_file_terminates(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(rerank_cache, "MAX_BYTES", 1)
     rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     assert rerank_cache.size(path)[0] == 0
 
 
-def test_a_vector_that_was_altered_is_not_recalled(path: Path) -> None:
+def test_an_altered_vector_is_not_returned(path: Path) -> None:
     rerank_cache.store(path, IDENTITY, {"a": VECTOR, "b": VECTOR})
     db = apsw.Connection(str(path))
     db.execute("UPDATE vector SET vector = ? WHERE input_hash = 'a'", (VECTOR[::-1],))
@@ -139,7 +143,7 @@ TROUBLES = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_what_is_no_cache_is_refused_and_not_changed(path: Path, trouble: str) -> None:
+def test_an_unusable_file_is_refused_and_not_changed(path: Path, trouble: str) -> None:
     make, kind = TROUBLES[trouble]
     make(path)
     before = path.read_bytes() if path.is_file() else b""
@@ -150,7 +154,7 @@ def test_what_is_no_cache_is_refused_and_not_changed(path: Path, trouble: str) -
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-def test_a_lock_is_not_waited_for(path: Path) -> None:
+def test_a_locked_file_is_refused_soon(path: Path) -> None:
     rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     db.execute("BEGIN IMMEDIATE")
@@ -162,7 +166,7 @@ def test_a_lock_is_not_waited_for(path: Path) -> None:
 
 
 class TestErase:
-    def test_the_file_goes_with_all_that_is_beside_it(self, path: Path) -> None:
+    def test_the_files_beside_it_are_erased_too(self, path: Path) -> None:
         rerank_cache.store(path, IDENTITY, {"a": VECTOR})
         for suffix in ("-wal", "-shm"):
             Path(f"{path}{suffix}").touch()
@@ -170,13 +174,13 @@ class TestErase:
         assert not [*path.parent.glob("*rerank*")]
         rerank_cache.erase(path.with_name("team.db"))
 
-    def test_a_newer_or_torn_one_goes_as_well(self, path: Path) -> None:
+    def test_a_newer_or_torn_cache_is_erased(self, path: Path) -> None:
         for make in (newer, torn):
             make(path)
             rerank_cache.erase(path.with_name("team.db"))
             assert not path.exists()
 
-    def test_another_programs_database_stays(self, path: Path) -> None:
+    def test_the_database_of_another_program_is_not_erased(self, path: Path) -> None:
         foreign(path)
         for identity in (0, 42):
             db = apsw.Connection(str(path))
@@ -185,7 +189,7 @@ class TestErase:
             rerank_cache.erase(path.with_name("team.db"))
             assert path.exists()
 
-    def test_what_cannot_be_told_apart_is_said(self, path: Path) -> None:
+    def test_a_file_that_may_be_a_damaged_cache_is_an_error(self, path: Path) -> None:
         path.write_text("my notes")
         with pytest.raises(RolebundleError) as caught:
             rerank_cache.erase(path.with_name("team.db"))
