@@ -1,7 +1,7 @@
-"""Test collections in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels.tsv``.
+"""Read test collections in the BEIR layout: ``corpus.jsonl``, ``queries.jsonl``, ``qrels.tsv``.
 
-Thakur et al., "BEIR", NeurIPS 2021. The judgments may also lie in ``qrels/test.tsv``, as BEIR
-packs them, with a header line or without, or have the four columns of a TREC qrels file.
+Thakur et al., "BEIR", NeurIPS 2021. The judgments may also be in ``qrels/test.tsv``, as in BEIR's
+archives. They may have a header line, and the three columns of BEIR or the four of TREC.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _COLUMNS = "a line is: question id, tab, document id, tab, a whole number"
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Questions and which documents answer them: question id → document id → grade.
+    """Questions and their judgments: question id → document id → grade.
 
-    ``unjudged`` counts the questions for which nothing is relevant; they are not asked, because
-    no ranking of theirs could be better than another.
+    ``unjudged`` counts the questions without a relevant document. They are not asked, because all
+    their rankings would be equally good.
     """
 
     name: str
@@ -40,17 +40,17 @@ class Collection:
 
 
 def load_collection(folder: Path) -> Collection:
-    """The collection in a folder.
+    """Read the collection in a folder.
 
     Raises:
-        ConfigurationError: ``collection_incomplete`` where a file is missing, or
+        ConfigurationError: ``collection_incomplete`` if a file is missing, or
             ``collection_malformed`` with the file and the line.
     """
     corpus, queries = folder / CORPUS, folder / QUERIES
-    qrels_file = next((folder / one for one in QRELS if (folder / one).is_file()), None)
-    for wanted, path in ((CORPUS, corpus), (QUERIES, queries), (QRELS[0], qrels_file)):
+    qrels_file = next((folder / name for name in QRELS if (folder / name).is_file()), None)
+    for name, path in ((CORPUS, corpus), (QUERIES, queries), (QRELS[0], qrels_file)):
         if path is None or not path.is_file():
-            raise ConfigurationError("collection_incomplete", f"{folder}: has no {wanted}", _LAYOUT)
+            raise ConfigurationError("collection_incomplete", f"{folder}: has no {name}", _LAYOUT)
     assert qrels_file is not None
     texts = dict(_questions(queries))
     qrels: dict[str, dict[str, int]] = {}
@@ -68,8 +68,8 @@ def load_collection(folder: Path) -> Collection:
             "use the same question ids in both files",
         )
     unjudged = len(texts) - len(judged)
-    name = folder.resolve().name
-    return Collection(name, corpus, judged, {one: qrels[one] for one in judged}, unjudged)
+    judged_qrels = {question: qrels[question] for question in judged}
+    return Collection(folder.resolve().name, corpus, judged, judged_qrels, unjudged)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -86,7 +86,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _questions(path: Path) -> Iterator[tuple[str, str]]:
     shape = 'a line is {"_id": "…", "text": "…"}'
-    seen: set[str] = set()
+    keys: set[str] = set()
     for number, line in _lines(path):
         try:
             record = parse_strict(line)
@@ -102,9 +102,9 @@ def _questions(path: Path) -> Iterator[tuple[str, str]]:
         except ValidationError as error:
             message = mistakes_in(error, RetrievalRequest)[0].message
             raise _malformed(path, number, f"text: {message}", shape) from error
-        if str(key) in seen:
+        if str(key) in keys:
             raise _malformed(path, number, f"repeats the _id {key}", "give each question its own")
-        seen.add(str(key))
+        keys.add(str(key))
         yield str(key), task
 
 
@@ -116,11 +116,11 @@ def _judgments(path: Path) -> Iterator[tuple[str, str, int]]:
             cells = [cells[0], *cells[2:]]
         grade = _grade(cells[2]) if len(cells) == 3 else None
         if grade is None:
-            # Headers are written in many ways; none of them ends in a number.
+            # A header line does not end with a number.
             if first and len(cells) == 3:
                 first = False
                 continue
-            raise _malformed(path, number, f"is no judgment: {line[:80]!r}", _COLUMNS)
+            raise _malformed(path, number, f"is not a judgment: {line[:80]!r}", _COLUMNS)
         first = False
         yield cells[0].strip(), cells[1].strip(), grade
 
@@ -130,7 +130,7 @@ def _grade(text: str) -> int | None:
         number = float(text)
     except ValueError:
         return None
-    # A judgment under 0 (junk, or not looked at closely) gains nothing.
+    # A judgment below 0 counts as 0.
     return max(0, int(number)) if number == int(number) else None
 
 

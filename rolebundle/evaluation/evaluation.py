@@ -1,4 +1,4 @@
-"""The whole evaluation: questions asked, measured and summed up into one report."""
+"""The whole evaluation: ask the questions, measure the answers, and make the report."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from rolebundle.contracts.evaluation import (
     System,
     SystemResult,
 )
+from rolebundle.engine import Engine
 from rolebundle.evaluation.governance import (
     Role,
     checks_of,
@@ -34,7 +35,7 @@ from rolebundle.evaluation.metrics import (
     percentile,
 )
 from rolebundle.evaluation.questions import Question, References
-from rolebundle.evaluation.runs import BEST, Answer, Retriever, Runner
+from rolebundle.evaluation.runner import MAX_BEST, Answer, Runner
 from rolebundle.retrieval.corpus_state import corpus_state
 
 SYSTEMS: tuple[System, ...] = get_args(System)
@@ -43,10 +44,10 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be evaluated.
+    """What to evaluate.
 
-    ``compared`` are the roles whose answers are put side by side, ``harming`` those whose harm to
-    these questions is measured.
+    The answers of the roles in ``compared`` are compared with each other. For those in ``harming``
+    the harm to these questions is measured.
     """
 
     kind: str
@@ -61,20 +62,20 @@ class Plan:
     ingest_seconds: float = 0.0
 
 
-def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport:
-    """Ask everything and sum it up. Floors are the caller's to put on it.
+def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
+    """Ask the questions and return the report. The caller checks bounds on it.
 
     Args:
-        retriever: the engine with the corpus.
-        plan: what is asked.
-        progress: told what is being done, how much of it is done, and how much there is.
+        engine: the engine with the corpus.
+        plan: what to evaluate.
+        progress: called with the kind of work, how much is done, and how much there is.
 
     Raises:
-        RolebundleError: what the pipeline raises; nothing of the report is kept then.
+        RolebundleError: as the pipeline raises it; there is no report then.
     """
     started = perf_counter()
-    runner = Runner(retriever, lexical_only=plan.lexical_only)
-    references = References(retriever.workspace.corpus)
+    runner = Runner(engine, lexical_only=plan.lexical_only)
+    references = References(engine.workspace.corpus)
     results: list[QuestionResult] = []
     checks: list[Check] = []
     degraded = ""
@@ -85,11 +86,11 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
         results.append(_result(question, answer))
         progress("questions", number, len(plan.questions))
     judged = [question for question in plan.questions if question.judged]
-    apart = None
+    compared = None
     if plan.compared:
-        counted = _Counted("roles", len(plan.compared) * len(plan.questions), progress)
-        apart = distinctiveness(runner, plan.questions, plan.compared, counted)
-    state = corpus_state(retriever.workspace.corpus)
+        counted = _Counter("roles", len(plan.compared) * len(plan.questions), progress)
+        compared = distinctiveness(runner, plan.questions, plan.compared, counted)
+    state = corpus_state(engine.workspace.corpus)
     seconds = perf_counter() - started
     report = EvalReport(
         kind="golden" if plan.kind == "golden" else "collection",
@@ -97,15 +98,15 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
         role=plan.role,
         corpus=EvaluatedCorpus(documents=state.documents, chunks=state.chunks, index=state.index),
         metrics=list(METRICS),
-        systems=summed_up(results),
+        systems=summarize_systems(results),
         judged=len(judged),
         unjudged=plan.unjudged + len(plan.questions) - len(judged),
         questions=results,
         governance=summarize_checks(checks) if checks else None,
-        distinctiveness=apart,
-        latency_ms=spread([one.latency_ms for one in results]),
-        answer_characters=spread([one.answer_characters for one in results]),
-        passages=spread([one.passages for one in results]),
+        distinctiveness=compared,
+        latency_ms=spread([result.latency_ms for result in results]),
+        answer_characters=spread([result.answer_characters for result in results]),
+        passages=spread([result.passages for result in results]),
         degraded=degraded,
         notes=list(plan.notes),
         seconds=Seconds(
@@ -123,8 +124,8 @@ def evaluate(retriever: Retriever, plan: Plan, progress: Progress) -> EvalReport
     return report.model_copy(update={"harm": harmed, "seconds": took})
 
 
-class _Counted:
-    """Tells a progress of one more, each time that it is called."""
+class _Counter:
+    """Report one more step of ``total`` with each call."""
 
     def __init__(self, what: str, total: int, progress: Progress) -> None:
         self._what, self._total, self._progress, self._done = what, total, progress, 0
@@ -140,7 +141,9 @@ def _harms(
     without_role = all(question.role is None for question in judged)
     if without_role:
         scores = {
-            one.id: one.scores["governed"]["ndcg@10"] for one in report.questions if one.scores
+            result.id: result.scores["governed"]["ndcg@10"]
+            for result in report.questions
+            if result.scores
         }
         without = [scores[question.id] for question in judged]
     else:
@@ -148,7 +151,7 @@ def _harms(
             measures(runner.governed(question, None).ranked, question.grades)["ndcg@10"]
             for question in judged
         ]
-    counted = _Counted("overlays", len(plan.harming) * len(judged), progress)
+    counted = _Counter("overlays", len(plan.harming) * len(judged), progress)
     return [harm(runner, judged, without, role, counted) for role in plan.harming]
 
 
@@ -164,37 +167,39 @@ def _result(question: Question, answer: Answer) -> QuestionResult:
         task=question.task,
         role=question.role,
         scores=scores,
-        best=answer.governed.ranked[:BEST],
+        best=answer.governed.ranked[:MAX_BEST],
         latency_ms=round(answer.governed.milliseconds, 3),
         passages=len(bundle.selected),
         answer_characters=sum(len(chunk.content) for chunk in bundle.selected),
     )
 
 
-def summed_up(results: Sequence[QuestionResult]) -> list[SystemResult]:
-    """The means of every system over the questions that are judged, and against the lexical lane.
+def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
+    """Return each system's means over the judged questions, and its gain over the lexical lane.
 
-    A system that did not answer every one of them is left out: its mean would be of others.
+    A system that has no ranking for one of them is left out: its mean is not comparable.
     """
-    judged = [one for one in results if one.scores]
-    made = []
+    judged = [result for result in results if result.scores]
+    summaries = []
     for system in SYSTEMS:
-        if not judged or not all(system in one.scores for one in judged):
+        if not judged or not all(system in result.scores for result in judged):
             continue
-        values = {name: [one.scores[system][name] for one in judged] for name in METRICS}
+        values = {name: [result.scores[system][name] for result in judged] for name in METRICS}
         against = []
         if system != "lexical":
             against = [
-                difference(name, [one.scores["lexical"][name] for one in judged], values[name])
+                difference(
+                    name, [result.scores["lexical"][name] for result in judged], values[name]
+                )
                 for name in METRICS
             ]
         means = {name: mean(values[name]) for name in METRICS}
-        made.append(SystemResult(system=system, metrics=means, against_lexical=against))
-    return made
+        summaries.append(SystemResult(system=system, metrics=means, against_lexical=against))
+    return summaries
 
 
 def difference(metric: str, first: Sequence[float], second: Sequence[float]) -> Difference:
-    """How much more the second has than the first, with its p-value."""
+    """Return how much the second exceeds the first, with wins, losses, ties and p-value."""
     before, after = mean(first), mean(second)
     pairs = list(zip(first, second, strict=True))
     return Difference(
@@ -202,14 +207,14 @@ def difference(metric: str, first: Sequence[float], second: Sequence[float]) -> 
         mean=after - before,
         relative=after / before - 1 if before > 0 else None,
         p_value=paired_randomization(first, second),
-        wins=sum(theirs > ours for ours, theirs in pairs),
-        losses=sum(theirs < ours for ours, theirs in pairs),
-        ties=sum(theirs == ours for ours, theirs in pairs),
+        wins=sum(other > value for value, other in pairs),
+        losses=sum(other < value for value, other in pairs),
+        ties=sum(other == value for value, other in pairs),
     )
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Mean, percentiles and the largest of the values."""
+    """Return mean, percentiles and maximum of the values."""
     return Spread(
         mean=mean(values),
         p50=percentile(values, 0.5),

@@ -1,6 +1,6 @@
-"""Golden sets: questions over somebody's own corpus, and what has to come of them.
+"""Read golden sets: questions about a corpus, and what their answers must have.
 
-A set is a TOML or a JSON file of :class:`~rolebundle.contracts.evaluation.GoldenSet`::
+A set is a TOML or JSON file of :class:`~rolebundle.contracts.evaluation.GoldenSet`::
 
     role = "security-reviewer"
     now = 2026-11-15
@@ -11,7 +11,7 @@ A set is a TOML or a JSON file of :class:`~rolebundle.contracts.evaluation.Golde
     must_not_return = ["marketing/**"]
     expect_rejection = { "product/competitive-notes-2026.md" = "forbidden_source" }
 
-References are resolved against the corpus: an id, a path, or a glob over either.
+A reference is an id, a path, or a glob over either.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from rolebundle.text.strict_json import NotStrictError, parse_strict
 SUFFIXES = (".toml", ".json")
 MAX_BYTES = 16 << 20
 FOLDER = "golden"
-"""Beside the overlays of a folder, its golden sets."""
+"""The folder of golden sets beside the overlays."""
 
 
 def load_golden(path: Path) -> GoldenSet:
-    """The golden set in a file; every question has an id and its set's defaults.
+    """Read a golden set; every question gets an id and the set's defaults.
 
     Raises:
         ConfigurationError: ``golden_unreadable``, or ``golden_malformed`` with the file, the
-            question, the key and what would be allowed there.
+            question, the key and the allowed values.
     """
-    values = _as_given(_parsed(path))
+    values = _normalized(_parsed(path))
     try:
         golden = GoldenSet.model_validate(values)
     except ValidationError as error:
@@ -50,26 +50,28 @@ def load_golden(path: Path) -> GoldenSet:
         raise _malformed(path, mistakes[0], len(mistakes) - 1, values) from error
     if not golden.questions:
         raise _flawed(path, "questions: must not be empty", "write one [[questions]] at least")
-    questions = [_completed(golden, question, n) for n, question in enumerate(golden.questions, 1)]
+    questions = [
+        _with_defaults(golden, question, n) for n, question in enumerate(golden.questions, 1)
+    ]
     ids = [question.id for question in questions]
-    repeated = next((one for one in ids if ids.count(one) > 1), None)
+    repeated = next((key for key in ids if ids.count(key) > 1), None)
     if repeated is not None:
         raise _flawed(path, f"questions: two have the id {repeated!r}", "give each its own")
     return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})
 
 
 def find_profile(name: str, folders: tuple[Path, ...]) -> Path | None:
-    """The golden set that an overlay's ``eval_profile`` names, from the first folder that has it.
+    """Return the golden set that an overlay's ``eval_profile`` names; the first folder wins.
 
-    Sets lie in the folder ``golden`` beside the overlays.
+    Golden sets are in the folder ``golden`` beside the overlays.
     """
-    plain = name == Path(name).name
+    is_plain = name == Path(name).name
     candidates = (folder / FOLDER / f"{name}{end}" for folder in folders for end in SUFFIXES)
-    return next((path for path in candidates if plain and path.is_file()), None)
+    return next((path for path in candidates if is_plain and path.is_file()), None)
 
 
 def corpus_folder(path: Path, golden: GoldenSet) -> Path | None:
-    """The folder of documents that a set names, or ``None``."""
+    """Return the folder of documents that a set names, or ``None``."""
     return (path.parent / golden.corpus).resolve() if golden.corpus else None
 
 
@@ -94,30 +96,30 @@ def _parsed(path: Path) -> Any:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise _flawed(path, f"is not TOML: {error}", "mend it, or write JSON (.json)") from error
+        raise _flawed(path, f"is not TOML: {error}", "correct it, or write JSON (.json)") from error
 
 
-def _as_given(values: Any) -> Any:
-    """A list of questions is a set of nothing else, and a list of references is all of grade 1."""
-    values = _plain({"questions": values} if isinstance(values, list) else values)
+def _normalized(values: Any) -> Any:
+    """Turn a list of questions into a set, and a list of references into references of grade 1."""
+    values = _without_dates({"questions": values} if isinstance(values, list) else values)
     if isinstance(values, dict) and isinstance(values.get("questions"), list):
         for question in values["questions"]:
-            wanted = question.get("expect") if isinstance(question, dict) else None
-            if isinstance(wanted, list) and all(isinstance(one, str) for one in wanted):
-                question["expect"] = dict.fromkeys(wanted, 1)
+            expect = question.get("expect") if isinstance(question, dict) else None
+            if isinstance(expect, list) and all(isinstance(item, str) for item in expect):
+                question["expect"] = dict.fromkeys(expect, 1)
     return values
 
 
-def _plain(value: Any) -> Any:
-    # TOML knows dates, and the contracts take them as text.
+def _without_dates(value: Any) -> Any:
+    # TOML has dates; the contracts take them as text.
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+        return {key: _without_dates(item) for key, item in value.items()}
+    return [_without_dates(item) for item in value] if isinstance(value, list) else value
 
 
-def _completed(golden: GoldenSet, question: GoldenQuestion, number: int) -> GoldenQuestion:
+def _with_defaults(golden: GoldenSet, question: GoldenQuestion, number: int) -> GoldenQuestion:
     return question.model_copy(
         update={
             "id": question.id or str(number),
@@ -134,16 +136,16 @@ def _completed(golden: GoldenSet, question: GoldenQuestion, number: int) -> Gold
 
 def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> ConfigurationError:
     place = list(mistake.place)
-    named = ""
+    question = ""
     if len(place) > 1 and place[0] == "questions" and isinstance(place[1], int):
-        named = f"question {_name(values, place[1])}: "
+        question = f"question {_question_name(values, place[1])}: "
         del place[:2]
     key = ".".join(str(step) for step in place)
     others = f" (and {more} more)" if more else ""
     if mistake.kind == "unknown":
         near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
         others = (f"; did you mean {near[0]}?" if near else "") + others
-    text = f"{named}{key}: {mistake.message}" if key else f"{named}{mistake.message}"
+    text = f"{question}{key}: {mistake.message}" if key else f"{question}{mistake.message}"
     hint = (
         f"allowed here: {', '.join(mistake.allowed)}"
         if mistake.allowed
@@ -152,10 +154,10 @@ def _malformed(path: Path, mistake: Mistake, more: int, values: Any) -> Configur
     return _flawed(path, text + others, hint)
 
 
-def _name(values: Any, place: int) -> str:
+def _question_name(values: Any, place: int) -> str:
     question = values["questions"][place]
-    given = question.get("id") if isinstance(question, Mapping) else None
-    return str(given)[:80] if given else str(place + 1)
+    key = question.get("id") if isinstance(question, Mapping) else None
+    return str(key)[:80] if key else str(place + 1)
 
 
 def _flawed(path: Path, reason: str, hint: str) -> ConfigurationError:

@@ -19,7 +19,7 @@ from rolebundle.contracts.evaluation import (
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.evaluation.metrics import mean, ndcg, paired_randomization
 from rolebundle.evaluation.questions import Question, References
-from rolebundle.evaluation.runs import Runner
+from rolebundle.evaluation.runner import Runner
 
 MAX_IDS_SHOWN = 5
 

@@ -1,4 +1,4 @@
-"""What is asked: a question, its judgments, and the expectations that a golden set adds."""
+"""Questions with their judgments, from a collection or a golden set, resolved in a corpus."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from rolebundle.storage.documents import DocumentPath
 from rolebundle.text.globs import matches
 
 _LOCATOR = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
-_LEAST_LINE = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question ready to be asked.
+    """A question with its judgments.
 
-    ``grades`` are by unit: a document, or a passage where the golden set names one. ``passages``
-    are the chunk ids that are units of their own; every other chunk stands for its document.
+    ``grades`` has a grade for each unit. A unit is a document, or a passage that the golden set
+    names. ``passages`` are the chunk ids that are units; any other chunk counts for its document.
     """
 
     id: str
@@ -39,32 +38,32 @@ class Question:
 
     @property
     def judged(self) -> bool:
-        """Whether something is relevant to it."""
+        """Whether any unit is relevant."""
         return any(grade > 0 for grade in self.grades.values())
 
     def unit_of(self, chunk_id: str, document_id: str) -> str:
-        """What a chunk counts for."""
+        """Return the unit that a chunk counts for."""
         return chunk_id if chunk_id in self.passages else document_id
 
 
 class References:
-    """What the ids, paths, locators and globs of a golden set name in one corpus."""
+    """Resolve the ids, paths, locators and globs of a golden set in a corpus."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._paths: list[DocumentPath] | None = None
-        self._found: dict[str, frozenset[str]] = {}
+        self._units: dict[str, frozenset[str]] = {}
         self.passages: set[str] = set()
-        """Those of the units resolved so far that are chunk ids."""
+        """The chunk ids among the units resolved so far."""
 
     def units(self, reference: str) -> frozenset[str]:
-        """The ids of the documents, or of the chunks, that a reference names; maybe none."""
-        if reference not in self._found:
-            self._found[reference] = frozenset(self._resolve(reference))
-        return self._found[reference]
+        """Return the ids of the documents or chunks that a reference names, or none."""
+        if reference not in self._units:
+            self._units[reference] = frozenset(self._resolve(reference))
+        return self._units[reference]
 
     def documents(self) -> frozenset[str]:
-        """The ids of all documents of the corpus."""
+        """Return the ids of all documents."""
         return frozenset(document_id for document_id, _ in self._all())
 
     def _resolve(self, reference: str) -> Iterable[str]:
@@ -79,8 +78,8 @@ class References:
         located = _LOCATOR.fullmatch(reference)
         if located is not None:
             path, start, end = located[1], int(located[2]), int(located[3])
-            found = documents.passages_at_lines(self._corpus, path, max(_LEAST_LINE, start), end)
-            chunks = {passage.chunk_id for passage in found}
+            passages = documents.passages_at_lines(self._corpus, path, max(1, start), end)
+            chunks = {passage.chunk_id for passage in passages}
             self.passages |= chunks
             return chunks
         if "*" in reference or "?" in reference:
@@ -100,10 +99,10 @@ class References:
 def from_collection(
     collection: Collection, references: References, role: str | None, now: datetime
 ) -> tuple[list[Question], list[str]]:
-    """The judged questions of a collection in its order, and a note on what the corpus has not.
+    """Return a collection's judged questions, and a note on documents missing in the corpus.
 
     Raises:
-        UsageError: ``other_corpus``, where the corpus has nothing of the collection.
+        UsageError: ``other_corpus`` if the corpus has none of the relevant documents.
     """
     relevant = {
         document
@@ -122,8 +121,8 @@ def from_collection(
     if missing:
         notes.append(f"{len(missing)} of {len(relevant)} relevant documents are not in the corpus")
     questions = [
-        Question(one, text, role, None, now, collection.qrels[one], frozenset())
-        for one, text in collection.questions.items()
+        Question(key, text, role, None, now, collection.qrels[key], frozenset())
+        for key, text in collection.questions.items()
     ]
     return questions, notes
 
@@ -131,49 +130,51 @@ def from_collection(
 def from_golden(
     golden: GoldenSet, references: References, role: str | None, now: datetime
 ) -> tuple[list[Question], list[str]]:
-    """The questions of a golden set, and notes on what they name that the corpus has not.
+    """Return the questions of a golden set, and notes on references without a match in the corpus.
 
-    What is expected and not there counts as relevant and never found. Of several references that
-    name one document the highest grade holds.
+    An expected document that is not in the corpus counts as relevant and not retrieved. If several
+    references name a document, the highest grade counts.
 
     Args:
         golden: the set.
-        references: resolves against the corpus.
-        role: asks in place of every question's own.
-        now: the time of questions that name none.
+        references: resolves references in the corpus.
+        role: replaces the role of every question.
+        now: the time of questions without their own.
     """
     questions, notes = [], []
-    for one in golden.questions:
+    for question in golden.questions:
         grades: dict[str, int] = {}
         named: set[str] = set()
-        for reference, grade in one.expect.items():
+        for reference, grade in question.expect.items():
             units = references.units(reference)
             if not units:
-                notes.append(f"question {one.id}: expect: {reference} names nothing in the corpus")
+                notes.append(
+                    f"question {question.id}: expect: {reference} names nothing in the corpus"
+                )
             named |= units
             for unit in units or {reference}:
                 grades[unit] = max(grade, grades.get(unit, 0))
         for key, others in (
-            ("must_not_return", one.must_not_return),
-            ("expect_rejection", list(one.expect_rejection)),
+            ("must_not_return", question.must_not_return),
+            ("expect_rejection", list(question.expect_rejection)),
         ):
             notes += [
-                f"question {one.id}: {key}: {reference} names nothing in the corpus"
+                f"question {question.id}: {key}: {reference} names nothing in the corpus"
                 for reference in others
                 if not references.units(reference)
             ]
         passages = frozenset(named & references.passages)
         questions.append(
             Question(
-                one.id,
-                one.task,
-                role or one.role,
-                one.limit,
-                one.now or now,
+                question.id,
+                question.task,
+                role or question.role,
+                question.limit,
+                question.now or now,
                 grades,
                 passages,
-                one.agent,
-                one,
+                question.agent,
+                question,
             )
         )
     return questions, notes

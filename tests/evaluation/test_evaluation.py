@@ -14,9 +14,17 @@ from rolebundle.contracts.evaluation import EvalReport, GoldenQuestion, GoldenSe
 from rolebundle.embedding.provider import Unavailable
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
-from rolebundle.evaluation.compare import compare, load_report, with_change_floors
+from rolebundle.evaluation.comparison import (
+    NAMES,
+    check_floors,
+    compare,
+    load_report,
+    parse_floors,
+    value_of,
+    with_change_floors,
+    with_floors,
+)
 from rolebundle.evaluation.evaluation import Plan, difference, evaluate
-from rolebundle.evaluation.floors import NAMES, check_floors, parse_floors, value_of, with_floors
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.page import page
 from rolebundle.evaluation.questions import References, from_golden

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
+from rolebundle.evaluation.comparison import check_floors, with_floors
 from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.floors import check_floors, with_floors
 from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_profile, load_golden
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden

@@ -20,9 +20,15 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.evaluation.collection import Collection, load_collection
-from rolebundle.evaluation.compare import compare, load_report, with_change_floors
+from rolebundle.evaluation.comparison import (
+    check_floors,
+    compare,
+    load_report,
+    parse_floors,
+    with_change_floors,
+    with_floors,
+)
 from rolebundle.evaluation.evaluation import Plan, Progress, evaluate
-from rolebundle.evaluation.floors import check_floors, parse_floors, with_floors
 from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_collection, from_golden

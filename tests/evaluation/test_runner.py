@@ -9,7 +9,7 @@ import pytest
 from rolebundle.contracts.evaluation import GoldenQuestion, GoldenSet
 from rolebundle.engine import Engine
 from rolebundle.evaluation.questions import Question, References, from_golden
-from rolebundle.evaluation.runs import Runner
+from rolebundle.evaluation.runner import Runner
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 

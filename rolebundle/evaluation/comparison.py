@@ -1,0 +1,249 @@
+"""Bounds on a report, and two reports compared question by question.
+
+A bound is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
+system (``lexical.ndcg@10``), a rate of governance, or a cost. The bound on a cost is an upper one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rolebundle.contracts.evaluation import (
+    EvalComparison,
+    EvalReport,
+    Floor,
+    MetricChange,
+    QuestionChange,
+    QuestionResult,
+)
+from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.errors import UsageError
+from rolebundle.evaluation.evaluation import SYSTEMS, difference
+from rolebundle.evaluation.metrics import METRICS, mean
+from rolebundle.text.strict_json import NotStrictError, parse_strict
+
+MAX_REPORT_BYTES = 256 << 20
+MAX_QUESTIONS_SHOWN = 20
+RATES = ("rejection_accuracy", "posture_accuracy", "own_share", "own_first")
+COSTS = ("leak_rate", "harm", "overlap", "latency_p50", "latency_p95", "seconds")
+_COMPARED_RATES = ("leak_rate", "rejection_accuracy", "posture_accuracy", "harm")
+NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
+
+
+def parse_floors(pairs: Iterable[str]) -> dict[str, float]:
+    """Parse ``METRIC=VALUE`` texts into bounds.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    bounds: dict[str, float] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not equals or not isfinite(value):
+            raise _bad(f"--fail-under {pair}: write METRIC=VALUE")
+        bounds[name.strip().lower()] = value
+    return check_floors(bounds, "--fail-under")
+
+
+def check_floors(bounds: Mapping[str, float], where: str) -> dict[str, float]:
+    """Return the bounds if all their names are known.
+
+    Raises:
+        UsageError: ``bad_floor``.
+    """
+    for name in bounds:
+        if name not in NAMES:
+            raise _bad(f"{where}: {name}: there is no such metric")
+    return dict(bounds)
+
+
+def with_floors(report: EvalReport, bounds: Mapping[str, float]) -> EvalReport:
+    """Return the report with checked bounds. A leak fails it, also without a bound."""
+    floors = [_floor(report, name, bound) for name, bound in bounds.items()]
+    leaked = report.governance is not None and bool(report.governance.leak_rate)
+    passed = all(floor.held for floor in floors) and not leaked
+    return report.model_copy(update={"floors": floors, "passed": passed})
+
+
+def _floor(report: EvalReport, name: str, bound: float) -> Floor:
+    value = value_of(report, name)
+    at_most = name in COSTS
+    # A metric that was not measured fails; otherwise a bound that is never checked would pass.
+    held = value is not None and (value <= bound if at_most else value >= bound)
+    return Floor(metric=name, bound=bound, at_most=at_most, value=value, held=held)
+
+
+def value_of(report: EvalReport, name: str) -> float | None:
+    """Return the report's value of a metric; ``None`` if it was not measured."""
+    system, dot, measure = name.partition(".")
+    if not dot:
+        system, measure = "governed", name
+    if measure in METRICS:
+        return next((s.metrics[measure] for s in report.systems if s.system == system), None)
+    if name in ("leak_rate", "rejection_accuracy", "posture_accuracy"):
+        rate: float | None = getattr(report.governance, name, None)
+        return rate
+    if name == "harm":
+        # The largest loss of an overlay, as a share: 0.02 is 2%.
+        return max((max(0.0, -harm.relative) for harm in report.harm), default=None)
+    distinctiveness = report.distinctiveness
+    if name in ("own_share", "own_first", "overlap"):
+        if distinctiveness is None:
+            return None
+        if name == "overlap":
+            return distinctiveness.mean_overlap
+        shares: list[float] = [getattr(role, name) for role in distinctiveness.roles]
+        return min(shares)
+    costs = {
+        "latency_p50": report.latency_ms.p50,
+        "latency_p95": report.latency_ms.p95,
+        "seconds": report.seconds.total,
+    }
+    return costs.get(name)
+
+
+def _bad(message: str) -> UsageError:
+    known = ", ".join((*METRICS, *RATES, *COSTS))
+    return UsageError(
+        "bad_floor", message, f"metrics: {known}; a system's own: lexical.ndcg@10 and so on"
+    )
+
+
+def load_report(path: Path) -> EvalReport:
+    """Read a report that ``eval --json`` wrote.
+
+    Raises:
+        UsageError: ``report_malformed``.
+    """
+    try:
+        if path.stat().st_size > MAX_REPORT_BYTES:
+            raise _bad_report(path, f"is over {MAX_REPORT_BYTES >> 20} MiB")
+        return EvalReport.model_validate(parse_strict(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise _bad_report(path, error.strerror or "cannot be read") from error
+    except UnicodeDecodeError as error:
+        raise _bad_report(path, f"is not UTF-8 at byte {error.start}") from error
+    except NotStrictError as error:
+        raise _bad_report(path, f"is not JSON: {error}") from error
+    except ValidationError as error:
+        mistake = mistakes_in(error, EvalReport)[0]
+        place = ".".join(str(step) for step in mistake.place)
+        raise _bad_report(
+            path, f"{place}: {mistake.message}" if place else mistake.message
+        ) from error
+
+
+def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> EvalComparison:
+    """Compare two reports over the judged questions that both have.
+
+    Raises:
+        UsageError: ``nothing_in_common``.
+    """
+    first = {question.id: question for question in before.questions if question.scores}
+    second = {question.id: question for question in after.questions if question.scores}
+    shared = [key for key in first if key in second and first[key].task == second[key].task]
+    if not shared:
+        raise UsageError(
+            "nothing_in_common",
+            f"{names[0]} and {names[1]} have no judged question in common",
+            "compare two reports on the same collection or golden set",
+        )
+    pairs = [_question_change(first[key], second[key]) for key in shared]
+    moved = [pair for pair in pairs if pair.before != pair.after]
+    moved.sort(key=lambda change: (-abs(change.after - change.before), change.id))
+    return EvalComparison(
+        before=names[0],
+        after=names[1],
+        questions=len(shared),
+        only_before=len(first) - len(shared),
+        only_after=len(second) - len(shared),
+        changes=_metric_changes([first[key] for key in shared], [second[key] for key in shared]),
+        moved=moved[:MAX_QUESTIONS_SHOWN],
+        latency_p50=[before.latency_ms.p50, after.latency_ms.p50],
+        governance={
+            name: [value_of(before, name), value_of(after, name)]
+            for name in _COMPARED_RATES
+            if value_of(before, name) is not None or value_of(after, name) is not None
+        },
+    )
+
+
+def with_change_floors(
+    comparison: EvalComparison, after: EvalReport, bounds: Mapping[str, float]
+) -> EvalComparison:
+    """Return the comparison with checked bounds on the change from the first report to the second.
+
+    ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the bound is on the value
+    in the second report.
+    """
+    floors = []
+    for name, bound in bounds.items():
+        system, dot, measure = name.rpartition(".")
+        system = system if dot else "governed"
+        change = next(
+            (
+                change.change
+                for change in comparison.changes
+                if change.system == system and change.metric == measure
+            ),
+            None,
+        )
+        at_most = name in COSTS
+        value = change if change is not None else value_of(after, name)
+        held = value is not None and (value <= bound if at_most else value >= bound)
+        floors.append(Floor(metric=name, bound=bound, at_most=at_most, value=value, held=held))
+    return comparison.model_copy(
+        update={"floors": floors, "passed": all(floor.held for floor in floors)}
+    )
+
+
+def _metric_changes(
+    first: list[QuestionResult], second: list[QuestionResult]
+) -> list[MetricChange]:
+    changes = []
+    for system in SYSTEMS:
+        if not all(system in question.scores for question in (*first, *second)):
+            continue
+        for metric in METRICS:
+            values = [question.scores[system][metric] for question in first]
+            others = [question.scores[system][metric] for question in second]
+            change = difference(metric, values, others)
+            changes.append(
+                MetricChange(
+                    system=system,
+                    metric=metric,
+                    before=mean(values),
+                    after=mean(others),
+                    change=change.mean,
+                    p_value=change.p_value,
+                    wins=change.wins,
+                    losses=change.losses,
+                    ties=change.ties,
+                )
+            )
+    return changes
+
+
+def _question_change(first: QuestionResult, second: QuestionResult) -> QuestionChange:
+    return QuestionChange(
+        id=first.id,
+        task=first.task,
+        before=first.scores["governed"]["ndcg@10"],
+        after=second.scores["governed"]["ndcg@10"],
+    )
+
+
+def _bad_report(path: Path, reason: str) -> UsageError:
+    return UsageError(
+        "report_malformed",
+        f"{path}: is no report: {reason}",
+        "give two files that `rolebundle eval PATH --json` wrote",
+    )
