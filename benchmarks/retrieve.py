@@ -32,9 +32,9 @@ from rolebundle.engine import Engine
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
+from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.semantic import query_vector
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus

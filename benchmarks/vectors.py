@@ -26,8 +26,8 @@ from documentation import Missing, add_arguments, gather, print_table, questions
 from retrieve import build
 
 from rolebundle.embedding.static import StaticProvider
+from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.semantic import query_vector
 from rolebundle.storage import approximate_index, vector_index
 from rolebundle.storage.approximate_index import Share
 from rolebundle.storage.connection import Corpus

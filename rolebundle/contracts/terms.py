@@ -57,7 +57,7 @@ Verdict = Literal[
     "all_superseded",
     "rejected_by_policy",
 ]
-"""Why an answer is empty; :func:`rolebundle.retrieval.posture.empty_verdict` has the rule."""
+"""Why an answer is empty; :func:`rolebundle.retrieval.bundle.empty_verdict` has the rule."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

@@ -16,7 +16,10 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import Fusion, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.evaluation.questions import Question
-from rolebundle.retrieval.pipeline import Run, run
+from rolebundle.retrieval.candidate import Retrieval
+from rolebundle.retrieval.lanes import open_lanes
+from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import documents
 
@@ -58,7 +61,7 @@ class Runner:
     def answer(self, question: Question) -> Answer:
         """Return every system's ranking for a question."""
         weighted = self._run(question, "weighted")
-        degraded = weighted.lane.degraded
+        degraded = weighted.semantic.degraded
         rankings: dict[System, list[str]] = {"lexical": self._lexical(question, weighted)}
         if not self._lexical_only and not degraded:
             rankings["semantic"] = self._semantic(question, weighted)
@@ -101,7 +104,7 @@ class Runner:
             self._documents[chunk_id] = document
         return self._documents[chunk_id]
 
-    def _run(self, question: Question, fusion: Fusion) -> Run:
+    def _run(self, question: Question, fusion: Fusion) -> Retrieval:
         corpus = self._engine.workspace.corpus
         request = RetrievalRequest(
             task=question.task,
@@ -111,14 +114,15 @@ class Runner:
             now=question.now,
         )
         provider = None if self._lexical_only else self._engine.workspace.query_provider(corpus)
+        resolved = resolve_request(request, question.now)
         with corpus.reading():
-            result = run(corpus, resolve_request(request, question.now), provider)
-        for candidate in result.pool.candidates:
-            passage = candidate.passage
+            lanes = open_lanes(corpus, build_query(resolved.task, resolved.overlay), provider)
+            result = run(lanes, resolved)
+        for passage in result.pool.passages.values():
             self._documents[passage.chunk_id] = passage.document.document_id
         return result
 
-    def _lexical(self, question: Question, result: Run) -> list[str]:
+    def _lexical(self, question: Question, result: Retrieval) -> list[str]:
         chunks = _chunk_ids(result)
         scores = {
             chunks[hit.rowid]: hit.bm25
@@ -127,7 +131,7 @@ class Runner:
         }
         return self._units(question, _best_first(scores))
 
-    def _semantic(self, question: Question, result: Run) -> list[str]:
+    def _semantic(self, question: Question, result: Retrieval) -> list[str]:
         chunks = _chunk_ids(result)
         scores = {
             chunks[hit.rowid]: hit.cosine
@@ -136,7 +140,7 @@ class Runner:
         }
         return self._units(question, _best_first(scores))
 
-    def _ranked(self, question: Question, result: Run) -> list[str]:
+    def _ranked(self, question: Question, result: Retrieval) -> list[str]:
         # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
         return self._units(question, (candidate.passage.chunk_id for candidate in result.ranked))
 
@@ -149,8 +153,8 @@ def _warning(bundle: RetrievalBundle, code: WarningCode) -> str:
     return next((warning.message for warning in bundle.warnings if warning.code == code), "")
 
 
-def _chunk_ids(result: Run) -> dict[int, str]:
-    return {c.passage.rowid: c.passage.chunk_id for c in result.pool.candidates}
+def _chunk_ids(result: Retrieval) -> dict[int, str]:
+    return {rowid: passage.chunk_id for rowid, passage in result.pool.passages.items()}
 
 
 def _best_first(scores: dict[str, float]) -> Sequence[str]:

@@ -1,20 +1,20 @@
-"""One passage, followed through every step of the pipeline: what happened to it, and why.
+"""Why a passage is in the answer to a request, or is not, and what would have to change.
 
-The steps are the pipeline's own, run as for an answer; nothing is decided here a second time.
+The request is answered as always. What would have to change is found by running the pure steps
+again on the same pool with one thing changed: the passage proposed and allowed, a higher score, a
+larger limit or budget, a lower floor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING, TypeVar
 
-from rolebundle.contracts.bundle import OverlayRef
-from rolebundle.contracts.candidate import LexicalHit, Ranked, Rejected, SemanticHit
 from rolebundle.contracts.document import Passage, iso_utc
-from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import RejectionCode
+from rolebundle.contracts.terms import ORIGINS, RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
     FoundBy,
@@ -29,45 +29,174 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.retrieval import lexical, semantic
-from rolebundle.retrieval.assemble import cut, maybe_rounded, raw_scores_of, rounded, scores_of
-from rolebundle.retrieval.filter import freshness_of, rejection
+from rolebundle.policy.trust import Purpose
+from rolebundle.retrieval.bundle import (
+    overlay_ref,
+    raw_scores_of,
+    rounded,
+    rounded_if_any,
+    scores_of,
+)
+from rolebundle.retrieval.candidate import (
+    Candidate,
+    LexicalHit,
+    RejectedCandidate,
+    Retrieval,
+    Selection,
+    SemanticHit,
+)
+from rolebundle.retrieval.filter import (
+    age_days,
+    filter_candidates,
+    first_rejection,
+    freshness_of,
+    matching_rules,
+    rejections,
+    with_metadata,
+)
+from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
+from rolebundle.retrieval.lexical import terms_in
 from rolebundle.retrieval.lookup import referenced
-from rolebundle.retrieval.needs import cut_needs, lane_needs, policy_needs, rerank_note
-from rolebundle.retrieval.pipeline import Run, first_depth, gather, run
+from rolebundle.retrieval.merge import merge
+from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.rerank import lane_weights, order
-from rolebundle.retrieval.suppose import LetIn, Standing, standing, suppose, supposed_standing
+from rolebundle.retrieval.select import estimated_tokens, select
 from rolebundle.storage.connection import Corpus
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.reranker import Reranker
 
-_RIVALS = 3
+MAX_RIVALS = 3
+MAX_LIMIT = 1000
+"""The largest limit that a request may have."""
+MAX_NAMED_WORDS = 8
+EPSILON = 1e-9
+
+Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """One question with what the pipeline made of it."""
+class _Answered:
+    """One request, what each step returned, and what is needed to run the steps again."""
 
-    corpus: Corpus
+    lanes: Lanes
     request: ResolvedRequest
-    overlay: Overlay | None
-    now: datetime
-    run: Run
+    reranker: Reranker | None
+    retrieval: Retrieval
+
+    def was_proposed(self, passage: Passage) -> bool:
+        pool = self.retrieval.pool
+        return passage.rowid in pool.lexical or passage.rowid in pool.semantic
+
+    def ranked_with(self, passages: Sequence[Passage]) -> list[Candidate]:
+        """The ranking if lanes had proposed these passages, and policy had allowed them.
+
+        Nothing is sent to the reranking model. So a passage that it has not scored keeps the score
+        of its lanes.
+        """
+        pool, request = self.retrieval.pool, self.request
+        missing = [passage for passage in passages if not self.was_proposed(passage)]
+        lexical, semantic = self.lanes.measure(missing)
+        lexical = {
+            passage.rowid: lexical.get(passage.rowid, LexicalHit(passage.rowid, 0.0, 0.0))
+            for passage in missing
+        }
+        pool = replace(
+            pool,
+            lexical={**pool.lexical, **_as_proposed(lexical)},
+            semantic={**pool.semantic, **_as_proposed(semantic)},
+            passages={**pool.passages, **{passage.rowid: passage for passage in passages}},
+        )
+        added = {passage.rowid for passage in passages}
+        candidates = merge(pool, self.retrieval.query, request.weights)
+        others = [one for one in candidates if one.passage.rowid not in added]
+        allowed, _ = filter_candidates(others, request)
+        allowed += [
+            with_metadata(candidate, request, ignores_age=request.policy.stale_penalty >= 1)
+            for candidate in candidates
+            if candidate.passage.rowid in added
+        ]
+        return rank(
+            allowed,
+            request,
+            has_vectors=self.lanes.index is not None,
+            cosines=self.reranker.known if self.reranker else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Story:
-    """What is known of the passage when all has been looked at."""
+class _Placement:
+    """Where one candidate stands in a ranking, and what the selection makes of it.
 
-    passage: Passage
-    proposed: bool
-    hits: tuple[LexicalHit, SemanticHit | None]
-    stands: Standing
-    words: WordsTrace
-    lanes: list[LaneTrace]
-    needs: list[str]
+    Attributes:
+        own: the candidate.
+        ranked: all candidates, in order.
+        request: has the limits.
+        selection: of the ranked candidates.
+        place: of the candidate among the ranked, from 1.
+        rank: of the candidate in the selection, from 1; ``None`` if it is rejected.
+        code: with which the selection rejects it; ``None`` if it is selected.
+        is_supposed: whether the candidate was in truth not ranked.
+    """
+
+    own: Candidate
+    ranked: Sequence[Candidate]
+    request: ResolvedRequest
+    selection: Selection
+    place: int
+    rank: int | None
+    code: RejectionCode | None
+    is_supposed: bool
+
+    @classmethod
+    def of(
+        cls,
+        chunk_id: str,
+        ranked: Sequence[Candidate],
+        request: ResolvedRequest,
+        *,
+        is_supposed: bool,
+    ) -> _Placement:
+        place = next(n for n, one in enumerate(ranked, 1) if one.chunk_id == chunk_id)
+        selection = select(ranked, request)
+        ranks = (n for n, one in enumerate(selection.selected, 1) if one.chunk_id == chunk_id)
+        codes = (one.code for one in selection.rejected if one.candidate.chunk_id == chunk_id)
+        return cls(
+            own=ranked[place - 1],
+            ranked=ranked,
+            request=request,
+            selection=selection,
+            place=place,
+            rank=next(ranks, None),
+            code=next(codes, None),
+            is_supposed=is_supposed,
+        )
+
+    def is_selected_with(
+        self, *, final: float | None = None, min_score: float | None = None
+    ) -> bool:
+        """Whether it would be selected with this final score, or with this floor."""
+        own, request = self.own, self.request
+        if final is not None:
+            own = own.with_score(replace(own.score, final=final))
+        if min_score is not None:
+            request = replace(request, min_score=min_score)
+        others = (candidate for candidate in self.ranked if candidate is not self.own)
+        ranked = sorted([own, *others], key=ranking_order)
+        return any(candidate is own for candidate in select(ranked, request).selected)
+
+    def selected_down_to_own(
+        self, limit: int | None, token_budget: int | None
+    ) -> Sequence[Candidate]:
+        """What would be selected of the candidates down to this one, under other limits.
+
+        Empty if this one would not be selected. ``None`` is no limit.
+        """
+        request = replace(self.request, limit=limit or self.place, token_budget=token_budget)
+        selected = select(self.ranked[: self.place], request).selected
+        return selected if selected and selected[-1] is self.own else ()
 
 
 def explain(
@@ -88,16 +217,26 @@ def explain(
         reranker: scores the best candidates again; ``None`` for no reranking.
 
     Raises:
-        UsageError: there is no such thing.
+        UsageError: there is no such passage.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
         kind, passages, _ = referenced(corpus, reference)
-        done = run(corpus, request, provider, reranker)
-        asked = _Asked(corpus, request, request.overlay, request.now, done)
-        story = _story(asked, _best_placed(asked, passages))
-    passage, document = story.passage, story.passage.document
-    outcome, step, code, notes = _fate(done, story)
+        query = build_query(request.task, request.overlay)
+        lanes = open_lanes(corpus, query, provider)
+        retrieval = run(lanes, request, reranker)
+        answered = _Answered(lanes, request, reranker, retrieval)
+        passage = _best_placed(answered, passages)
+        placement = _placement(answered, passage)
+        words = _words_trace(answered, passage)
+        lane_traces = _lane_traces(answered, passage)
+        changes = [
+            *_lane_changes(answered, passage, lane_traces, words),
+            *_policy_changes(passage, request),
+            *_selection_changes(answered, placement),
+        ]
+    document = passage.document
+    outcome, step, code, notes = _outcome(answered, passage)
     return Why(
         reference=reference,
         kind=kind,
@@ -110,178 +249,126 @@ def explain(
         title=document.title,
         locator=passage.locator,
         outcome=outcome,
-        rank=None if story.stands.supposed else story.stands.rank,
+        rank=None if placement.is_supposed else placement.rank,
         step=step,
         code=code,
         notes=notes,
-        words=story.words,
-        lanes=story.lanes,
+        words=words,
+        lanes=lane_traces,
         pool=PoolTrace(
-            candidates=len(done.pool.candidates), depth=done.pool.depth, refills=done.pool.refills
+            candidates=len(retrieval.candidates),
+            depth=retrieval.pool.depth,
+            refills=retrieval.pool.refills,
         ),
-        filter=_filter_trace(asked, story),
-        score=_score_trace(done, story.stands),
-        limit=done.limit,
-        min_score=done.policy.min_score,
-        selected_count=len(done.made.selected),
-        lost_to=_lost_to(done, story.stands),
-        needs=story.needs,
-        fusion=done.fusion,
+        filter=_filter_trace(passage, placement),
+        score=_score_trace(answered, placement),
+        limit=request.limit,
+        min_score=request.min_score,
+        selected_count=len(retrieval.selection.selected),
+        lost_to=_lost_to(placement),
+        needs=changes,
+        fusion=request.fusion,
         request=request.echo,
-        overlay=(
-            OverlayRef(role_id=request.role_id, digest=request.overlay_digest)
-            if request.overlay
-            else None
-        ),
-        corpus=done.state,
+        overlay=overlay_ref(request),
+        corpus=retrieval.corpus,
         generated_at=iso_utc(request.now),
     )
 
 
-def _story(asked: _Asked, passage: Passage) -> _Story:
-    run_, budget = asked.run, asked.request.token_budget
-    proposed = _was_proposed(run_, passage)
-    hits = _true_hits(asked, [passage])[passage.rowid]
-    words = _words(asked, passage)
-    lanes = _lanes(run_, passage.rowid, *hits)
-    needs = [] if proposed else [_lane_need(asked, passage, words, lanes)]
-    let_in, policy = _let_in(asked, passage, hits)
-    needs += policy
-    stands = standing(run_, passage.chunk_id, budget) or supposed_standing(
-        run_, let_in, asked.overlay, asked.now, budget
-    )
-    needs += _needs_of_the_cut(asked, let_in, stands)
-    return _Story(passage, proposed, hits, stands, words, lanes, needs)
+def _as_proposed(hits: Mapping[int, Hit]) -> dict[int, Hit]:
+    return {rowid: replace(hit, proposed=True) for rowid, hit in hits.items()}
 
 
-def _needs_of_the_cut(asked: _Asked, let_in: LetIn, stands: Standing) -> list[str]:
-    needs = []
-    if stands.own.superseded:
-        newer = ", ".join(one.document_id for one in stands.own.passage.superseded_by)
-        needs.append(f"no newer version of its document in the corpus: {newer} replaces it")
-        current = replace(let_in, passage=replace(let_in.passage, superseded_by=()))
-        stands = supposed_standing(
-            asked.run, current, asked.overlay, asked.now, stands.token_budget
-        )
-    return [*needs, *cut_needs(stands, _limit_holds(asked, stands))]
+# -- the passage and where it stands -------------------------------------------------------------
 
 
-def _limit_holds(asked: _Asked, stands: Standing) -> Callable[[int], bool]:
-    done, own = asked.run, stands.own.passage.chunk_id
-
-    def holds(limit: int) -> bool:
-        if first_depth(limit) == first_depth(done.limit):
-            return True
-        if stands.supposed:
-            return False
-        _, ranked, _ = gather(
-            asked.corpus,
-            done.query,
-            done.lane,
-            asked.overlay,
-            done.fusion,
-            limit,
-            asked.now,
-            done.purpose,
-            done.late,
-        )
-        made = cut(ranked, limit, stands.min_score, stands.token_budget)
-        return any(one.passage.chunk_id == own for one in made.selected)
-
-    return holds
-
-
-def _best_placed(asked: _Asked, passages: Sequence[Passage]) -> Passage:
+def _best_placed(answered: _Answered, passages: Sequence[Passage]) -> Passage:
     """Selected before ranked before proposed; among the others by where they would stand."""
-    named = {passage.rowid: passage for passage in passages}
-    for one in (*asked.run.made.selected, *asked.run.ranked):
-        if one.passage.rowid in named:
-            return one.passage
+    named = {passage.chunk_id: passage for passage in passages}
+    retrieval = answered.retrieval
+    for candidate in (*retrieval.selection.selected, *retrieval.ranked):
+        if candidate.chunk_id in named:
+            return candidate.passage
     if len(passages) == 1:
         return passages[0]
-    proposed = [one for one in passages if _was_proposed(asked.run, one)] or passages
-    hits = _true_hits(asked, proposed)
-    let_in = [_let_in(asked, one, hits[one.rowid])[0] for one in proposed]
-    ranked = suppose(asked.run, let_in, asked.overlay, asked.now)
-    return named[next(one.passage.rowid for one in ranked if one.passage.rowid in named)]
+    proposed = [passage for passage in passages if answered.was_proposed(passage)] or passages
+    ranked = answered.ranked_with(proposed)
+    return next(named[one.chunk_id] for one in ranked if one.chunk_id in named)
 
 
-def _let_in(
-    asked: _Asked, passage: Passage, hits: tuple[LexicalHit, SemanticHit | None]
-) -> tuple[LetIn, list[str]]:
-    needs, allowed, overlay, purpose = policy_needs(
-        passage, asked.overlay, asked.now, asked.run.purpose
-    )
-    if _was_proposed(asked.run, passage):
-        return LetIn(allowed, overlay, purpose), needs
-    return LetIn(allowed, overlay, purpose, *hits), needs
+def _placement(answered: _Answered, passage: Passage) -> _Placement:
+    """Where the passage stands; if it was not ranked, where it would stand."""
+    ranked, is_supposed = answered.retrieval.ranked, False
+    if all(candidate.chunk_id != passage.chunk_id for candidate in ranked):
+        ranked, is_supposed = answered.ranked_with([passage]), True
+    return _Placement.of(passage.chunk_id, ranked, answered.request, is_supposed=is_supposed)
 
 
-def _was_proposed(run_: Run, passage: Passage) -> bool:
-    return passage.rowid in run_.pool.lexical or passage.rowid in run_.pool.semantic
+def _outcome(
+    answered: _Answered, passage: Passage
+) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
+    if not answered.was_proposed(passage):
+        return "not_proposed", "lanes", None, "no lane proposed it"
+    steps: list[tuple[Step, Sequence[RejectedCandidate]]] = [
+        ("filter", answered.retrieval.rejected),
+        ("cut", answered.retrieval.selection.rejected),
+    ]
+    for step, rejected in steps:
+        for rejection in rejected:
+            if rejection.candidate.chunk_id == passage.chunk_id:
+                return "rejected", step, rejection.code, rejection.note
+    return "selected", None, None, ""
 
 
-def _true_hits(
-    asked: _Asked, passages: Sequence[Passage]
-) -> dict[int, tuple[LexicalHit, SemanticHit | None]]:
-    """Both lanes' true scores of passages, whether or not a lane proposed them."""
-    corpus, done = asked.corpus, asked.run
-    unscored = [one.rowid for one in passages if not _was_proposed(done, one)]
-    found = lexical.complete(corpus, done.query, lexical.LexicalFound({}, {}), unscored)
-    words = {hit.rowid: hit for hit in found} | done.pool.lexical
-    meaning = dict(done.pool.semantic)
-    if done.lane.index is not None:
-        scored = semantic.score(corpus, done.lane.index, done.lane.vector, unscored)
-        meaning |= {hit.rowid: hit for hit in scored}
-    return {
-        row: (words.get(row, LexicalHit(row, 0.0, 0.0, proposed=False)), meaning.get(row))
-        for row in (one.rowid for one in passages)
-    }
+# -- traces --------------------------------------------------------------------------------------
 
 
-def _words(asked: _Asked, passage: Passage) -> WordsTrace:
-    query = asked.run.query
-    task = lexical.terms_in(asked.corpus, query.task_terms, passage.rowid)
-    role = lexical.terms_in(asked.corpus, query.expansion_terms, passage.rowid)
+def _words_trace(answered: _Answered, passage: Passage) -> WordsTrace:
+    query, corpus = answered.retrieval.query, answered.lanes.corpus
+    task = terms_in(corpus, query.task_terms, passage.rowid)
     return WordsTrace(
         task_found=task,
         task_missing=[term.shown for term in query.task_terms if term.shown not in task],
-        role_found=role,
+        role_found=terms_in(corpus, query.expansion_terms, passage.rowid),
     )
 
 
-def _lanes(
-    run_: Run, rowid: int, words: LexicalHit, meaning: SemanticHit | None
-) -> list[LaneTrace]:
-    query, pool, lane = run_.query, run_.pool, run_.lane
-    unspoken = "" if query.task_terms else "the task has no words"
+def _lane_traces(answered: _Answered, passage: Passage) -> list[LaneTrace]:
+    pool, query, lanes = answered.retrieval.pool, answered.retrieval.query, answered.lanes
+    rowid = passage.rowid
+    lexical, semantic = pool.lexical, pool.semantic
+    if not answered.was_proposed(passage):
+        lexical, semantic = lanes.measure([passage])
+    words = lexical.get(rowid, LexicalHit(rowid, 0.0, 0.0))
+    cosine = semantic[rowid].cosine if rowid in semantic else None
+    cosines = {row: hit.cosine for row, hit in pool.semantic.items() if hit.proposed}
+    no_task = "" if query.task_terms else "the task has no words"
     no_role = "" if query.expansion_terms else "no role adds words to this task"
-    silent = "" if lane.index is not None else lane.degraded or "only words were asked for"
-    proposed = {row: hit.cosine for row, hit in pool.semantic.items() if hit.proposed}
-    cosine = meaning.cosine if meaning else None
+    no_index = "" if lanes.index is not None else lanes.degraded or "only words were asked for"
+    by_task, by_role = pool.by_task, pool.by_role
     depth = pool.depth
     return [
-        _lane("task_words", pool.by_task, None if unspoken else words.bm25, rowid, depth, unspoken),
-        _lane(
-            "role_words",
-            pool.by_role,
-            None if no_role else words.bm25_expansion,
-            rowid,
-            depth,
-            no_role,
+        _lane_trace("task_words", by_task, None if no_task else words.bm25, rowid, depth, no_task),
+        _lane_trace(
+            "role_words", by_role, None if no_role else words.bm25_expansion, rowid, depth, no_role
         ),
-        _lane("meaning", proposed, cosine, rowid, depth, silent),
+        _lane_trace("meaning", cosines, cosine, rowid, depth, no_index),
     ]
 
 
-def _lane(
-    by: FoundBy, found: dict[int, float], score: float | None, rowid: int, depth: int, note: str
+def _lane_trace(
+    by: FoundBy,
+    proposed: Mapping[int, float],
+    score: float | None,
+    rowid: int,
+    depth: int,
+    note: str,
 ) -> LaneTrace:
     rank = None
-    if rowid in found:
+    if rowid in proposed:
         # Ties by rowid, as the index breaks them.
-        own = (-found[rowid], rowid)
-        rank = 1 + sum((-other, row) < own for row, other in found.items())
+        own = (-proposed[rowid], rowid)
+        rank = 1 + sum((-other, row) < own for row, other in proposed.items())
     return LaneTrace(
         lane="semantic" if by == "meaning" else "lexical",
         by=by,
@@ -289,96 +376,303 @@ def _lane(
         note=note,
         proposed=rank is not None,
         rank=rank,
-        score=maybe_rounded(score),
-        pool=len(found),
-        least=maybe_rounded(min(found.values(), default=None)),
+        score=rounded_if_any(score),
+        pool=len(proposed),
+        least=rounded_if_any(min(proposed.values(), default=None)),
         depth=depth,
     )
 
 
-def _lane_need(
-    asked: _Asked, passage: Passage, words: WordsTrace, lanes: Sequence[LaneTrace]
-) -> str:
-    document = passage.document
-    policy = rejection(
-        document, document.excluded_roles, asked.overlay, asked.now, asked.run.purpose
-    )
-    return lane_needs(
-        lanes,
-        words,
-        first_depth(asked.run.limit),
-        searched_deeper=policy is None or asked.run.pool.refills == 0,
-    )
-
-
-def _fate(done: Run, story: _Story) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
-    own = story.passage.chunk_id
-    if not story.proposed:
-        return "not_proposed", "lanes", None, "no lane proposed it"
-    steps: list[tuple[Step, Sequence[Rejected]]] = [
-        ("filter", done.rejected),
-        ("cut", done.made.rejected),
-    ]
-    for step, rejected in steps:
-        for one in rejected:
-            if one.passage.chunk_id == own:
-                return "rejected", step, one.reason, one.notes
-    return "selected", None, None, ""
-
-
-def _filter_trace(asked: _Asked, story: _Story) -> FilterTrace:
-    passage = story.passage
-    verdict = rejection(
-        passage.document, passage.excluded_roles, asked.overlay, asked.now, asked.run.purpose
-    )
+def _filter_trace(passage: Passage, placement: _Placement) -> FilterTrace:
+    rejection = first_rejection(passage.document, passage.excluded_roles, placement.request)
     return FilterTrace(
-        allowed=verdict is None,
-        code=verdict[0] if verdict else None,
-        notes=verdict[1] if verdict else "",
-        factors=list(story.stands.own.filtered.overlay_hits),
-        freshness=freshness_of(passage, asked.overlay, asked.now),
+        allowed=rejection is None,
+        code=rejection[0] if rejection else None,
+        notes=rejection[1] if rejection else "",
+        factors=list(placement.own.score.hits_of("metadata")),
+        freshness=freshness_of(passage, placement.request),
     )
 
 
-def _score_trace(done: Run, stands: Standing) -> ScoreTrace:
-    by_words, by_meaning = lane_weights(done.policy, done.fusion)
+def _score_trace(answered: _Answered, placement: _Placement) -> ScoreTrace:
+    own, weights = placement.own, answered.request.weights
     return ScoreTrace(
-        scores=scores_of(stands.own),
-        raw=raw_scores_of(stands.own),
+        scores=scores_of(own),
+        raw=raw_scores_of(own),
         weights=ScoreWeights(
-            lexical=by_words,
-            semantic=by_meaning,
-            metadata=done.policy.metadata_weight,
-            rerank=done.policy.rerank_weight,
+            lexical=weights.lexical,
+            semantic=weights.semantic,
+            metadata=weights.metadata,
+            rerank=weights.vocabulary,
         ),
-        vocabulary=list(stands.own.vocabulary_hits),
-        place=stands.place,
-        of=len(stands.ranked),
-        rank=stands.rank,
-        code=stands.code,
-        supposed=stands.supposed,
-        rerank_note=rerank_note(done, stands),
+        vocabulary=list(own.score.hits_of("vocabulary")),
+        place=placement.place,
+        of=len(placement.ranked),
+        rank=placement.rank,
+        code=placement.code,
+        supposed=placement.is_supposed,
+        rerank_note=_rerank_note(answered, placement),
     )
 
 
-def _lost_to(done: Run, stands: Standing) -> list[Rival]:
-    own, made = stands.own, stands.made
-    ranks = {one.passage.chunk_id: rank for rank, one in enumerate(made.selected, start=1)}
-    winners: Sequence[Ranked] = ()
-    if stands.code == "duplicate":
-        winners = [one for one in stands.ranked if one.passage.chunk_id == own.duplicate_of]
-    elif stands.code == "conflict_downrank":
-        newer = {one.document_id for one in own.passage.superseded_by}
-        winners = [one for one in stands.ranked if one.passage.document.document_id in newer]
-        winners = winners[:_RIVALS]
-    elif stands.code is not None:
-        winners = [one for one in made.selected if order(one) < order(own)][-_RIVALS:]
+def _rerank_note(answered: _Answered, placement: _Placement) -> str:
+    """Why the candidate was not scored again; empty if it was, or nobody asked for it."""
+    report = answered.retrieval.rerank
+    if report is None or placement.own.contextual is not None:
+        return ""
+    if report.warnings:
+        return "; ".join(message for _, message in report.warnings)
+    if placement.is_supposed:
+        return (
+            "not scored in context: only what policy allows, and of that the best by the lanes, "
+            "is sent to the model"
+        )
+    return "not scored in context: it is not among the best by the lanes"
+
+
+def _lost_to(placement: _Placement) -> list[Rival]:
+    own, selected = placement.own, placement.selection.selected
+    winners: Sequence[Candidate] = ()
+    if placement.code == "duplicate":
+        winners = [one for one in placement.ranked if one.chunk_id == own.duplicate_of]
+    elif placement.code == "conflict_downrank":
+        newer = {document.document_id for document in own.passage.superseded_by}
+        winners = [one for one in placement.ranked if one.passage.document.document_id in newer][
+            :MAX_RIVALS
+        ]
+    elif placement.code is not None:
+        before = [one for one in selected if ranking_order(one) < ranking_order(own)]
+        winners = before[-MAX_RIVALS:]
+    ranks = {candidate.chunk_id: rank for rank, candidate in enumerate(selected, start=1)}
     return [
         Rival(
-            rank=ranks.get(one.passage.chunk_id),
-            chunk_id=one.passage.chunk_id,
-            locator=one.passage.locator,
-            final=rounded(one.final),
+            rank=ranks.get(winner.chunk_id),
+            chunk_id=winner.chunk_id,
+            locator=winner.passage.locator,
+            final=rounded(winner.score.final),
         )
-        for one in winners
+        for winner in winners
     ]
+
+
+# -- what would have to change for a lane to propose it ------------------------------------------
+
+
+def _lane_changes(
+    answered: _Answered, passage: Passage, lanes: Sequence[LaneTrace], words: WordsTrace
+) -> list[str]:
+    if answered.was_proposed(passage):
+        return []
+    request = answered.request
+    is_allowed = first_rejection(passage.document, passage.excluded_roles, request) is None
+    if not is_allowed and answered.retrieval.pool.refills:
+        return [
+            "a lane would have to propose it: it is not among the first "
+            f"{first_depth(request.limit)} of any, and policy keeps its document out of the deeper "
+            "search"
+        ]
+    ways = _either(_lane_change(lane, words) for lane in lanes if lane.ran)
+    return [f"a lane would have to propose it: {ways or 'the task has no words to search for'}"]
+
+
+def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
+    measure = "cosine" if lane.by == "meaning" else "BM25"
+    whose = {"task_words": " for the task's words", "role_words": " for the role's words"}
+    label = f"{measure}{whose.get(lane.by, '')}"
+    if lane.score is None:
+        return "a vector, which `rolebundle embed` makes: it has none yet"
+    lacking = ""
+    if lane.by == "task_words" and not words.task_found:
+        lacking = f"none of {_listed(words.task_missing, 'and')} occurs in it"
+    if lane.least is not None and lane.score > lane.least:
+        return (
+            f"an exhaustive search: its {label} {lane.score:.3f} is above {lane.least:.3f}, the "
+            "least that was proposed, and the quick search passed it over"
+        )
+    if lane.least is not None and lane.pool >= lane.depth:
+        least, has = distinct_decimals(lane.least, lane.score)
+        return f"a {label} above {least} (it has {has}{f': {lacking}' if lacking else ''})"
+    if lane.by == "role_words":
+        return "one of the words that the role adds to the task: none occurs in it"
+    return f"one of the task's words: {lacking}" if lacking else ""
+
+
+# -- what would have to change for policy to allow it --------------------------------------------
+
+
+def _policy_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
+    """One sentence for everything in the policy that rejects the passage."""
+    document, role_id = passage.document, request.role_id
+    changes = []
+    for code, _ in rejections(document, passage.excluded_roles, request):
+        if code in ("taint_blocked", "requires_approval"):
+            changes.append(_purpose_change(passage, request.purpose))
+        elif code == "role_mismatch":
+            changes.append(f"its excluded_roles would have to leave out {role_id}")
+        elif code == "stale":
+            changes.append(_age_change(passage, request))
+    return [*_source_changes(passage, request), *changes]
+
+
+def _source_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
+    if request.overlay is None:
+        return []
+    document, policy = passage.document, request.overlay.source_policy
+    changes = []
+    forbidding = [rule.pattern for rule in matching_rules(policy.forbidden_sources, document)]
+    if forbidding:
+        changes.append(
+            f"the overlay of {request.role_id} would have to drop {_listed(forbidding, 'and')} "
+            "from its forbidden_sources"
+        )
+    if policy.allowed_sources and not any(matching_rules(policy.allowed_sources, document)):
+        changes.append(
+            f"the overlay of {request.role_id} would have to allow source {document.source_id}: "
+            "its allowed_sources do not name it"
+        )
+    return changes
+
+
+def _purpose_change(passage: Passage, purpose: Purpose) -> str:
+    origin, action = passage.document.origin, purpose.action
+    ways = []
+    if purpose.ruling(origin) == "requires_approval":
+        ways.append(f"an approval of {action} with a person's name")
+    actions = Purpose(table=purpose.table).allowed_actions(origin)
+    if actions:
+        ways.append(f"another action than {action}: {_listed(actions, 'or')}")
+    origins = [other for other in ORIGINS if purpose.ruling(other) == "allowed"]
+    if origins:
+        ways.append(f"an origin of {_listed(origins, 'or')} (it is {origin})")
+    return _either(ways) or f"a trust policy under which {origin} documents may be used"
+
+
+def _age_change(passage: Passage, request: ResolvedRequest) -> str:
+    age, max_age = age_days(passage.document, request.now), request.max_age_days
+    assert age is not None
+    # Up to the next whole second: times are stored without fractions.
+    oldest = (request.now.astimezone(UTC) - timedelta(days=max_age)).replace(microsecond=0)
+    return (
+        f"an updated_at of {iso_utc(oldest + timedelta(seconds=1))} or later (it has "
+        f"{passage.document.updated_at}), or a freshness_max_age_days of at least "
+        f"{math.ceil(age)} (the overlay has {max_age:g})"
+    )
+
+
+# -- what would have to change for it to be selected ---------------------------------------------
+
+
+def _selection_changes(answered: _Answered, placement: _Placement) -> list[str]:
+    own = placement.own
+    changes = []
+    if own.is_superseded:
+        newer = ", ".join(document.document_id for document in own.passage.superseded_by)
+        changes.append(f"no newer version of its document in the corpus: {newer} replaces it")
+        current = replace(own.passage, superseded_by=())
+        ranked = answered.ranked_with([current])
+        placement = _Placement.of(own.chunk_id, ranked, placement.request, is_supposed=True)
+    if placement.code == "duplicate":
+        original = placement.own.duplicate_of
+        changes.append(f"a text of its own: it says what {original} says, which stands higher")
+    elif placement.code == "low_score":
+        changes += _floor_changes(placement)
+    elif placement.code == "budget_cut":
+        changes += filter(None, [_place_change(answered, placement)])
+    return changes
+
+
+def _floor_changes(placement: _Placement) -> list[str]:
+    score, floor = placement.own.score, placement.request.min_score
+    relevance = score.final + score.diversity_penalty
+    least, has = distinct_decimals(floor, relevance)
+    change = f"a score of at least {least} before any diversity penalty ({_has(placement)} {has})"
+    lower = math.floor(relevance * 10_000) / 10_000
+    if placement.is_selected_with(min_score=lower):
+        change += f", or an overlay with a min_score of at most {lower:g}"
+    if placement.is_selected_with(final=score.final + (floor - relevance) + EPSILON):
+        return [change]
+    further = _score_change(placement)
+    if further and placement.selection.selected[-1].score.final >= floor:
+        # A score above the last of the selected is above the floor, too.
+        return [further]
+    return [change, further] if further else [change]
+
+
+def _score_change(placement: _Placement) -> str:
+    """The final score that is enough; empty if none is."""
+    selected = placement.selection.selected
+    if not selected:
+        return ""
+    last, final = selected[-1].score.final, placement.own.score.final
+    if final > last or not placement.is_selected_with(final=last + EPSILON):
+        return ""
+    above, has = distinct_decimals(last, final)
+    # Above, and not at least: the chunk id decides between equal scores.
+    return f"a final score above {above} ({_has(placement)} {has})"
+
+
+def _place_change(answered: _Answered, placement: _Placement) -> str:
+    """Ways around the limit and the token budget: a score, one of the two, or both."""
+    limit, budget = placement.request.limit, placement.request.token_budget
+    ways = [_score_change(placement)]
+    if budget is not None and (selected := placement.selected_down_to_own(limit, None)):
+        ways.append(_tokens_change(placement, selected))
+    elif selected := placement.selected_down_to_own(None, budget):
+        ways.append(_limit_change(answered, placement, len(selected)))
+    else:
+        selected = placement.selected_down_to_own(None, None)
+        if by_limit := _limit_change(answered, placement, len(selected)):
+            ways.append(f"{by_limit} together with {_tokens_change(placement, selected)}")
+    return _either(ways)
+
+
+def _limit_change(answered: _Answered, placement: _Placement, limit: int) -> str:
+    if limit > MAX_LIMIT or not _is_limit_enough(answered, placement, limit):
+        return ""
+    return f"a limit of at least {limit} (it was {placement.request.limit})"
+
+
+def _is_limit_enough(answered: _Answered, placement: _Placement, limit: int) -> bool:
+    """Whether a limit that is enough for these candidates is enough for the request.
+
+    A larger limit can make the lanes look deeper, which can change the scores.
+    """
+    if first_depth(limit) == first_depth(placement.request.limit):
+        return True
+    if placement.is_supposed:
+        return False
+    request = replace(answered.request, limit=limit)
+    selected = run(answered.lanes, request, answered.reranker).selection.selected
+    return any(candidate.chunk_id == placement.own.chunk_id for candidate in selected)
+
+
+def _tokens_change(placement: _Placement, selected: Iterable[Candidate]) -> str:
+    tokens = sum(estimated_tokens(candidate.passage.content) for candidate in selected)
+    return f"a token_budget of at least {tokens} (it was {placement.request.token_budget})"
+
+
+# -- wording -------------------------------------------------------------------------------------
+
+
+def distinct_decimals(threshold: float, score: float) -> tuple[str, str]:
+    """Two numbers with as many decimals as it takes to tell them apart, at least three."""
+    for digits in range(3, 10):
+        texts = f"{threshold:.{digits}f}", f"{score:.{digits}f}"
+        if texts[0] != texts[1]:
+            return texts
+    return f"{threshold:.3f}", "the same"
+
+
+def _has(placement: _Placement) -> str:
+    return "it would have" if placement.is_supposed else "it has"
+
+
+def _either(ways: Iterable[str]) -> str:
+    return ", or ".join(way for way in ways if way)
+
+
+def _listed(words: Sequence[str], conjunction: str) -> str:
+    quoted = [f"'{word}'" for word in words[:MAX_NAMED_WORDS]]
+    if len(words) > MAX_NAMED_WORDS:
+        return f"{', '.join(quoted)} {conjunction} {len(words) - MAX_NAMED_WORDS} more"
+    return f" {conjunction} ".join(filter(None, [", ".join(quoted[:-1]), *quoted[-1:]]))

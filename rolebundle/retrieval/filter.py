@@ -1,174 +1,183 @@
-"""Step 3: policy. What a role must not see is rejected, the rest gets its metadata score. Pure."""
+"""Step 3: policy rejects what a role must not see; the rest gets its metadata score. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from rolebundle.contracts.candidate import Candidate, Filtered, Rejected
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, SourceRule
-from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, FreshnessStatus, RejectionCode
-from rolebundle.policy.trust import Purpose
+from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
+from rolebundle.retrieval.request import ResolvedRequest
 
 BASE_SCORE = 0.5
 APPLICABLE_ROLE_BOOST = 1.3
 PREFERRED_SOURCE_BOOST = 1.5
-LOWEST, HIGHEST = 0.01, 10.0
+MIN_METADATA_SCORE, MAX_METADATA_SCORE = 0.01, 10.0
 
-_SECONDS_A_DAY = 86_400.0
+_SECONDS_PER_DAY = 86_400.0
 
 
 def filter_candidates(
-    candidates: Iterable[Candidate], overlay: Overlay | None, now: datetime, purpose: Purpose
-) -> tuple[list[Filtered], list[Rejected]]:
-    """Part the candidates into those that policy allows, with their metadata score, and the rest.
-
-    Args:
-        candidates: what the lanes proposed.
-        overlay: the role's policy; ``None`` for none.
-        now: the time that ages are measured against.
-        purpose: what the passages are wanted for.
+    candidates: Iterable[Candidate], request: ResolvedRequest
+) -> tuple[list[Candidate], list[RejectedCandidate]]:
+    """Separate the candidates that policy allows, with their metadata score, from the others.
 
     Returns:
-        The allowed ones and the rejected ones, each in the order they came in.
+        The allowed and the rejected candidates, each in the order they came in.
     """
-    allowed: list[Filtered] = []
-    rejected: list[Rejected] = []
+    allowed: list[Candidate] = []
+    rejected: list[RejectedCandidate] = []
     for candidate in candidates:
         passage = candidate.passage
-        verdict = rejection(passage.document, passage.excluded_roles, overlay, now, purpose)
-        if verdict is None:
-            allowed.append(_scored(candidate, overlay, now))
+        rejection = first_rejection(passage.document, passage.excluded_roles, request)
+        if rejection is None:
+            allowed.append(with_metadata(candidate, request))
         else:
-            rejected.append(Rejected(passage, *verdict, candidate))
+            rejected.append(RejectedCandidate(candidate, *rejection))
     return allowed, rejected
 
 
-def rejection(
-    document: DocumentMetadata,
-    excluded_roles: Sequence[str],
-    overlay: Overlay | None,
-    now: datetime,
-    purpose: Purpose,
+def first_rejection(
+    document: DocumentMetadata, excluded_roles: Sequence[str], request: ResolvedRequest
 ) -> tuple[RejectionCode, str] | None:
-    """The code and the note with which policy rejects a document, or ``None``.
+    """The code and the note with which policy rejects a document; ``None`` if it is allowed."""
+    return next(rejections(document, excluded_roles, request), None)
 
-    In this order: what the role may not see, what the purpose forbids, what is too old. A person is
-    asked last, and so only for what nothing else stands against (docs/decisions/0010).
+
+def rejections(
+    document: DocumentMetadata, excluded_roles: Sequence[str], request: ResolvedRequest
+) -> Iterator[tuple[RejectionCode, str]]:
+    """Everything in the policy that rejects a document: codes and notes; the first one counts.
+
+    The order: what the role may not see, what the purpose forbids, what is too old. Whether a
+    person has to approve comes last, so that people are asked only about documents that nothing
+    else rejects (docs/decisions/0010).
     """
-    trust = purpose.rejection(document.origin)
-    if overlay is None:
-        return trust
-    policy = overlay.source_policy
-    forbidden = _first_match(policy.forbidden_sources, document)
-    if forbidden is not None:
-        return "forbidden_source", _named(forbidden)
-    if policy.allowed_sources and _first_match(policy.allowed_sources, document) is None:
-        patterns = ", ".join(rule.pattern for rule in policy.allowed_sources)
-        return "forbidden_source", f"not one of the allowed sources: {patterns}"
-    if overlay.role_id in excluded_roles:
-        return "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
-    if trust is not None and trust[0] == "taint_blocked":
-        return trust
-    maximum = overlay.retrieval_policy.freshness_max_age_days
-    if maximum is not None and rejects_by_age(overlay):
-        age = age_days(document, now)
-        if age is not None and age > maximum:
-            return "stale", f"{age:.0f} days old, the limit is {maximum:g}"
-    return trust
+    by_trust = request.purpose.rejection(document.origin)
+    overlay = request.overlay
+    if overlay is not None:
+        policy = overlay.source_policy
+        forbidden = _first_match(policy.forbidden_sources, document)
+        if forbidden is not None:
+            yield "forbidden_source", _label(forbidden)
+        if policy.allowed_sources and _first_match(policy.allowed_sources, document) is None:
+            patterns = ", ".join(rule.pattern for rule in policy.allowed_sources)
+            yield "forbidden_source", f"not one of the allowed sources: {patterns}"
+        if overlay.role_id in excluded_roles:
+            yield "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
+    if by_trust is not None and by_trust[0] == "taint_blocked":
+        yield by_trust
+    if rejects_by_age(request):
+        age = age_days(document, request.now)
+        if age is not None and age > request.max_age_days:
+            yield "stale", f"{age:.0f} days old, the limit is {request.max_age_days:g}"
+    if by_trust is not None and by_trust[0] != "taint_blocked":
+        yield by_trust
 
 
-def rejects_by_age(overlay: Overlay | None) -> bool:
-    """Whether what is too old is rejected, and not only ranked lower."""
-    if overlay is None:
-        return False
-    policy = overlay.retrieval_policy
+def rejects_by_age(request: ResolvedRequest) -> bool:
+    """Whether documents that are too old are rejected, and not only ranked lower."""
+    policy = request.policy
     return policy.freshness_max_age_days is not None and policy.stale_penalty >= 1
 
 
-def freshness_of(passage: Passage, overlay: Overlay | None, now: datetime) -> FreshnessStatus:
-    """Fresh under half of the maximum age, aging under all of it, else stale; or undated."""
-    age = age_days(passage.document, now)
-    if age is None:
-        return "undated"
-    maximum = max_age_days(overlay)
-    if age < maximum / 2:
-        return "fresh"
-    return "aging" if age < maximum else "stale"
+def with_metadata(
+    candidate: Candidate, request: ResolvedRequest, *, ignores_age: bool = False
+) -> Candidate:
+    """The candidate with its freshness and its metadata score.
 
-
-def max_age_days(overlay: Overlay | None) -> float:
-    """The overlay's maximum age, or the default."""
-    named = overlay.retrieval_policy.freshness_max_age_days if overlay else None
-    return named if named is not None else DEFAULT_MAX_AGE_DAYS
-
-
-def _scored(candidate: Candidate, overlay: Overlay | None, now: datetime) -> Filtered:
-    passage = candidate.passage
+    The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10];
+    ``ignores_age`` leaves out the penalty for its age.
+    """
     score = BASE_SCORE
-    hits: list[str] = []
-    if overlay is not None:
-        for factor, hit in _factors(passage, overlay, now):
+    hits: tuple[str, ...] = ()
+    if request.overlay is not None:
+        factors = _factors(candidate.passage, request.overlay, request.now, ignores_age)
+        for factor, _ in factors:
             score *= factor
-            hits.append(hit)
-    return Filtered(
-        candidate=candidate,
-        metadata_score=min(HIGHEST, max(LOWEST, score)),
-        freshness=freshness_of(passage, overlay, now),
-        overlay_hits=tuple(hits),
+        hits = tuple(hit for _, hit in factors)
+    metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
+    return Candidate(
+        candidate.passage,
+        candidate.lanes,
+        candidate.bm25,
+        candidate.bm25_expansion,
+        candidate.cosine,
+        candidate.score.with_metadata(normalize_metadata(metadata_score), hits, request.weights),
+        metadata_score,
+        freshness_of(candidate.passage, request),
     )
 
 
-def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[float, str]]:
-    document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
-    found: list[tuple[float, str]] = []
-    if overlay.role_id in passage.applicable_roles:
-        found.append((APPLICABLE_ROLE_BOOST, "boost:applicable-role"))
-    elif passage.applicable_roles:
-        penalty = limits.role_mismatch_penalty
-        found.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    maximum, age = limits.freshness_max_age_days, age_days(document, now)
-    if maximum is not None and age is not None and age > maximum:
-        found.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {maximum:g}d)"))
-    boost = policy.trust_tier_boosts.get(document.trust_tier)
-    if boost is not None:
-        found.append((boost, f"boost:trust-tier({document.trust_tier}×{boost:g})"))
-    boost = policy.document_type_boosts.get(document.document_type)
-    if boost is not None:
-        found.append((boost, f"boost:doc-type({document.document_type}×{boost:g})"))
-    boost = policy.domain_boosts.get(document.domain)
-    if boost is not None:
-        found.append((boost, f"boost:domain({document.domain}×{boost:g})"))
-    preferred = _first_match(policy.preferred_sources, document)
-    if preferred is not None:
-        boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
-        found.append((boost, f"boost:preferred-source({_named(preferred)}×{boost:g})"))
-    return found
+def normalize_metadata(score: float) -> float:
+    """``min(1, ln(1 + m) / ln 6)``: 0.5 becomes 0.23, 5 and more become 1."""
+    return min(1.0, math.log1p(score) / math.log(6))
 
 
-def matching(rules: Iterable[SourceRule], document: DocumentMetadata) -> Iterator[SourceRule]:
-    """Those of the rules that a document falls under, in their order."""
+def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
+    """Fresh under half of the maximum age, aging under all of it, else stale; or undated."""
+    age = age_days(passage.document, request.now)
+    if age is None:
+        return "undated"
+    if age < request.max_age_days / 2:
+        return "fresh"
+    return "aging" if age < request.max_age_days else "stale"
+
+
+def age_days(document: DocumentMetadata, now: datetime) -> float | None:
+    """How old a document is at ``now``, in days; ``None`` if it has no date."""
+    if document.updated_at is None:
+        return None
+    return (now - datetime.fromisoformat(document.updated_at)).total_seconds() / _SECONDS_PER_DAY
+
+
+def matching_rules(rules: Iterable[SourceRule], document: DocumentMetadata) -> Iterator[SourceRule]:
+    """The rules whose pattern is in a document's source id, type or domain, in their order."""
     names = [
         name.casefold() for name in (document.source_id, document.document_type, document.domain)
     ]
     for rule in rules:
         pattern = rule.pattern.casefold()
-        # A plain substring: linear time, whatever the pattern is.
+        # A plain substring takes linear time, whatever the pattern is.
         if any(pattern in name for name in names):
             yield rule
 
 
+def _factors(
+    passage: Passage, overlay: Overlay, now: datetime, ignores_age: bool
+) -> list[tuple[float, str]]:
+    document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
+    factors: list[tuple[float, str]] = []
+    if overlay.role_id in passage.applicable_roles:
+        factors.append((APPLICABLE_ROLE_BOOST, "boost:applicable-role"))
+    elif passage.applicable_roles:
+        penalty = limits.role_mismatch_penalty
+        factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
+    max_age, age = limits.freshness_max_age_days, age_days(document, now)
+    if not ignores_age and max_age is not None and age is not None and age > max_age:
+        factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
+    boost = policy.trust_tier_boosts.get(document.trust_tier)
+    if boost is not None:
+        factors.append((boost, f"boost:trust-tier({document.trust_tier}×{boost:g})"))
+    boost = policy.document_type_boosts.get(document.document_type)
+    if boost is not None:
+        factors.append((boost, f"boost:doc-type({document.document_type}×{boost:g})"))
+    boost = policy.domain_boosts.get(document.domain)
+    if boost is not None:
+        factors.append((boost, f"boost:domain({document.domain}×{boost:g})"))
+    preferred = _first_match(policy.preferred_sources, document)
+    if preferred is not None:
+        boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
+        factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
+    return factors
+
+
 def _first_match(rules: Iterable[SourceRule], document: DocumentMetadata) -> SourceRule | None:
-    return next(matching(rules, document), None)
+    return next(matching_rules(rules, document), None)
 
 
-def _named(rule: SourceRule) -> str:
+def _label(rule: SourceRule) -> str:
     return f"{rule.pattern}: {rule.reason}" if rule.reason else rule.pattern
-
-
-def age_days(document: DocumentMetadata, now: datetime) -> float | None:
-    """How old a document is at ``now``, in days; ``None`` where it has no date."""
-    if document.updated_at is None:
-        return None
-    return (now - datetime.fromisoformat(document.updated_at)).total_seconds() / _SECONDS_A_DAY

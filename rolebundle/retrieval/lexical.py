@@ -1,107 +1,114 @@
-"""The lexical lane: BM25 over FTS5, the task's terms and the role's scored apart.
+"""The lexical lane: BM25 over FTS5. The task's terms and the role's are scored separately.
 
-What an OR query costs is the scoring of every chunk that has a common word. In a large corpus only
-those chunks are scored that have one of the *essential* terms: the rarest ones, down to where all
-the commoner ones together could not lift a chunk among the best. This is MaxScore (Turtle and
-Flood, "Query evaluation: strategies and optimizations", 1995) with the bound of a term taken from
-what terms usually reach instead of from what they could at most; `benchmarks/retrieve.py` measures
-what that misses.
+Most of the cost of an OR query is to score every chunk that has a common word. So in a large corpus
+only chunks with an *essential* term are scored: the rarest terms, as many as needed until all the
+others together cannot lift a chunk among the best. This is MaxScore (Turtle and Flood, "Query
+evaluation: strategies and optimizations", 1995), with the bound of a term taken from what terms
+usually reach instead of their maximum; ``benchmarks/retrieve.py`` measures what that misses.
 
-Where several compartments are visible, each proposes its best, and what they propose is scored
-again with the statistics of all that is visible (`rolebundle/retrieval/bm25.py`).
+If several compartments are visible, each proposes its best chunks, and these are scored again with
+the statistics of everything that is visible: :class:`Statistics` is BM25 as FTS5 computes it
+(Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; constants
+and floor are those of SQLite's ``fts5_aux.c``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
-from rolebundle.contracts.candidate import LexicalHit, Query, Term
-from rolebundle.retrieval.bm25 import Statistics, inverse_frequency
+from rolebundle.retrieval.candidate import LexicalHit, Query, Term
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
+from rolebundle.text.forms import index_tokens
 
 SCORE_ALL_UP_TO = 20_000
-"""Chunks of a corpus in which every match is scored: it takes a few milliseconds."""
+"""Up to so many chunks every match is scored; it takes a few milliseconds."""
 USUAL_REACH = 1.3
-"""What a term usually adds to a good chunk's BM25, in idfs; at most it is k1 + 1 = 2.2."""
+"""What a term usually adds to a good chunk's BM25, in idfs; the maximum is k1 + 1 = 2.2."""
 FIRST_ROWS = 3_000
-"""About how many chunks the first look scores."""
-SURE_OF = 50
-"""The best so many must not change by leaving the common terms' chunks unscored."""
+"""About how many chunks the first attempt scores."""
+EXACT_BEST = 50
+"""Leaving out chunks that have only common terms must not change the best so many."""
+
+K1 = 1.2
+"""How soon further occurrences of a term stop counting."""
+B = 0.75
+"""How much a long chunk is penalized for its length."""
+_MIN_IDF = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class LexicalFound:
-    """What the lane proposed: rowid → BM25 against the task, and against the role's expansion."""
+class LexicalProposals:
+    """What the lane proposed, as rowid → BM25.
 
-    task: dict[int, float]
-    role: dict[int, float]
-    others: dict[int, float] | None = None
-    """Against the task, of what was to be scored on the way; 0 where nothing matches."""
+    Attributes:
+        task: against the task's terms.
+        role: against the role's terms.
+        others: against the task's terms, chunks that were scored on the way; 0 without a match.
+    """
+
+    task: dict[int, float] = field(default_factory=dict)
+    role: dict[int, float] = field(default_factory=dict)
+    others: dict[int, float] = field(default_factory=dict)
 
 
-class _Found(NamedTuple):
-    """Rowid → BM25: of the best, and of others that were scored on the way."""
+class _Scored(NamedTuple):
+    """Rowid → BM25: the best chunks, and others that were scored on the way."""
 
-    best: dict[int, float]
-    others: dict[int, float]
+    best: Mapping[int, float]
+    others: Mapping[int, float]
+
+
+# -- the lane ------------------------------------------------------------------------------------
 
 
 def match_expression(terms: Iterable[Term]) -> str:
     """Terms as an FTS5 expression in which no text is syntax (law 4).
 
-    Each term is one quoted phrase, OR-joined; a term of weight n stands there n times, which is
-    how bm25() comes to count it n times.
+    Each term is one quoted phrase; phrases are joined by OR. A term of weight n occurs n times,
+    so that bm25() counts it n times.
     """
     return " OR ".join(_literal(term) for term in terms for _ in range(term.weight))
 
 
-def _literal(term: Term) -> str:
-    text = term.text
-    if term.form:
-        from rolebundle.text.forms import index_tokens
-
-        text = index_tokens(text)
-    return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
-
-
-def search(
+def propose(
     corpus: Corpus,
     query: Query,
     depth: int,
-    within: Sequence[int] | None = None,
+    documents: Sequence[int] | None = None,
     also: Sequence[int] = (),
-) -> LexicalFound:
-    """Chunks that match the task best, and chunks that match the role's expansion best.
+) -> LexicalProposals:
+    """The chunks that match the task's terms best, and those that match the role's terms best.
 
     Args:
         corpus: an open corpus.
         query: the built query.
         depth: how many chunks each of the two may propose.
-        within: rowids of the documents to search in; ``None`` for all.
-        also: rowids that will have to be completed: in a large corpus it is cheaper to score them
-            on the way.
+        documents: rowids of the documents to search in; ``None`` for all.
+        also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
+            score them in the same pass.
     """
     places = compartments.searchable_compartments(corpus)
-    task = _best(corpus, places, query.task_terms, depth, within, also)
-    role = _best(corpus, places, query.expansion_terms, depth, within)
-    return LexicalFound(task.best, role.best, task.others)
+    task = _best(corpus, places, query.task_terms, depth, documents, also)
+    role = _best(corpus, places, query.expansion_terms, depth, documents)
+    return LexicalProposals(dict(task.best), dict(role.best), dict(task.others))
 
 
-def complete(
-    corpus: Corpus, query: Query, found: LexicalFound, rowids: Sequence[int]
+def score(
+    corpus: Corpus, query: Query, proposals: LexicalProposals, rowids: Sequence[int]
 ) -> list[LexicalHit]:
-    """The true scores of ``rowids`` on both counts, whoever proposed them; zeros are left out."""
+    """The true scores of chunks, no matter which lane proposed them; without a match, none."""
     places = compartments.searchable_compartments(corpus)
     if not places:
         return []
-    known = {**(found.others or {}), **found.task}
+    known = {**proposals.others, **proposals.task}
     task = _completed(corpus, places, query.task_terms, known, rowids)
-    role = _completed(corpus, places, query.expansion_terms, found.role, rowids)
-    proposed = found.task.keys() | found.role.keys()
+    role = _completed(corpus, places, query.expansion_terms, proposals.role, rowids)
+    proposed = proposals.task.keys() | proposals.role.keys()
     return [
         LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
         for rowid in sorted(task.keys() | role.keys())
@@ -110,13 +117,18 @@ def complete(
 
 
 def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
-    """Those of the terms that the index has for a chunk, as they are shown, in their order."""
+    """The terms that the index has for a chunk, as they are shown, in their order."""
     return [
         term.shown
         for place in compartments.chunks_by_compartment(corpus, [rowid])
         for term in terms
         if lexical_index.matches(corpus, place, _literal(term), rowid)
     ]
+
+
+def _literal(term: Term) -> str:
+    text = index_tokens(term.text) if term.form else term.text
+    return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 
 def _completed(
@@ -137,36 +149,36 @@ def _best(
     places: Sequence[Compartment],
     terms: Sequence[Term],
     depth: int,
-    within: Sequence[int] | None,
+    documents: Sequence[int] | None,
     also: Sequence[int] = (),
-) -> _Found:
-    """The best chunks of all places, by the statistics of all of them together."""
+) -> _Scored:
+    """The best chunks of all compartments, by the statistics of all of them together."""
     if not terms or not places:
-        return _Found({}, {})
+        return _Scored({}, {})
     if len(places) == 1:
-        return _best_of(corpus, places[0], terms, depth, within, also)
+        return _best_of_one(corpus, places[0], terms, depth, documents, also)
     terms = _occurring(corpus, places, terms)
     if not terms:
-        return _Found({}, {})
+        return _Scored({}, {})
     together = _statistics(corpus, places, terms)
     estimates: dict[int, float] = {}
     for place in places:
-        found = _best_of(corpus, place, terms, depth, within).best
-        if found:
+        best = _best_of_one(corpus, place, terms, depth, documents).best
+        if best:
             alone = _statistics(corpus, [place], terms)
             scale = together.reach / alone.reach
-            estimates |= {rowid: score * scale for rowid, score in found.items()}
-    # Twice as many as are wanted, since the scores of single places only come near.
+            estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
+    # Twice as many as needed, since the scores of single compartments are only approximate.
     likely = sorted(estimates, key=lambda rowid: (-estimates[rowid], rowid))[: 2 * depth]
     scores = _scores(corpus, places, terms, likely)
-    best = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
-    return _Found({rowid: scores[rowid] for rowid in best}, {})
+    ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
+    return _Scored({rowid: scores[rowid] for rowid in ordered}, {})
 
 
 def _scores(
     corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term], rowids: Sequence[int]
 ) -> dict[int, float]:
-    """The BM25 of those of the chunks that have any of the terms, by the places' statistics."""
+    """The BM25 of those chunks that have any of the terms, by the compartments' statistics."""
     if len(places) == 1:
         return lexical_index.score(corpus, places[0].id, match_expression(terms), rowids)
     terms = _occurring(corpus, places, terms)
@@ -184,13 +196,13 @@ def _scores(
 
 
 def _occurring(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
-    """Those of the terms that occur at all; the others add nothing but work."""
+    """The terms that occur at all; the others add nothing but work."""
     counts = _frequencies(corpus, places, terms)
     return [term for term, count in zip(terms, counts, strict=True) if count]
 
 
 def _frequencies(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[int]:
-    """For each of the terms how many chunks of all places have it."""
+    """For each term, how many chunks of all compartments have it."""
     literals = [_literal(term) for term in terms]
     counted = (lexical_index.frequencies(corpus, place.id, literals) for place in places)
     return [sum(counts) for counts in zip(*counted, strict=True)]
@@ -207,35 +219,35 @@ def _statistics(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[T
     )
 
 
-def _best_of(
+def _best_of_one(
     corpus: Corpus,
     place: Compartment,
     terms: Sequence[Term],
     depth: int,
-    within: Sequence[int] | None,
+    documents: Sequence[int] | None,
     also: Sequence[int] = (),
-) -> _Found:
-    """The best chunks of one place, by its own statistics."""
+) -> _Scored:
+    """The best chunks of one compartment, by its own statistics."""
     match = match_expression(terms)
-    if within is not None or place.chunks <= SCORE_ALL_UP_TO:
-        found = lexical_index.search(corpus, place.id, match, depth, within=within)
-        return _Found(dict(found), {})
+    if documents is not None or place.chunks <= SCORE_ALL_UP_TO:
+        best = lexical_index.search(corpus, place.id, match, depth, within=documents)
+        return _Scored(dict(best), {})
     counted = list(zip(terms, _frequencies(corpus, [place], terms), strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
-    taken = _first_look([frequency for _, frequency in rarest])
+    taken = _first_attempt([frequency for _, frequency in rarest])
     while taken < len(rarest):
         among = " OR ".join(_literal(term) for term, _ in rarest[:taken])
-        found, others = lexical_index.search_among(corpus, place.id, match, depth, among, also)
-        # Fewer than the depth would look as if the corpus had no more.
-        sure = found[min(SURE_OF, depth) - 1][1] if len(found) == depth else 0.0
-        needed = essential(rarest, place.chunks, sure)
+        best, others = lexical_index.search_among(corpus, place.id, match, depth, among, also)
+        # With fewer results than the depth it would look as if the corpus had no more.
+        threshold = best[min(EXACT_BEST, depth) - 1][1] if len(best) == depth else 0.0
+        needed = essential(rarest, place.chunks, threshold)
         if needed <= taken:
-            return _Found(dict(found), dict.fromkeys(also, 0.0) | others)
+            return _Scored(dict(best), dict.fromkeys(also, 0.0) | others)
         taken = needed
-    return _Found(dict(lexical_index.search(corpus, place.id, match, depth)), {})
+    return _Scored(dict(lexical_index.search(corpus, place.id, match, depth)), {})
 
 
-def _first_look(frequencies: Sequence[int]) -> int:
+def _first_attempt(frequencies: Sequence[int]) -> int:
     """How many of the rarest terms to begin with: at least one, and about ``FIRST_ROWS`` chunks."""
     total = 0
     for taken, frequency in enumerate(frequencies):
@@ -245,21 +257,76 @@ def _first_look(frequencies: Sequence[int]) -> int:
     return len(frequencies)
 
 
-def essential(rarest: Sequence[tuple[Term, int]], chunks: int, score: float) -> int:
-    """How many of the rarest terms a chunk must have one of, to reach ``score``.
+def essential(rarest: Sequence[tuple[Term, int]], chunks: int, bm25: float) -> int:
+    """How many of the rarest terms are essential: a chunk must have one of them to reach a score.
 
     Args:
         rarest: terms with their frequencies, the rarest first.
         chunks: how many the index has.
-        score: the BM25 that has to be reached.
+        bm25: the score to reach.
 
     Returns:
-        The least n for which all terms after the n-th together usually stay under the score.
+        The least n for which all terms after the n-th together usually stay below the score.
     """
     reach = 0.0
     for position in range(len(rarest), 0, -1):
         term, frequency = rarest[position - 1]
         reach += USUAL_REACH * term.weight * inverse_frequency(chunks, frequency)
-        if reach > score:
+        if reach > bm25:
             return position
     return 0
+
+
+# -- BM25 ----------------------------------------------------------------------------------------
+
+
+def inverse_frequency(chunks: int, frequency: int) -> float:
+    """The idf of a term that ``frequency`` of so many chunks have; at least FTS5's floor."""
+    return max(_MIN_IDF, math.log((chunks - frequency + 0.5) / (frequency + 0.5)))
+
+
+class Statistics(NamedTuple):
+    """What BM25 needs to know of a collection, for the terms of one query.
+
+    Attributes:
+        weights: for each term, its idf times its weight in the query.
+        average: the mean number of tokens of a chunk.
+        reach: the sum of the weights of those terms that occur in the collection.
+    """
+
+    weights: tuple[float, ...]
+    average: float
+    reach: float
+
+    @classmethod
+    def of(
+        cls, chunks: int, tokens: int, frequencies: Sequence[int], weights: Sequence[int]
+    ) -> Self:
+        """The statistics of a collection.
+
+        Args:
+            chunks: how many it has.
+            tokens: how many they have together.
+            frequencies: for each term of the query, how many chunks have it.
+            weights: how often each term occurs in the query.
+        """
+        weighted = tuple(
+            weight * inverse_frequency(chunks, frequency)
+            for frequency, weight in zip(frequencies, weights, strict=True)
+        )
+        reach = sum(idf for idf, count in zip(weighted, frequencies, strict=True) if count)
+        return cls(weighted, tokens / chunks if chunks else 0.0, reach)
+
+    def bm25(self, tokens: float, occurrences: Sequence[float]) -> float:
+        """The score of a chunk.
+
+        Args:
+            tokens: how many it has.
+            occurrences: for each term, how often the chunk has it, weighted by column.
+        """
+        length = K1 * (1 - B + B * tokens / self.average)
+        return sum(
+            weight * count * (K1 + 1) / (count + length)
+            for weight, count in zip(self.weights, occurrences, strict=True)
+            if count
+        )

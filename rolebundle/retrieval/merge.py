@@ -1,78 +1,109 @@
-"""Step 2: what the lanes found becomes one list of candidates, their scores made comparable. Pure.
+"""Step 2: the lanes' hits become one list of candidates with comparable scores. Pure.
 
-``weighted`` needs both lanes' true scores for every candidate: a chunk that only one lane proposed
-is scored by the other lane too, instead of being given a zero that it did not earn.
+``weighted`` needs the true scores of both lanes for every candidate. So the pool has a hit of each
+lane for every chunk that the lane can score, no matter which lane proposed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
-from rolebundle.contracts.candidate import Candidate, LexicalHit, Query, SemanticHit
-from rolebundle.contracts.document import Passage
-from rolebundle.contracts.terms import Fusion, Lane
+from rolebundle.contracts.terms import Lane
+from rolebundle.retrieval.candidate import (
+    Candidate,
+    LexicalHit,
+    Pool,
+    Query,
+    Score,
+    SemanticHit,
+    Weights,
+)
 
 RRF_K = 60
 
 _Key = TypeVar("_Key", int, str)
 
 
-def merge(
-    lexical: Iterable[LexicalHit],
-    semantic: Iterable[SemanticHit],
-    passages: Mapping[int, Passage],
-    query: Query,
-    fusion: Fusion = "weighted",
-    say: float = 1.0,
-) -> list[Candidate]:
-    """One candidate a chunk, ordered by chunk id.
+def merge(pool: Pool, query: Query, weights: Weights) -> list[Candidate]:
+    """One candidate for each chunk, ordered by chunk id.
+
+    The lanes' scores are normalized to [0, 1]:
+
+    - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
+      multiplied with the pool's confidence.
+    - ``rrf``: (k + 1) / (k + rank) with k = 60 for what the lane proposed, else 0 (Cormack, Clarke
+      and Buettcher, "Reciprocal rank fusion", SIGIR 2009).
 
     Args:
-        lexical: hits of the lexical lane, proposed or only scored.
-        semantic: hits of the semantic lane, proposed or only scored.
-        passages: the chunks by rowid; a hit whose chunk is not there is not a candidate.
-        query: for the weights of task and expansion.
-        fusion: how scores are normalized to [0, 1]. ``weighted``: BM25 by its maximum, cosine by
-            minimum and maximum. ``rrf``: (k + 1) / (k + rank) with k = 60 for what the lane
-            proposed, else 0 (Cormack, Clarke and Buettcher, SIGIR 2009).
-        say: what the semantic scores are multiplied by where they are weighed; less than 1 where
-            the model does not read the question well.
+        pool: the hits and their passages. A hit without a passage is ignored.
+        query: has the weights of the task's terms and of the role's.
+        weights: of the score's terms.
     """
-    by_lexical = {hit.rowid: hit for hit in lexical if hit.rowid in passages}
-    by_semantic = {hit.rowid: hit for hit in semantic if hit.rowid in passages}
+    passages = pool.passages
+    lexical_hits = {rowid: hit for rowid, hit in pool.lexical.items() if rowid in passages}
+    semantic_hits = {rowid: hit for rowid, hit in pool.semantic.items() if rowid in passages}
+    lexical = _lexical_scores(lexical_hits, query)
+    cosines = {rowid: hit.cosine for rowid, hit in semantic_hits.items()}
+    if weights.fusion == "rrf":
+        chunk_ids = {rowid: passage.chunk_id for rowid, passage in passages.items()}
+        lexical = _reciprocal_ranks(lexical, _proposed(lexical_hits), chunk_ids)
+        semantic = _reciprocal_ranks(cosines, _proposed(semantic_hits), chunk_ids)
+    else:
+        scaled = scale_by_range(cosines)
+        semantic = {rowid: pool.confidence * score for rowid, score in scaled.items()}
+    candidates = []
+    for rowid in lexical_hits.keys() | semantic_hits.keys():
+        lexical_hit, semantic_hit = lexical_hits.get(rowid), semantic_hits.get(rowid)
+        candidates.append(
+            Candidate(
+                passage=passages[rowid],
+                lanes=_lanes(lexical_hit, semantic_hit),
+                bm25=lexical_hit.bm25 if lexical_hit else None,
+                bm25_expansion=lexical_hit.bm25_expansion if lexical_hit else None,
+                cosine=semantic_hit.cosine if semantic_hit else None,
+                score=Score.of_lanes(lexical.get(rowid, 0.0), semantic.get(rowid, 0.0), weights),
+            )
+        )
+    return sorted(candidates, key=lambda candidate: candidate.passage.chunk_id)
+
+
+def scale_by_range(scores: Mapping[_Key, float]) -> dict[_Key, float]:
+    """Scores scaled by their minimum and maximum to [0, 1]; if all are equal, they become 1."""
+    lowest, highest = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    width = highest - lowest
+    return {key: (score - lowest) / width if width > 0 else 1.0 for key, score in scores.items()}
+
+
+def _lexical_scores(hits: Mapping[int, LexicalHit], query: Query) -> dict[int, float]:
+    task = _divide_by_maximum({rowid: hit.bm25 for rowid, hit in hits.items()})
+    role = _divide_by_maximum({rowid: hit.bm25_expansion for rowid, hit in hits.items()})
     weights = query.weights
-    task = _by_maximum({rowid: hit.bm25 for rowid, hit in by_lexical.items()})
-    expansion = _by_maximum({rowid: hit.bm25_expansion for rowid, hit in by_lexical.items()})
-    # By the maximum once more: where nobody has the role's words, the lane keeps its say.
-    lexical_scores = _by_maximum(
+    # Divided once more: if no chunk has the role's terms, the lane keeps its full range.
+    return _divide_by_maximum(
         {
-            rowid: weights.lexical_task * task[rowid] + weights.lexical_expansion * expansion[rowid]
-            for rowid in by_lexical
+            rowid: weights.lexical_task * task[rowid] + weights.lexical_expansion * role[rowid]
+            for rowid in hits
         }
     )
-    cosines = {rowid: hit.cosine for rowid, hit in by_semantic.items()}
-    if fusion == "rrf":
-        ids = {rowid: passage.chunk_id for rowid, passage in passages.items()}
-        proposed = {row for row, hit in by_lexical.items() if hit.proposed}
-        lexical_scores = _reciprocal_ranks(lexical_scores, proposed, ids)
-        proposed = {row for row, hit in by_semantic.items() if hit.proposed}
-        semantic_scores = _reciprocal_ranks(cosines, proposed, ids)
-    else:
-        semantic_scores = {row: say * score for row, score in by_range(cosines).items()}
-    candidates = [
-        Candidate(
-            passage=passages[rowid],
-            lanes=_lanes(by_lexical.get(rowid), by_semantic.get(rowid)),
-            lexical=lexical_scores.get(rowid, 0.0),
-            semantic=semantic_scores.get(rowid, 0.0),
-            bm25=by_lexical[rowid].bm25 if rowid in by_lexical else None,
-            bm25_expansion=by_lexical[rowid].bm25_expansion if rowid in by_lexical else None,
-            cosine=cosines.get(rowid),
-        )
-        for rowid in by_lexical.keys() | by_semantic.keys()
-    ]
-    return sorted(candidates, key=lambda candidate: candidate.passage.chunk_id)
+
+
+def _divide_by_maximum(scores: Mapping[int, float]) -> dict[int, float]:
+    highest = max(scores.values(), default=0.0)
+    return {
+        rowid: max(0.0, score) / highest if highest > 0 else 0.0 for rowid, score in scores.items()
+    }
+
+
+def _proposed(hits: Mapping[int, LexicalHit] | Mapping[int, SemanticHit]) -> list[int]:
+    return [rowid for rowid, hit in hits.items() if hit.proposed]
+
+
+def _reciprocal_ranks(
+    scores: Mapping[int, float], proposed: list[int], chunk_ids: Mapping[int, str]
+) -> dict[int, float]:
+    ordered = sorted(proposed, key=lambda rowid: (-scores[rowid], chunk_ids[rowid]))
+    return {rowid: (RRF_K + 1) / (RRF_K + rank) for rank, rowid in enumerate(ordered, start=1)}
 
 
 def _lanes(lexical: LexicalHit | None, semantic: SemanticHit | None) -> tuple[Lane, ...]:
@@ -82,26 +113,3 @@ def _lanes(lexical: LexicalHit | None, semantic: SemanticHit | None) -> tuple[La
     if semantic is not None and semantic.proposed:
         lanes.append("semantic")
     return tuple(lanes)
-
-
-def _by_maximum(scores: Mapping[int, float]) -> dict[int, float]:
-    highest = max(scores.values(), default=0.0)
-    return {
-        rowid: max(0.0, score) / highest if highest > 0 else 0.0 for rowid, score in scores.items()
-    }
-
-
-def by_range(scores: Mapping[_Key, float]) -> dict[_Key, float]:
-    """Scores by their minimum and maximum, to [0, 1]; equal ones are all 1."""
-    lowest, highest = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-    width = highest - lowest
-    return {
-        rowid: (score - lowest) / width if width > 0 else 1.0 for rowid, score in scores.items()
-    }
-
-
-def _reciprocal_ranks(
-    scores: Mapping[int, float], proposed: set[int], chunk_ids: Mapping[int, str]
-) -> dict[int, float]:
-    ordered = sorted(proposed, key=lambda rowid: (-scores[rowid], chunk_ids[rowid]))
-    return {rowid: (RRF_K + 1) / (RRF_K + rank) for rank, rowid in enumerate(ordered, start=1)}

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
-from rolebundle.contracts.candidate import Query, Term
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS

@@ -11,32 +11,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.access import OPEN_VIEW, AgentView
 from rolebundle.policy.trust import Purpose, purpose_of
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """What each term of the final score is multiplied with."""
-
-    lexical: float
-    semantic: float
-    metadata: float
-    vocabulary: float
-    fusion: Fusion
-
-    @classmethod
-    def of(cls, policy: RetrievalPolicy, fusion: Fusion) -> Weights:
-        """The policy's weights. With ``rrf`` both lanes have the mean of their two weights."""
-        lexical, semantic = policy.lexical_weight, policy.semantic_weight
-        if fusion == "rrf":
-            lexical = semantic = (lexical + semantic) / 2
-        return cls(lexical, semantic, policy.metadata_weight, policy.rerank_weight, fusion)
-
-    def lane_score(self, lexical: float, semantic: float) -> float:
-        """The lanes' part of the final score."""
-        if self.fusion == "rrf":
-            # As one product, so that equal ranks in either lane give the very same score.
-            return self.lexical * (lexical + semantic)
-        return self.lexical * lexical + self.semantic * semantic
+from rolebundle.retrieval.candidate import Weights
 
 
 @dataclass(frozen=True, slots=True)

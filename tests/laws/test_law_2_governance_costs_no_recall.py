@@ -25,10 +25,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression
-from rolebundle.retrieval.pipeline import POOL_DEPTH
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rerank import NEAR_DUPLICATE_WINDOW
+from rolebundle.retrieval.rank import NEAR_DUPLICATE_WINDOW
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument

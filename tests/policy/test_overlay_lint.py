@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy.overlay_lint import (
     LintFinding,
@@ -20,9 +21,9 @@ from rolebundle.policy.overlay_lint import (
     lint_overlay,
 )
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.policy.trust import READ_PURPOSE
 from rolebundle.resources import data_folder
-from rolebundle.retrieval.filter import rejection
+from rolebundle.retrieval.filter import first_rejection
+from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, put_file
 
@@ -310,7 +311,11 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     wanted = preferred[0]["pattern"].casefold()
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
-    refused = [d for d in matched if rejection(d, (), role, NOW, READ_PURPOSE)]
+    refused = [
+        d
+        for d in matched
+        if first_rejection(d, (), resolve_request(RetrievalRequest(task="x"), NOW, role))
+    ]
     codes = {finding.code for finding in lint_against_corpus(role, corpus_facts(documents))}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.candidate import Query, Term
-from rolebundle.retrieval import bm25, lexical
-from rolebundle.retrieval.bm25 import Statistics, inverse_frequency
-from rolebundle.retrieval.lexical import LexicalFound, match_expression
+from rolebundle.retrieval import lexical
+from rolebundle.retrieval.candidate import Query, Term
+from rolebundle.retrieval.lexical import (
+    LexicalProposals,
+    Statistics,
+    inverse_frequency,
+    match_expression,
+)
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
@@ -195,8 +199,8 @@ def test_compartments_score_as_one(
         assert together.rows("SELECT id, chunk_id FROM chunk") == apart.rows(
             "SELECT id, chunk_id FROM chunk"
         )
-        expected = lexical.search(together, asked, depth)
-        found = lexical.search(apart, asked, depth)
+        expected = lexical.propose(together, asked, depth)
+        found = lexical.propose(apart, asked, depth)
         assert_same(found.task, expected.task)
         assert_same(found.role, expected.role)
         rows = [row for (row,) in apart.rows("SELECT id FROM chunk")]
@@ -210,7 +214,7 @@ def test_compartments_score_as_one(
 
 def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, tuple[float, float]]:
     """The true scores of chunks that no lane proposed."""
-    hits = lexical.complete(corpus, asked, LexicalFound({}, {}), rows)
+    hits = lexical.score(corpus, asked, LexicalProposals(), rows)
     assert not any(hit.proposed for hit in hits)
     return {hit.rowid: (hit.bm25, hit.bm25_expansion) for hit in hits}
 
@@ -226,8 +230,8 @@ def test_within_documents_the_scores_are_those_of_all(
         built(folder, parted(documents, where)) as apart,
     ):
         within = [1, len(documents)]
-        expected = lexical.search(together, asked, 1000, within)
-        found = lexical.search(apart, asked, 1000, within)
+        expected = lexical.propose(together, asked, 1000, within)
+        found = lexical.propose(apart, asked, 1000, within)
         assert_same(found.task, expected.task)
 
 
@@ -247,10 +251,10 @@ class TestDepth:
             yield opened
 
     def test_as_many_as_asked_for_and_the_best(self, corpus: Corpus) -> None:
-        every = lexical.search(corpus, asking([Term("token")]), 1000).task
+        every = lexical.propose(corpus, asking([Term("token")]), 1000).task
         assert len(every) == 60
         for depth in (1, 5, 20, 59):
-            found = lexical.search(corpus, asking([Term("token")]), depth).task
+            found = lexical.propose(corpus, asking([Term("token")]), depth).task
             assert [*found.items()] == [*every.items()][:depth]
 
     def test_what_is_rare_in_a_small_place_does_not_crowd_out_the_best(
@@ -270,13 +274,13 @@ class TestDepth:
                 for one in compartments.searchable_compartments(corpus)
             }
             assert alone["shared"] < alone["hr"] == alone["board"]
-            found = lexical.search(corpus, asking([Term("token")]), 1).task
+            found = lexical.propose(corpus, asking([Term("token")]), 1).task
             assert [*found] == [1]
 
     def test_none_where_nothing_matches(self, corpus: Corpus) -> None:
-        assert lexical.search(corpus, asking([Term("unheard")]), 10).task == {}
-        assert lexical.search(corpus, asking([Term("!!!")]), 10).task == {}
-        assert lexical.search(corpus, asking([]), 10).task == {}
+        assert lexical.propose(corpus, asking([Term("unheard")]), 10).task == {}
+        assert lexical.propose(corpus, asking([Term("!!!")]), 10).task == {}
+        assert lexical.propose(corpus, asking([]), 10).task == {}
 
 
 class TestStatistics:
@@ -286,7 +290,7 @@ class TestStatistics:
 
     def test_a_term_that_nobody_has_adds_nothing_to_the_reach(self) -> None:
         statistics = Statistics.of(10, 50, [1, 0], [2, 1])
-        assert statistics.reach == statistics.worth[0] == 2 * inverse_frequency(10, 1)
+        assert statistics.reach == statistics.weights[0] == 2 * inverse_frequency(10, 1)
         assert statistics.average == 5
 
     def test_of_nothing(self) -> None:
@@ -296,5 +300,5 @@ class TestStatistics:
         statistics = Statistics.of(100, 1000, [3], [1])
         assert statistics.bm25(10, [2]) > statistics.bm25(10, [1]) > statistics.bm25(20, [1]) > 0
         assert statistics.bm25(10, [0]) == 0
-        most = statistics.worth[0] * (bm25.K1 + 1)
+        most = statistics.weights[0] * (lexical.K1 + 1)
         assert statistics.bm25(10, [1e12]) == pytest.approx(most)

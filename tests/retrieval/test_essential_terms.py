@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.candidate import Term
 from rolebundle.retrieval import lexical
-from rolebundle.retrieval.lexical import _first_look, essential
+from rolebundle.retrieval.candidate import Term
+from rolebundle.retrieval.lexical import _first_attempt, essential
 from rolebundle.storage import lexical_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -53,8 +53,8 @@ class TestEssential:
         ([1, 2, 2_998, 2_999], 2),
     ],
 )
-def test_first_look(frequencies: list[int], taken: int) -> None:
-    assert _first_look(frequencies) == taken
+def test_first_attempt(frequencies: list[int], taken: int) -> None:
+    assert _first_attempt(frequencies) == taken
 
 
 # -- against the full search ---------------------------------------------------------------------
@@ -97,11 +97,11 @@ def full(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
     """As if the corpus were small: every match is scored."""
     with pytest.MonkeyPatch.context() as small:
         small.setattr(lexical, "SCORE_ALL_UP_TO", CHUNKS)
-        return lexical.search(corpus, query(task), depth).task
+        return lexical.propose(corpus, query(task), depth).task
 
 
 def fast(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
-    return lexical.search(corpus, query(task), depth).task
+    return lexical.propose(corpus, query(task), depth).task
 
 
 def frequency(corpus: Corpus, word: str) -> int:
@@ -109,7 +109,7 @@ def frequency(corpus: Corpus, word: str) -> int:
 
 
 def best(found: dict[int, float]) -> list[int]:
-    return list(found)[: lexical.SURE_OF]
+    return list(found)[: lexical.EXACT_BEST]
 
 
 @pytest.mark.usefixtures("few_rows")
@@ -162,13 +162,13 @@ def test_what_is_scored_on_the_way_has_the_score_of_the_full_search(zipf: Corpus
     for task in questions(30):
         rowids = [row for (row,) in zipf.rows("SELECT id FROM chunk ORDER BY id")]
         also = chance.sample(rowids, 70)
-        plain, found = (lexical.search(zipf, query(task), DEPTH, None, one) for one in ((), also))
+        plain, found = (lexical.propose(zipf, query(task), DEPTH, None, one) for one in ((), also))
         assert (found.task, found.role) == (plain.task, plain.role)
         completed, expected = (
             [(hit.rowid, hit.bm25, hit.proposed) for hit in hits]
             for hits in (
-                lexical.complete(zipf, query(task), found, also),
-                lexical.complete(zipf, query(task), plain, also),
+                lexical.score(zipf, query(task), found, also),
+                lexical.score(zipf, query(task), plain, also),
             )
         )
         assert completed == expected

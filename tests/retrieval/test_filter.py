@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rolebundle.contracts.candidate import Filtered, Rejected
 from rolebundle.contracts.document import Passage, Superseder, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.policy.trust import READ_PURPOSE, Purpose
-from rolebundle.retrieval.filter import filter_candidates, freshness_of, max_age_days
-from support.corpora import NOW, overlay
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.filter import (
+    filter_candidates,
+    freshness_of,
+    normalize_metadata,
+    rejections,
+)
+from rolebundle.retrieval.request import ResolvedRequest
+from support.corpora import NOW, overlay, resolved
 from support.values import candidate, passage
 
 
@@ -20,10 +27,14 @@ def days_ago(days: float) -> str:
     return iso_utc(NOW - timedelta(days=days))
 
 
-def allowed(of: Passage, role: Overlay | None) -> Filtered:
-    kept, rejected = filter_candidates([candidate(of)], role, NOW, READ_PURPOSE)
+def resolve(role: Overlay | None, purpose: Purpose = READ_PURPOSE) -> ResolvedRequest:
+    return replace(resolved(role), purpose=purpose)
+
+
+def allowed(of: Passage, role: Overlay | None) -> Candidate:
+    passed, rejected = filter_candidates([candidate(of)], resolve(role))
     assert rejected == []
-    return kept[0]
+    return passed[0]
 
 
 def score(role: Overlay | None, **fields: Any) -> float:
@@ -33,9 +44,9 @@ def score(role: Overlay | None, **fields: Any) -> float:
 def rejection(
     of: Passage, role: Overlay | None, purpose: Purpose = READ_PURPOSE
 ) -> tuple[str, str]:
-    kept, rejected = filter_candidates([candidate(of)], role, NOW, purpose)
-    assert kept == []
-    return rejected[0].reason, rejected[0].notes
+    passed, rejected = filter_candidates([candidate(of)], resolve(role, purpose))
+    assert passed == []
+    return rejected[0].code, rejected[0].note
 
 
 def forbids(pattern: str, reason: str = "") -> Overlay:
@@ -56,10 +67,9 @@ class TestBase:
             candidate(passage(name, source_id="bad" if name in ("c1", "c4") else "wiki"))
             for name in names
         ]
-        kept, rejected = filter_candidates(candidates, forbids("bad"), NOW, READ_PURPOSE)
-        assert [one.candidate.passage.chunk_id for one in kept] == ["c3", "c2"]
-        assert [one.passage.chunk_id for one in rejected] == ["c1", "c4"]
-        assert all(isinstance(one, Rejected) for one in rejected)
+        passed, rejected = filter_candidates(candidates, resolve(forbids("bad")))
+        assert [one.chunk_id for one in passed] == ["c3", "c2"]
+        assert [one.candidate for one in rejected] == [candidates[1], candidates[3]]
 
 
 class TestForbiddenSources:
@@ -171,9 +181,9 @@ class TestAge:
     def test_the_time_is_the_argument_not_the_clock(self) -> None:
         of = candidate(passage(updated_at=days_ago(0)))
         role = self.role(stale_penalty=1.0)
-        assert filter_candidates([of], role, NOW, READ_PURPOSE)[1] == []
-        later = NOW + timedelta(days=101)
-        assert filter_candidates([of], role, later, READ_PURPOSE)[1][0].reason == "stale"
+        assert filter_candidates([of], resolve(role))[1] == []
+        later = replace(resolve(role), now=NOW + timedelta(days=101))
+        assert filter_candidates([of], later)[1][0].code == "stale"
 
 
 class TestFreshness:
@@ -183,7 +193,7 @@ class TestFreshness:
     )
     def test_half_and_all_of_the_maximum(self, age: float, status: str) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 100.0})
-        assert freshness_of(passage(updated_at=days_ago(age)), role, NOW) == status
+        assert freshness_of(passage(updated_at=days_ago(age)), resolve(role)) == status
         assert allowed(passage(updated_at=days_ago(age)), role).freshness == status
 
     @pytest.mark.parametrize("role", [None, overlay()])
@@ -191,11 +201,11 @@ class TestFreshness:
     def test_365_days_where_the_overlay_names_none(
         self, role: Overlay | None, age: float, status: str
     ) -> None:
-        assert max_age_days(role) == 365
-        assert freshness_of(passage(updated_at=days_ago(age)), role, NOW) == status
+        assert resolve(role).max_age_days == 365
+        assert freshness_of(passage(updated_at=days_ago(age)), resolve(role)) == status
 
     def test_undated_with_no_date(self) -> None:
-        assert freshness_of(passage(), None, NOW) == "undated"
+        assert freshness_of(passage(), resolve(None)) == "undated"
 
 
 class TestBoosts:
@@ -226,7 +236,22 @@ class TestBoosts:
         role = overlay(source_policy={"preferred_sources": rules})
         found = allowed(passage(source_id="wiki"), role)
         assert found.metadata_score == pytest.approx(0.6)  # 0.5 × 1.2
-        assert found.overlay_hits == ("boost:preferred-source(wiki: ours×1.2)",)
+        assert found.score.hits_of("metadata") == ("boost:preferred-source(wiki: ours×1.2)",)
+
+
+class TestMetadata:
+    @pytest.mark.parametrize(
+        ("score", "normalized"),
+        [
+            (0.01, 0.00555338),  # ln 1.01 / ln 6 = 0.00995033 / 1.79175947
+            (0.5, 0.22629439),  # ln 1.5 / ln 6 = 0.40546511 / 1.79175947
+            (1.0, 0.38685281),  # ln 2 / ln 6
+            (5.0, 1.0),  # ln 6 / ln 6
+            (10.0, 1.0),  # ln 11 / ln 6 = 1.338, cut at 1
+        ],
+    )
+    def test_min_of_1_and_ln_1_plus_m_by_ln_6(self, score: float, normalized: float) -> None:
+        assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
 
 
 class TestCombination:
@@ -254,7 +279,7 @@ class TestCombination:
         )
         # 0.5 × 1.3 × 0.5 × 1.4 × 1.6 × 1.1 × 1.8 = 1.44144
         assert found.metadata_score == pytest.approx(1.44144)
-        assert found.overlay_hits == (
+        assert found.score.hits_of("metadata") == (
             "boost:applicable-role",
             "penalty:stale(101d > 100d)",
             "boost:trust-tier(preferred×1.4)",
@@ -265,7 +290,7 @@ class TestCombination:
 
     def test_a_mismatch_is_told(self) -> None:
         found = allowed(passage(applicable_roles=("writer",)), overlay())
-        assert found.overlay_hits == ("penalty:role-mismatch(-0.5)",)
+        assert found.score.hits_of("metadata") == ("penalty:role-mismatch(-0.5)",)
 
     def test_the_score_is_clamped_to_ten(self) -> None:
         role = overlay(source_policy={"trust_tier_boosts": {"general": 100.0}})
@@ -300,8 +325,8 @@ class TestCombination:
             "origin external has trust 2, execute has risk 3",
         )
         for purpose in (READ_PURPOSE, Purpose("execute", "Ana")):
-            kept, _ = filter_candidates([candidate(passage(origin="external"))], role, NOW, purpose)
-            assert len(kept) == 1
+            of = [candidate(passage(origin="external"))]
+            assert len(filter_candidates(of, resolve(role, purpose))[0]) == 1
 
     def test_a_role_is_told_before_a_taint_and_a_taint_before_age_and_a_person_is_asked_last(
         self,
@@ -322,6 +347,25 @@ class TestCombination:
         # Nothing else stands against it.
         found = passage(origin="external", source_id="x", updated_at=days_ago(0))
         assert rejection(found, role, Purpose("execute"))[0] == "requires_approval"
+
+    def test_every_rejection_is_listed_in_order(self) -> None:
+        role = overlay(
+            source_policy={
+                "forbidden_sources": [{"pattern": "wiki"}],
+                "allowed_sources": [{"pattern": "law"}],
+            },
+            retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
+        )
+        of = passage(excluded_roles=("reviewer",), updated_at=days_ago(9), origin="external")
+        request = resolve(role, Purpose("execute"))
+        codes = [code for code, _ in rejections(of.document, of.excluded_roles, request)]
+        assert codes == [
+            "forbidden_source",
+            "forbidden_source",
+            "role_mismatch",
+            "stale",
+            "requires_approval",
+        ]
 
     def test_policy_is_told_before_supersession(self) -> None:
         old = passage(source_id="wiki", superseded_by=(Superseder("new", "general"),))

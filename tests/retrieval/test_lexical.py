@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.candidate import Query, Term
 from rolebundle.retrieval import lexical
+from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
@@ -39,8 +39,8 @@ def searched(
     corpus: Corpus, asked: Query, depth: int, within: list[int] | None = None
 ) -> list[lexical.LexicalHit]:
     """What the lane proposes, each with its true scores."""
-    found = lexical.search(corpus, asked, depth, within)
-    return lexical.complete(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
+    found = lexical.propose(corpus, asked, depth, within)
+    return lexical.score(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
 
 
 class TestMatchExpression:
@@ -120,12 +120,12 @@ class TestComplete:
     def test_given_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
         proposed = searched(corpus, query("token"), 10)
         rowids = [hit.rowid for hit in proposed]
-        nothing = lexical.LexicalFound({}, {})
-        scored = lexical.complete(corpus, query("token"), nothing, [*rowids, 999])
+        nothing = lexical.LexicalProposals()
+        scored = lexical.score(corpus, query("token"), nothing, [*rowids, 999])
         assert [hit.rowid for hit in scored] == rowids
         assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
         assert not any(hit.proposed for hit in scored)
 
     def test_nothing_asked_nothing_answered(self, corpus: Corpus) -> None:
-        nothing = lexical.LexicalFound({}, {})
-        assert lexical.complete(corpus, query("token"), nothing, []) == []
+        nothing = lexical.LexicalProposals()
+        assert lexical.score(corpus, query("token"), nothing, []) == []

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import pytest
 
-from rolebundle.contracts.candidate import Candidate, LexicalHit, SemanticHit
 from rolebundle.contracts.document import Passage
-from rolebundle.retrieval.merge import RRF_K, merge
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import Fusion
+from rolebundle.retrieval import merge as step
+from rolebundle.retrieval.candidate import Candidate, LexicalHit, Pool, SemanticHit
+from rolebundle.retrieval.merge import RRF_K
 from support.corpora import overlay
-from support.values import passage, query
+from support.values import passage, query, weights
 
 PASSAGES: dict[int, Passage] = {
     rowid: passage(name, rowid=rowid) for rowid, name in ((1, "c1"), (2, "c2"), (3, "c3"))
 }
 ROLE = overlay(vocabulary={"boost_phrases": ["threat"]})  # task 0.8, role 0.2
+
+
+def merge(
+    lexical: list[LexicalHit],
+    semantic: list[SemanticHit],
+    passages: dict[int, Passage] = PASSAGES,
+    role: Overlay | None = None,
+    fusion: Fusion = "weighted",
+) -> list[Candidate]:
+    pool = Pool({hit.rowid: hit for hit in lexical}, {hit.rowid: hit for hit in semantic}, passages)
+    return step.merge(pool, query("token", role), weights(role, fusion))
 
 
 def by_id(candidates: list[Candidate]) -> dict[str, Candidate]:
@@ -22,42 +36,44 @@ def by_id(candidates: list[Candidate]) -> dict[str, Candidate]:
 
 class TestWeighted:
     def test_bm25_is_taken_by_its_maximum(self) -> None:
-        found = by_id(merge([LexicalHit(1, 8.0, 0), LexicalHit(2, 2.0, 0)], [], PASSAGES, query()))
-        assert found["c1"].lexical == 1.0
-        assert found["c2"].lexical == 0.25  # 2 / 8
+        found = by_id(merge([LexicalHit(1, 8.0, 0), LexicalHit(2, 2.0, 0)], []))
+        assert found["c1"].score.lexical == 1.0
+        assert found["c2"].score.lexical == 0.25  # 2 / 8
 
     def test_task_and_role_are_each_taken_by_their_own_maximum_and_then_weighed(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 10.0), LexicalHit(3, 0.0, 5.0)]
-        found = by_id(merge(hits, [], PASSAGES, query("token", ROLE)))
+        found = by_id(merge(hits, [], PASSAGES, ROLE))
         # 0.8 · task / 4 + 0.2 · role / 10: a role that matches strongly cannot drown the task. The
         # best of these sums, 0.8, becomes 1.
-        assert found["c1"].lexical == 1.0
-        assert found["c2"].lexical == pytest.approx((0.8 * 0.25 + 0.2) / 0.8)
-        assert found["c3"].lexical == pytest.approx(0.2 * 0.5 / 0.8)
+        assert found["c1"].score.lexical == 1.0
+        assert found["c2"].score.lexical == pytest.approx((0.8 * 0.25 + 0.2) / 0.8)
+        assert found["c3"].score.lexical == pytest.approx(0.2 * 0.5 / 0.8)
 
     def test_role_words_that_nobody_has_take_nothing_from_the_lane(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 0.0)]
-        found = merge(hits, [], PASSAGES, query("token", ROLE))
-        assert [one.lexical for one in found] == [1.0, 0.25]
+        found = merge(hits, [], PASSAGES, ROLE)
+        assert [one.score.lexical for one in found] == [1.0, 0.25]
 
     def test_cosines_are_taken_by_minimum_and_maximum(self) -> None:
         hits = [SemanticHit(1, 0.9), SemanticHit(2, 0.5), SemanticHit(3, 0.1)]
-        found = by_id(merge([], hits, PASSAGES, query()))
-        assert [found[name].semantic for name in ("c1", "c2", "c3")] == pytest.approx([1, 0.5, 0])
+        found = by_id(merge([], hits))
+        assert [found[name].score.semantic for name in ("c1", "c2", "c3")] == pytest.approx(
+            [1, 0.5, 0]
+        )
 
     def test_equal_cosines_are_all_the_best(self) -> None:
-        found = by_id(merge([], [SemanticHit(1, 0.2), SemanticHit(2, 0.2)], PASSAGES, query()))
-        assert found["c1"].semantic == found["c2"].semantic == 1.0
+        found = by_id(merge([], [SemanticHit(1, 0.2), SemanticHit(2, 0.2)]))
+        assert found["c1"].score.semantic == found["c2"].score.semantic == 1.0
 
     def test_a_chunk_that_a_lane_did_not_score_has_zero_there(self) -> None:
-        found = by_id(merge([LexicalHit(1, 1.0, 0)], [SemanticHit(2, 0.5)], PASSAGES, query()))
-        assert (found["c1"].semantic, found["c1"].cosine) == (0.0, None)
-        assert (found["c2"].lexical, found["c2"].bm25) == (0.0, None)
+        found = by_id(merge([LexicalHit(1, 1.0, 0)], [SemanticHit(2, 0.5)]))
+        assert (found["c1"].score.semantic, found["c1"].cosine) == (0.0, None)
+        assert (found["c2"].score.lexical, found["c2"].bm25) == (0.0, None)
 
     def test_the_score_of_a_lane_that_only_scored_counts_in_full(self) -> None:
         hits = [SemanticHit(1, 0.9, proposed=False), SemanticHit(2, 0.1)]
-        found = by_id(merge([LexicalHit(1, 1.0, 0)], hits, PASSAGES, query()))
-        assert found["c1"].semantic == 1.0
+        found = by_id(merge([LexicalHit(1, 1.0, 0)], hits))
+        assert found["c1"].score.semantic == 1.0
         assert found["c1"].lanes == ("lexical",)
 
 
@@ -66,48 +82,48 @@ class TestReciprocalRanks:
         # k = 60; the score is (k + 1) / (k + rank), which is 1 for the first.
         lexical = [LexicalHit(1, 9.0, 0), LexicalHit(2, 5.0, 0), LexicalHit(3, 1.0, 0)]
         semantic = [SemanticHit(3, 0.9), SemanticHit(1, 0.8)]
-        found = by_id(merge(lexical, semantic, PASSAGES, query(), "rrf"))
+        found = by_id(merge(lexical, semantic, fusion="rrf"))
         assert RRF_K == 60
-        assert found["c1"].lexical == 61 / 61
-        assert found["c2"].lexical == 61 / 62
-        assert found["c3"].lexical == 61 / 63
-        assert found["c3"].semantic == 61 / 61
-        assert found["c1"].semantic == 61 / 62
-        assert found["c2"].semantic == 0.0
+        assert found["c1"].score.lexical == 61 / 61
+        assert found["c2"].score.lexical == 61 / 62
+        assert found["c3"].score.lexical == 61 / 63
+        assert found["c3"].score.semantic == 61 / 61
+        assert found["c1"].score.semantic == 61 / 62
+        assert found["c2"].score.semantic == 0.0
 
     def test_only_what_a_lane_proposed_has_a_rank(self) -> None:
         lexical = [LexicalHit(1, 9.0, 0, proposed=False), LexicalHit(2, 5.0, 0)]
-        found = by_id(merge(lexical, [SemanticHit(1, 0.5)], PASSAGES, query(), "rrf"))
-        assert (found["c1"].lexical, found["c2"].lexical) == (0.0, 1.0)
+        found = by_id(merge(lexical, [SemanticHit(1, 0.5)], fusion="rrf"))
+        assert (found["c1"].score.lexical, found["c2"].score.lexical) == (0.0, 1.0)
 
     def test_ties_are_ranked_by_chunk_id(self) -> None:
         # Rowids are in the order of ingestion, which must not decide.
         passages = {1: passage("z", rowid=1), 2: passage("a", rowid=2)}
         hits = [LexicalHit(1, 3.0, 0), LexicalHit(2, 3.0, 0)]
-        found = by_id(merge(hits, [], passages, query(), "rrf"))
-        assert (found["a"].lexical, found["z"].lexical) == (1.0, 61 / 62)
+        found = by_id(merge(hits, [], passages, fusion="rrf"))
+        assert (found["a"].score.lexical, found["z"].score.lexical) == (1.0, 61 / 62)
 
 
 class TestCandidates:
     def test_one_a_chunk_in_the_order_of_chunk_ids(self) -> None:
         lexical = [LexicalHit(3, 1.0, 0), LexicalHit(1, 1.0, 0)]
-        found = merge(lexical, [SemanticHit(2, 0.1), SemanticHit(1, 0.2)], PASSAGES, query())
+        found = merge(lexical, [SemanticHit(2, 0.1), SemanticHit(1, 0.2)])
         assert [one.passage.chunk_id for one in found] == ["c1", "c2", "c3"]
 
     def test_the_lanes_that_proposed_it_are_named(self) -> None:
         lexical = [LexicalHit(1, 1.0, 0), LexicalHit(2, 1.0, 0, proposed=False)]
         semantic = [SemanticHit(1, 0.2), SemanticHit(2, 0.2)]
-        found = by_id(merge(lexical, semantic, PASSAGES, query()))
+        found = by_id(merge(lexical, semantic))
         assert found["c1"].lanes == ("lexical", "semantic")
         assert found["c2"].lanes == ("semantic",)
 
     def test_the_measured_scores_are_kept(self) -> None:
-        (found,) = merge([LexicalHit(1, 7.5, 2.5)], [SemanticHit(1, 0.4)], PASSAGES, query())
+        (found,) = merge([LexicalHit(1, 7.5, 2.5)], [SemanticHit(1, 0.4)])
         assert (found.bm25, found.bm25_expansion, found.cosine) == (7.5, 2.5, 0.4)
 
     def test_a_hit_whose_chunk_is_gone_is_no_candidate(self) -> None:
-        assert merge([LexicalHit(99, 1.0, 0)], [SemanticHit(98, 1.0)], PASSAGES, query()) == []
+        assert merge([LexicalHit(99, 1.0, 0)], [SemanticHit(98, 1.0)]) == []
 
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-    def test_no_hits_no_candidates(self, fusion: str) -> None:
-        assert merge([], [], PASSAGES, query(), fusion) == []  # type: ignore[arg-type]
+    def test_no_hits_no_candidates(self, fusion: Fusion) -> None:
+        assert merge([], [], fusion=fusion) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.retrieval.pipeline import MAX_DEPTH, POOL_DEPTH
+from rolebundle.retrieval.lanes import MAX_DEPTH, POOL_DEPTH
 from rolebundle.storage.opening import open_writer
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider

@@ -15,16 +15,16 @@ from rolebundle.contracts.bundle import (
     Scores,
     SelectedChunk,
 )
-from rolebundle.contracts.candidate import Rejected
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import WarningCode
-from rolebundle.retrieval.posture import (
+from rolebundle.retrieval.bundle import (
     decide_fallback,
     freshness_posture,
     trust_posture,
     warnings_for,
 )
+from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
 from support.corpora import overlay
 from support.values import passage, rejected
 
@@ -91,7 +91,9 @@ def codes(
     degraded: str = "",
     waiting: int = 0,
 ) -> dict[str, str]:
-    found = warnings_for(selected, rejected or {}, conflicts or [], role, degraded, waiting)
+    found = warnings_for(
+        selected, rejected or {}, conflicts or [], role, SemanticReport(degraded, waiting)
+    )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message for warning in found}
 
@@ -207,7 +209,7 @@ class TestWarnings:
 def fallback(
     *said: WarningCode,
     selected: list[SelectedChunk] | None = None,
-    left_out: list[Rejected] | None = None,
+    left_out: list[RejectedCandidate] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
     chunks: int = 9,
@@ -217,7 +219,12 @@ def fallback(
     )
     warnings = [BundleWarning(code=code, message="m") for code in said]
     made = decide_fallback(
-        SOUND if selected is None else selected, left_out or [], warnings, role, corpus, degraded
+        SOUND if selected is None else selected,
+        left_out or [],
+        warnings,
+        role,
+        corpus,
+        SemanticReport(degraded),
     )
     return made.state, made.action, made.message
 

@@ -24,7 +24,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.purge import PurgeSelection
-from rolebundle.retrieval import late
+from rolebundle.retrieval import rank
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.reranker import Reranker
 from rolebundle.storage import documents, rerank_cache
@@ -94,7 +94,8 @@ class TestAnswers:
         scores = cosines_of(bundle)
         assert None not in scores.values()
         best = max(bundle.selected, key=lambda one: one.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
-        assert "closest in context (1.00)" in best.reasons_selected
+        assert best.scores.semantic == 1.0
+        assert any(reason.startswith("reranked: cosine ") for reason in best.reasons_selected)
         assert bundle.diagnostics.rerank_embedded == 6
         assert bundle.diagnostics.rerank_cached == 0
         assert bundle.diagnostics.rerank_question_embedded is True
@@ -138,10 +139,10 @@ class TestAnswers:
         db = build(tmp_path, many, HashingProvider(), name="many.db")
         with known() as model:
             bundle = retrieve_reranked(db, limit=80)
-        assert len(model.texts) == late.DEPTH
-        assert bundle.rerank is not None and bundle.rerank.scored == late.DEPTH
+        assert len(model.texts) == rank.MAX_RESCORED
+        assert bundle.rerank is not None and bundle.rerank.scored == rank.MAX_RESCORED
         scored = [one.raw.contextual is not None for one in bundle.selected if one.raw]
-        assert scored == [True] * late.DEPTH + [False] * 30
+        assert scored == [True] * rank.MAX_RESCORED + [False] * 30
 
     def test_reranking_can_change_the_order(self, db: Path) -> None:
         class Backwards(RecordingProvider):

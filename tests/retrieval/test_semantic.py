@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.semantic import query_vector
 from support.corpora import overlay
 
 if TYPE_CHECKING:

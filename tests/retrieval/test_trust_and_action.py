@@ -22,7 +22,8 @@ from rolebundle.policy.access import AgentView
 from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable, purpose_of
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
-from rolebundle.retrieval.pipeline import POOL_DEPTH, retrieve
+from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus

@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
-from rolebundle.contracts.candidate import Rejected
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Verdict
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import model_text, render
-from rolebundle.retrieval.posture import empty_verdict
+from rolebundle.retrieval.bundle import empty_verdict
 from rolebundle.storage.store import StoredDocument
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import BrokenProvider, HashingProvider
@@ -295,10 +294,10 @@ class TestRule:
         ],
     )
     def test_what_counts(self, left_out: list[Any], verdict: Verdict) -> None:
-        candidates: list[Rejected] = [rejected(code, **found) for code, found in left_out]
-        assert empty_verdict(candidates, 9, incomplete=False) == verdict
-        assert empty_verdict(candidates, 0, incomplete=True) == "corpus_empty"
-        half = empty_verdict(candidates, 9, incomplete=True)
+        candidates = [rejected(code, **found) for code, found in left_out]
+        assert empty_verdict(candidates, 9, is_incomplete=False) == verdict
+        assert empty_verdict(candidates, 0, is_incomplete=True) == "corpus_empty"
+        half = empty_verdict(candidates, 9, is_incomplete=True)
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
 
     def test_every_verdict_is_shown_above(self) -> None:

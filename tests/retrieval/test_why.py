@@ -16,10 +16,9 @@ from rolebundle.contracts.why import LaneTrace, Why
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import UsageError
 from rolebundle.policy.overlays import list_overlays, load_role
-from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.explain import distinct_decimals, explain
+from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookup import look_up
-from rolebundle.retrieval.needs import apart
-from rolebundle.retrieval.pipeline import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
@@ -184,7 +183,7 @@ class TestTheCut:
         assert [one.rank for one in found.lost_to] == [6, 7, 8]
         assert found.lost_to[-1].chunk_id == last.chunk_id
         assert found.lost_to[-1].final == last.scores.final
-        above = apart(last.scores.final, found.score.scores.final)[0]
+        above = distinct_decimals(last.scores.final, found.score.scores.final)[0]
         assert found.needs[0].startswith(f"a final score above {above} (it has ")
         assert found.needs[0].endswith(f"or a limit of at least {found.score.place} (it was 8)")
 
@@ -427,7 +426,7 @@ def all_chunks(corpus: Corpus) -> list[str]:
     return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
 
 
-def test_numbers_are_told_apart() -> None:
-    assert apart(0.4, 0.3) == ("0.400", "0.300")
-    assert apart(0.41234, 0.41231) == ("0.41234", "0.41231")
-    assert apart(0.5, 0.5) == ("0.500", "the same")
+def test_numbers_are_told_distinct_decimals() -> None:
+    assert distinct_decimals(0.4, 0.3) == ("0.400", "0.300")
+    assert distinct_decimals(0.41234, 0.41231) == ("0.41234", "0.41231")
+    assert distinct_decimals(0.5, 0.5) == ("0.500", "the same")

@@ -225,7 +225,7 @@ class TestFromTheFirstSchema:
         with open_reader(old) as corpus:
             for task, expected in zip(tasks, before, strict=True):
                 assert expected
-                found = lexical.search(corpus, query(task), 1000).task
+                found = lexical.propose(corpus, query(task), 1000).task
                 assert found == pytest.approx(expected, rel=1e-9)
 
     def test_neighbours_are_as_near_as_they_were(self, old: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from rolebundle.contracts.candidate import Candidate, Filtered, Query, Ranked, Rejected
 from rolebundle.contracts.document import DocumentMetadata, Passage
-from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
+from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
+from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
+from rolebundle.retrieval.candidate import Candidate, Query, RejectedCandidate, Score, Weights
+from rolebundle.retrieval.filter import normalize_metadata
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.store import content_hash
 
@@ -17,7 +19,7 @@ _DOCUMENT_FIELDS = frozenset(DocumentMetadata.__dataclass_fields__)
 def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
     """Make a passage; ``fields`` are its own or its document's (``source_id=…``).
 
-    As in the corpus, the passage carries its document's roles unless it has its own. Every passage
+    As in the corpus, the passage has its document's roles unless it has its own. Every passage
     has a text of its own unless one is given.
     """
     of_document = {name: fields.pop(name) for name in [*fields] if name in _DOCUMENT_FIELDS}
@@ -42,45 +44,67 @@ def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
     return Passage(chunk_id=chunk_id, content=text, document=document, **(settings | fields))
 
 
-def candidate(of: Passage | None = None, **fields: Any) -> Candidate:
+def weights(role: Overlay | None = None, fusion: Fusion = "weighted") -> Weights:
+    return Weights.of(role.retrieval_policy if role else RetrievalPolicy(), fusion)
+
+
+def candidate(
+    of: Passage | None = None,
+    lexical: float = 0.5,
+    semantic: float = 0.0,
+    of_weights: Weights | None = None,
+    **fields: Any,
+) -> Candidate:
+    """A candidate as ``merge`` returns it."""
     settings: dict[str, Any] = {
         "lanes": ("lexical",),
-        "lexical": 0.5,
-        "semantic": 0.0,
         "bm25": 1.0,
         "bm25_expansion": 0.0,
         "cosine": None,
     }
-    return Candidate(passage=of or passage(), **(settings | fields))
+    score = Score.of_lanes(lexical, semantic, of_weights or weights())
+    return Candidate(passage=of or passage(), score=score, **(settings | fields))
 
 
-def filtered(
+def allowed(
     of: Passage | None = None,
     metadata_score: float = 0.5,
     freshness: FreshnessStatus = "undated",
     overlay_hits: tuple[str, ...] = (),
+    of_weights: Weights | None = None,
     **fields: Any,
-) -> Filtered:
-    return Filtered(candidate(of, **fields), metadata_score, freshness, overlay_hits)
+) -> Candidate:
+    """A candidate as ``filter`` returns it."""
+    of_weights = of_weights or weights()
+    merged = candidate(of, of_weights=of_weights, **fields)
+    metadata = normalize_metadata(metadata_score)
+    return replace(
+        merged,
+        score=merged.score.with_metadata(metadata, overlay_hits, of_weights),
+        metadata_score=metadata_score,
+        freshness=freshness,
+    )
 
 
-def ranked(of: Passage | None = None, final: float = 0.5, **fields: Any) -> Ranked:
-    ours = {
-        "metadata": 0.2,
-        "vocabulary": 0.0,
-        "vocabulary_hits": (),
-        "diversity_penalty": 0.0,
-        "duplicate_of": None,
-    }
-    ours |= {name: fields.pop(name) for name in [*fields] if name in ours}
-    return Ranked(filtered=filtered(of, **fields), final=final, **ours)  # type: ignore[arg-type]
+def ranked(
+    of: Passage | None = None,
+    final: float = 0.5,
+    diversity_penalty: float = 0.0,
+    vocabulary_hits: tuple[str, ...] = (),
+    duplicate_of: str | None = None,
+    **fields: Any,
+) -> Candidate:
+    """A candidate as ``rank`` returns it, with this final score."""
+    filtered = allowed(of, **fields)
+    score = filtered.score.with_vocabulary(0.0, vocabulary_hits, weights())
+    score = replace(score, final=final, diversity_penalty=diversity_penalty)
+    return replace(filtered, score=score, duplicate_of=duplicate_of)
 
 
 def rejected(
-    reason: RejectionCode, of: Passage | None = None, notes: str = "so", **fields: Any
-) -> Rejected:
-    of = of or passage("rejected")
-    return Rejected(of, reason, notes, candidate(of, **fields))
+    code: RejectionCode, of: Passage | None = None, note: str = "so", **fields: Any
+) -> RejectedCandidate:
+    return RejectedCandidate(candidate(of or passage("rejected"), **fields), code, note)
 
 
 def query(task: str = "token rotation", role: Overlay | None = None) -> Query:

@@ -1,4 +1,4 @@
-"""Step 4: the terms of the final score, copies, source diversity, and the order."""
+"""Step 4: the terms of the final score, duplicates, source diversity, and the order."""
 
 from __future__ import annotations
 
@@ -7,40 +7,27 @@ from typing import Any, ClassVar
 
 import pytest
 
-from rolebundle.contracts.candidate import Ranked
 from rolebundle.contracts.document import Superseder
-from rolebundle.contracts.overlay import Vocabulary
-from rolebundle.retrieval.rerank import (
-    NEAR_DUPLICATE_WINDOW,
-    normalized_metadata,
-    rerank,
-    vocabulary_score,
-)
-from support.corpora import overlay
-from support.values import filtered, passage
+from rolebundle.contracts.overlay import Overlay, Vocabulary
+from rolebundle.contracts.terms import Fusion
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.rank import NEAR_DUPLICATE_WINDOW, rank, vocabulary_score
+from support.corpora import overlay, resolved
+from support.values import allowed, passage, weights
 
 
-def order(ranked: list[Ranked]) -> list[str]:
-    return [one.passage.chunk_id for one in ranked]
+def rerank(
+    candidates: list[Candidate], role: Overlay | None, fusion: Fusion | None = None
+) -> list[Candidate]:
+    return rank(candidates, resolved(role, fusion=fusion), has_vectors=False)
 
 
-def by_id(ranked: list[Ranked]) -> dict[str, Ranked]:
-    return {one.passage.chunk_id: one for one in ranked}
+def order(ranked: list[Candidate]) -> list[str]:
+    return [one.chunk_id for one in ranked]
 
 
-class TestMetadata:
-    @pytest.mark.parametrize(
-        ("score", "normalized"),
-        [
-            (0.01, 0.00555338),  # ln 1.01 / ln 6 = 0.00995033 / 1.79175947
-            (0.5, 0.22629439),  # ln 1.5 / ln 6 = 0.40546511 / 1.79175947
-            (1.0, 0.38685281),  # ln 2 / ln 6
-            (5.0, 1.0),  # ln 6 / ln 6
-            (10.0, 1.0),  # ln 11 / ln 6 = 1.338, cut at 1
-        ],
-    )
-    def test_min_of_1_and_ln_1_plus_m_by_ln_6(self, score: float, normalized: float) -> None:
-        assert normalized_metadata(score) == pytest.approx(normalized, abs=1e-8)
+def by_id(ranked: list[Candidate]) -> dict[str, Candidate]:
+    return {one.chunk_id: one for one in ranked}
 
 
 class TestVocabulary:
@@ -99,11 +86,11 @@ class TestFinal:
     VOCABULARY: ClassVar[dict[str, Any]] = {"boost_phrases": ["threat"]}
 
     def test_the_default_weights_are_3_3_2_2(self) -> None:
-        one = filtered(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
         (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
         # 0.8 · 0.3 + 0.4 · 0.3 + 1.0 · 0.2 + 0.15 · 0.2 = 0.24 + 0.12 + 0.2 + 0.03
-        assert ranked.final == pytest.approx(0.59)
-        assert (ranked.metadata, ranked.vocabulary) == (1.0, 0.15)
+        assert ranked.score.final == pytest.approx(0.59)
+        assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.15)
 
     def test_the_overlays_weights(self) -> None:
         role = overlay(
@@ -115,9 +102,9 @@ class TestFinal:
                 "rerank_weight": 0.4,
             },
         )
-        one = filtered(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
+        one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
         # 0.8 · 0.1 + 0.4 · 0.2 + 1.0 · 0.3 + 0.15 · 0.4 = 0.08 + 0.08 + 0.3 + 0.06
-        assert rerank([one], role)[0].final == pytest.approx(0.52)
+        assert rerank([one], role)[0].score.final == pytest.approx(0.52)
 
     def test_rrf_gives_the_lanes_equal_say_in_their_common_weight(self) -> None:
         role = overlay(
@@ -128,24 +115,43 @@ class TestFinal:
                 "rerank_weight": 0.2,
             }
         )
-        one = filtered(passage(), 5.0, lexical=61 / 61, semantic=61 / 62)
+        one = allowed(
+            passage(), 5.0, lexical=61 / 61, semantic=61 / 62, of_weights=weights(role, "rrf")
+        )
         # (0.5 + 0.1) / 2 · (1 + 0.983871) + 0.2 · 1
         (ranked,) = rerank([one], role, "rrf")
-        assert ranked.final == pytest.approx(0.3 * (1 + 61 / 62) + 0.2)
+        assert ranked.score.final == pytest.approx(0.3 * (1 + 61 / 62) + 0.2)
 
     def test_without_a_role_the_defaults_hold(self) -> None:
-        (ranked,) = rerank([filtered(lexical=1.0, semantic=1.0)], None)
-        assert ranked.final == pytest.approx(0.6 + 0.2 * math.log(1.5) / math.log(6))
-        assert ranked.vocabulary_hits == ()
+        (ranked,) = rerank([allowed(lexical=1.0, semantic=1.0)], None)
+        assert ranked.score.final == pytest.approx(0.6 + 0.2 * math.log(1.5) / math.log(6))
+        assert ranked.score.hits_of("vocabulary") == ()
+
+    def test_the_contributions_add_up_to_it(self) -> None:
+        role = overlay(
+            vocabulary=self.VOCABULARY,
+            retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 1},
+        )
+        ones = [allowed(passage(name, f"a threat {name}"), 5.0, lexical=0.8) for name in "ab"]
+        for ranked in rerank(ones, role):
+            parts = ranked.score.contributions
+            total = sum(part.value * part.weight for part in parts)
+            assert ranked.score.final == pytest.approx(total, abs=1e-12)
+            assert [part.step for part in parts][:4] == [
+                "lexical",
+                "semantic",
+                "metadata",
+                "vocabulary",
+            ]
 
 
 class TestOrder:
     def test_best_first(self) -> None:
-        ones = [filtered(passage(name), lexical=x) for name, x in (("a", 0.1), ("b", 0.9))]
+        ones = [allowed(passage(name), lexical=x) for name, x in (("a", 0.1), ("b", 0.9))]
         assert order(rerank(ones, None)) == ["b", "a"]
 
     def test_ties_break_by_chunk_id(self) -> None:
-        ones = [filtered(passage(name)) for name in ("d", "b", "a", "c")]
+        ones = [allowed(passage(name)) for name in ("d", "b", "a", "c")]
         assert order(rerank(ones, None)) == ["a", "b", "c", "d"]
 
 
@@ -155,8 +161,8 @@ WORDS = [f"word{n}" for n in range(40)]
 class TestDuplicates:
     def test_of_equal_texts_the_best_is_kept(self) -> None:
         ones = [
-            filtered(passage("a", "the same"), lexical=0.2),
-            filtered(passage("b", "the same"), lexical=0.9),
+            allowed(passage("a", "the same"), lexical=0.2),
+            allowed(passage("b", "the same"), lexical=0.9),
         ]
         found = by_id(rerank(ones, None))
         assert found["b"].duplicate_of is None
@@ -168,31 +174,31 @@ class TestDuplicates:
         # 35 / 41 = 0.85, which is under 0.9.
         text, changed = " ".join(WORDS), " ".join(["other" if w == "word20" else w for w in WORDS])
         ones = [
-            filtered(passage("a", text), lexical=0.9),
-            filtered(passage("b", f"{text} more"), lexical=0.8),
-            filtered(passage("c", changed), lexical=0.7),
+            allowed(passage("a", text), lexical=0.9),
+            allowed(passage("b", f"{text} more"), lexical=0.8),
+            allowed(passage("c", changed), lexical=0.7),
         ]
         found = by_id(rerank(ones, None))
         assert found["b"].duplicate_of == "a"
         assert found["c"].duplicate_of is None
 
     def test_spacing_and_case_make_no_difference(self) -> None:
-        ones = [filtered(passage("a", "One two")), filtered(passage("b", "one\n two"))]
+        ones = [allowed(passage("a", "One two")), allowed(passage("b", "one\n two"))]
         assert by_id(rerank(ones, None))["b"].duplicate_of == "a"
 
     def test_a_copy_of_a_near_copy_is_a_copy(self) -> None:
         text = " ".join(WORDS)
         ones = [
-            filtered(passage("a", text), lexical=0.9),
-            filtered(passage("b", f"{text} more"), lexical=0.8),
-            filtered(passage("c", f"{text} more"), lexical=0.7),
+            allowed(passage("a", text), lexical=0.9),
+            allowed(passage("b", f"{text} more"), lexical=0.8),
+            allowed(passage("c", f"{text} more"), lexical=0.7),
         ]
         assert by_id(rerank(ones, None))["c"].duplicate_of == "a"
 
     def test_many_near_copies_are_all_told(self) -> None:
         text = " ".join(WORDS)
         ones = [
-            filtered(passage(f"c{n:03}", f"{text} x{n}"), lexical=1 - n / 1000)
+            allowed(passage(f"c{n:03}", f"{text} x{n}"), lexical=1 - n / 1000)
             for n in range(NEAR_DUPLICATE_WINDOW * 2)
         ]
         ranked = rerank(ones, None)
@@ -202,11 +208,11 @@ class TestDuplicates:
         # The newer version may say the same, and must not leave together with the old one.
         superseded = {"superseded_by": (Superseder("new", "general"),)}
         ones = [
-            filtered(passage("a", "the same", **superseded), lexical=0.9),
-            filtered(passage("b", "the same"), lexical=0.5),
+            allowed(passage("a", "the same", **superseded), lexical=0.9),
+            allowed(passage("b", "the same"), lexical=0.5),
         ]
         found = by_id(rerank(ones, None))
-        assert found["a"].superseded
+        assert found["a"].is_superseded
         assert found["b"].duplicate_of is None
 
 
@@ -216,22 +222,22 @@ class TestDiversity:
     def ones(self, *sources: str) -> list[Any]:
         # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
         return [
-            filtered(passage(f"c{n}", source_id=source), lexical=1 - n / 10)
+            allowed(passage(f"c{n}", source_id=source), lexical=1 - n / 10)
             for n, source in enumerate(sources, start=1)
         ]
 
     def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
         ranked = by_id(rerank(self.ones("w", "w", "w", "w", "w"), self.ROLE))
-        assert [ranked[f"c{n}"].diversity_penalty for n in range(1, 6)] == pytest.approx(
+        assert [ranked[f"c{n}"].score.diversity_penalty for n in range(1, 6)] == pytest.approx(
             [0, 0, 0.15, 0.30, 0.45]
         )
         plain = by_id(rerank(self.ones("w", "w", "w", "w", "w"), overlay()))
-        assert ranked["c5"].final == pytest.approx(plain["c5"].final - 0.45)
+        assert ranked["c5"].score.final == pytest.approx(plain["c5"].score.final - 0.45)
 
     def test_the_maximum_is_three_by_default(self) -> None:
         role = overlay(retrieval_policy={"require_source_diversity": True})
         ranked = by_id(rerank(self.ones(*"wwww"), role))
-        assert [ranked[f"c{n}"].diversity_penalty for n in (3, 4)] == [0, 0.15]
+        assert [ranked[f"c{n}"].score.diversity_penalty for n in (3, 4)] == [0, 0.15]
 
     def test_the_order_is_by_what_is_left(self) -> None:
         # c3 (0.21 − 0.15 = 0.06 of lexical) falls behind c4 (0.18) from another source.
@@ -239,22 +245,24 @@ class TestDiversity:
 
     def test_each_source_has_its_own_share(self) -> None:
         ranked = rerank(self.ones("w", "v", "w", "v"), self.ROLE)
-        assert [one.diversity_penalty for one in ranked] == [0, 0, 0, 0]
+        assert [one.score.diversity_penalty for one in ranked] == [0, 0, 0, 0]
 
     def test_not_where_it_is_not_required(self) -> None:
-        assert all(not one.diversity_penalty for one in rerank(self.ones(*"wwwww"), overlay()))
+        assert all(
+            not one.score.diversity_penalty for one in rerank(self.ones(*"wwwww"), overlay())
+        )
 
     def test_copies_and_superseded_ones_take_no_share(self) -> None:
         ones = [
-            filtered(passage("a", "same", source_id="w"), lexical=0.9),
-            filtered(passage("b", "same", source_id="w"), lexical=0.8),
-            filtered(
+            allowed(passage("a", "same", source_id="w"), lexical=0.9),
+            allowed(passage("b", "same", source_id="w"), lexical=0.8),
+            allowed(
                 passage("c", source_id="w", superseded_by=(Superseder("new", "general"),)),
                 lexical=0.7,
             ),
-            filtered(passage("d", source_id="w"), lexical=0.6),
-            filtered(passage("e", source_id="w"), lexical=0.5),
+            allowed(passage("d", source_id="w"), lexical=0.6),
+            allowed(passage("e", source_id="w"), lexical=0.5),
         ]
         ranked = by_id(rerank(ones, self.ROLE))
-        assert ranked["d"].diversity_penalty == 0
-        assert ranked["e"].diversity_penalty == 0.15
+        assert ranked["d"].score.diversity_penalty == 0
+        assert ranked["e"].score.diversity_penalty == 0.15

@@ -1,0 +1,662 @@
+"""Step 6: the bundle, which reports what was done and how far the answer can be trusted. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rolebundle.contracts.bundle import (
+    Approval,
+    BundleWarning,
+    ChunkMetadata,
+    Citation,
+    CorpusState,
+    Diagnostics,
+    Fallback,
+    Freshness,
+    OverlayRef,
+    Provenance,
+    QueryTrace,
+    RawScores,
+    Rejection,
+    RetrievalBundle,
+    Scores,
+    SelectedChunk,
+    Summary,
+)
+from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.terms import (
+    HIGH_TRUST,
+    REJECTION_CODES,
+    TRUST_TIERS,
+    FallbackAction,
+    FallbackState,
+    FreshnessPosture,
+    RejectionCode,
+    TrustPosture,
+    Verdict,
+    WarningCode,
+)
+from rolebundle.retrieval.candidate import (
+    Candidate,
+    RejectedCandidate,
+    Retrieval,
+    SemanticReport,
+)
+from rolebundle.retrieval.request import ResolvedRequest
+
+MIN_VISIBLE_CHANGE = 0.05
+"""A change of a lane's score by neighbours and feedback is named from this size on."""
+LOW_DIVERSITY_FROM = 3
+"""So many passages of a single source are worth a warning."""
+
+
+def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
+    """The bundle of a retrieval that took so many seconds."""
+    selection = retrieval.selection
+    selected = [
+        _selected_chunk(rank, candidate, request)
+        for rank, candidate in enumerate(selection.selected, start=1)
+    ]
+    # By code. Within a code in the order of the step that rejected: the nearest miss comes first.
+    rejected = sorted(
+        (*retrieval.rejected, *selection.rejected),
+        key=lambda rejection: REJECTION_CODES.index(rejection.code),
+    )
+    codes = Counter(rejection.code for rejection in rejected)
+    warnings = warnings_for(
+        selected, codes, selection.conflicts, request.overlay, retrieval.semantic
+    )
+    if retrieval.rerank is not None:
+        warnings += [
+            BundleWarning(code=code, message=message) for code, message in retrieval.rerank.warnings
+        ]
+    return RetrievalBundle(
+        version="1.0",
+        role_id=request.role_id,
+        query=_query_trace(request, retrieval),
+        summary=_summary(selected, codes, request, retrieval),
+        selected=selected,
+        rejected=[
+            Rejection(
+                chunk_id=rejection.candidate.chunk_id, reason=rejection.code, notes=rejection.note
+            )
+            for rejection in rejected
+        ],
+        rejected_summary=_rejected_summary(codes, request.quarantined),
+        approvals=_approvals(selection.selected, request),
+        provenance=Provenance(
+            source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
+            document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
+            trust_posture=trust_posture(selected),
+            freshness_posture=freshness_posture(selected),
+        ),
+        warnings=warnings,
+        fallback=decide_fallback(
+            selected, rejected, warnings, request.overlay, retrieval.corpus, retrieval.semantic
+        ),
+        request=request.echo,
+        overlay=overlay_ref(request),
+        corpus=retrieval.corpus,
+        fusion=request.fusion,
+        rerank=retrieval.rerank.state if retrieval.rerank else None,
+        diagnostics=_diagnostics(codes, retrieval, seconds),
+    )
+
+
+def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
+    """Which overlay governed, by content."""
+    if request.overlay is None:
+        return None
+    return OverlayRef(role_id=request.overlay.role_id, digest=request.overlay_digest)
+
+
+# -- selected passages ---------------------------------------------------------------------------
+
+
+def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -> SelectedChunk:
+    passage, document = candidate.passage, candidate.passage.document
+    page = f", p. {passage.page}" if passage.page else ""
+    return SelectedChunk(
+        rank=rank,
+        chunk_id=passage.chunk_id,
+        document_id=document.document_id,
+        source_id=document.source_id,
+        source_type=document.source_kind,
+        title=document.title,
+        uri=document.uri,
+        headings=list(passage.headings),
+        content=passage.content,
+        content_type=passage.content_type,
+        lanes=list(candidate.lanes),
+        scores=scores_of(candidate),
+        raw=raw_scores_of(candidate),
+        reasons_selected=_reasons(candidate),
+        overlay_hits=[hit for part in candidate.score.contributions for hit in part.hits],
+        metadata=ChunkMetadata(
+            trust_tier=document.trust_tier,
+            freshness=Freshness(
+                status=candidate.freshness,
+                updated_at=document.updated_at,
+                max_age_days=request.max_age_days,
+            ),
+            tags=list(passage.tags),
+            applicable_roles=list(passage.applicable_roles) or None,
+            excluded_roles=list(passage.excluded_roles) or None,
+            document_type=document.document_type,
+            domain=document.domain,
+            language=document.language,
+            sensitivity=document.sensitivity,
+            origin=document.origin,
+            flags=list(passage.flags) or None,
+            scope=document.scope,
+        ),
+        citation=Citation(
+            reference=f"{document.title} [{document.source_id}]{page}", locator=passage.locator
+        ),
+        allowed_actions=request.purpose.allowed_actions(document.origin),
+    )
+
+
+def scores_of(candidate: Candidate) -> Scores:
+    """The terms of a candidate's final score, rounded to six decimals as in every answer."""
+    score = candidate.score
+    return Scores(
+        lexical=rounded(score.lexical),
+        semantic=rounded(score.semantic),
+        metadata=rounded(score.metadata),
+        rerank=rounded(score.vocabulary),
+        final=rounded(score.final),
+        diversity_penalty=rounded(score.diversity_penalty),
+    )
+
+
+def raw_scores_of(candidate: Candidate) -> RawScores:
+    """What the lanes and the filter measured of a candidate, rounded likewise."""
+    return RawScores(
+        bm25=rounded_if_any(candidate.bm25),
+        bm25_expansion=rounded_if_any(candidate.bm25_expansion),
+        cosine=rounded_if_any(candidate.cosine),
+        contextual=rounded_if_any(candidate.contextual),
+        metadata=rounded(candidate.metadata_score),
+    )
+
+
+def rounded(score: float) -> float:
+    """A score as answers show it: six decimals."""
+    return round(score, 6)
+
+
+def rounded_if_any(score: float | None) -> float | None:
+    """:func:`rounded`, or ``None`` if there is no score."""
+    return None if score is None else rounded(score)
+
+
+def _reasons(candidate: Candidate) -> list[str]:
+    score = candidate.score
+    # The share of a reranking model is named by itself.
+    by_meaning = score.semantic
+    if candidate.contextual is not None:
+        by_meaning = score.changed_by("semantic")[1]
+    neighbours_lexical, neighbours_semantic = score.changed_by("neighbours", "feedback")
+    reasons = []
+    if candidate.bm25:
+        reasons.append(f"has the task's words (lexical {score.lexical:.2f})")
+    elif candidate.bm25_expansion:
+        reasons.append(f"has the role's words (lexical {score.lexical:.2f})")
+    if candidate.cosine is not None and by_meaning > 0:
+        reasons.append(f"close in meaning (semantic {by_meaning:.2f})")
+    if max(abs(neighbours_lexical), abs(neighbours_semantic)) >= MIN_VISIBLE_CHANGE:
+        reasons.append(
+            f"with the passages like it lexical {neighbours_lexical:+.2f}, "
+            f"semantic {neighbours_semantic:+.2f}"
+        )
+    if candidate.contextual is not None:
+        change = score.changed_by("rerank")[1]
+        reasons.append(f"reranked: cosine {candidate.contextual:.2f}, semantic {change:+.2f}")
+    reasons.append(f"{candidate.passage.document.trust_tier} trust, {candidate.freshness}")
+    if hits := score.hits_of("metadata"):
+        reasons.append(f"policy: {', '.join(hits)}")
+    if hits := score.hits_of("vocabulary"):
+        reasons.append(f"role vocabulary: {', '.join(hits)}")
+    if score.diversity_penalty:
+        reasons.append(f"source diversity −{score.diversity_penalty:.2f}")
+    return reasons
+
+
+# -- counts and traces ---------------------------------------------------------------------------
+
+
+def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
+    query = retrieval.query
+    return QueryTrace(
+        task_text=query.task_text,
+        lexical_query=[term.shown for term in query.task_terms for _ in range(term.weight)],
+        expansion_query=[term.shown for term in query.expansion_terms],
+        semantic_query=[query.semantic_text]
+        + ([f"Role context: {query.context_text}"] if query.context_text else []),
+        weights=query.weights,
+        applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
+        applied_filters=list(query.applied_filters),
+        generated_at=iso_utc(request.now),
+    )
+
+
+def _summary(
+    selected: Sequence[SelectedChunk],
+    codes: Counter[RejectionCode],
+    request: ResolvedRequest,
+    retrieval: Retrieval,
+) -> Summary:
+    tiers = Counter(chunk.metadata.trust_tier for chunk in selected)
+    sources = Counter(chunk.source_id for chunk in selected)
+    stale = sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
+    strategy = "overlay-weighted" if request.overlay else "default-weighted"
+    strategy += "-rrf" if request.fusion == "rrf" else ""
+    strategy += "-contextual" if retrieval.rerank and retrieval.rerank.state else ""
+    return Summary(
+        total_candidates=len(retrieval.candidates),
+        selected_count=len(selected),
+        stale_count=stale + codes["stale"],
+        forbidden_hits=codes["forbidden_source"],
+        trust_tier_breakdown={tier: tiers[tier] for tier in TRUST_TIERS},
+        source_breakdown=dict(sorted(sources.items())),
+        rerank_strategy=strategy,
+    )
+
+
+def _rejected_summary(codes: Counter[RejectionCode], quarantined: int) -> dict[RejectionCode, int]:
+    # Quarantined documents are no candidates: they are counted, and not in `rejected`.
+    counts = codes + Counter[RejectionCode]({"quarantined": quarantined})
+    return {code: counts[code] for code in REJECTION_CODES if counts[code]}
+
+
+def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[Approval] | None:
+    purpose = request.purpose
+    chunk_ids = [
+        candidate.chunk_id
+        for candidate in selected
+        if purpose.is_allowed_by_approval(candidate.passage.document.origin)
+    ]
+    if not chunk_ids:
+        return None
+    return [Approval(approved_by=purpose.approved_by, action=purpose.action, chunk_ids=chunk_ids)]
+
+
+def _diagnostics(
+    codes: Counter[RejectionCode], retrieval: Retrieval, seconds: float
+) -> Diagnostics:
+    pool, rerank = retrieval.pool, retrieval.rerank
+    return Diagnostics(
+        latency_ms=round(seconds * 1000, 3),
+        # Counted before any step could lose one, so that law 1 can be checked from the bundle.
+        candidate_pool_size=len(retrieval.candidates),
+        deduped_count=codes["duplicate"],
+        dropped_forbidden_count=codes["forbidden_source"],
+        dropped_stale_count=codes["stale"],
+        lexical_ms=round(pool.lexical_seconds * 1000, 3),
+        semantic_ms=round(pool.semantic_seconds * 1000, 3),
+        refills=pool.refills,
+        rerank_ms=rerank.milliseconds if rerank else None,
+        rerank_embedded=rerank.embedded if rerank else None,
+        rerank_cached=rerank.cached if rerank else None,
+        rerank_question_embedded=rerank.question_embedded if rerank else None,
+        rerank_note=rerank.note if rerank else None,
+    )
+
+
+# -- postures and warnings -----------------------------------------------------------------------
+
+
+def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:
+    """Strong with any authoritative passage, mixed with any preferred one, else weak."""
+    tiers = {chunk.metadata.trust_tier for chunk in selected}
+    if "authoritative" in tiers:
+        return "strong"
+    return "mixed" if "preferred" in tiers else "weak"
+
+
+def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
+    """Fresh with fresh and no stale passages, stale with stale and no fresh ones, else mixed."""
+    statuses = {chunk.metadata.freshness.status for chunk in selected}
+    if "fresh" in statuses and "stale" not in statuses:
+        return "fresh"
+    return "stale" if "stale" in statuses and "fresh" not in statuses else "mixed"
+
+
+def warnings_for(
+    selected: Sequence[SelectedChunk],
+    codes: Mapping[RejectionCode, int],
+    conflicts: Sequence[Passage],
+    overlay: Overlay | None,
+    semantic: SemanticReport,
+) -> list[BundleWarning]:
+    """What the reader of the bundle should know, in a fixed order.
+
+    Args:
+        selected: the passages of the answer.
+        codes: how many candidates each code rejected.
+        conflicts: superseded passages that would have been selected.
+        overlay: the role's, or ``None``.
+        semantic: how the semantic lane ran.
+    """
+    warnings: list[tuple[WarningCode, str]] = []
+    if trust_posture(selected) == "weak":
+        warnings.append(
+            ("NO_HIGH_TRUST_MATCH", "no authoritative or preferred passage was selected")
+        )
+    if overlay is None:
+        warnings.append(
+            ("ONLY_SHARED_CORPUS", "no role was given, so no overlay shaped the answer")
+        )
+    elif selected and not any(_is_role_specific(chunk) for chunk in selected):
+        warnings.append(("ONLY_SHARED_CORPUS", "no passage has anything of the role's own"))
+    rejected_stale = codes.get("stale", 0)
+    stale = rejected_stale + sum(one.metadata.freshness.status == "stale" for one in selected)
+    considered = rejected_stale + len(selected)
+    if stale * 2 > considered:
+        warnings.append(("STALE_DOMINANT", f"{stale} of {considered} passages are stale"))
+    if forbidden := codes.get("forbidden_source"):
+        warnings.append(
+            ("FORBIDDEN_SOURCE_HIT", f"{forbidden} candidates came from forbidden sources")
+        )
+    if restricted := _restricted(codes):
+        warnings.append(("ACTION_RESTRICTED", restricted))
+    sources = {chunk.source_id for chunk in selected}
+    if len(sources) == 1 and len(selected) >= LOW_DIVERSITY_FROM:
+        warnings.append(("LOW_DIVERSITY", f"every passage comes from {sources.pop()}"))
+    if pairs := _conflicting(conflicts):
+        warnings.append(("CONFLICTING_EVIDENCE", f"high-trust documents disagree: {pairs}"))
+    if semantic.degraded:
+        warnings.append(("SEMANTIC_LANE_DEGRADED", semantic.degraded))
+    if semantic.waiting:
+        warnings.append(
+            (
+                "INDEX_STALE",
+                f"{semantic.waiting} chunks wait for their vector; run `rolebundle embed`",
+            )
+        )
+    if semantic.doubt:
+        warnings.append(
+            (
+                "INDEX_STALE",
+                f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`",
+            )
+        )
+    return [BundleWarning(code=code, message=message) for code, message in warnings]
+
+
+def _restricted(codes: Mapping[RejectionCode, int]) -> str:
+    blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
+    parts = []
+    if blocked:
+        parts.append(f"{blocked} candidates are of origins not trusted enough for the action")
+    if waiting:
+        parts.append(f"{waiting} candidates may be used for the action only with an approval")
+    return "; ".join(parts)
+
+
+def _conflicting(conflicts: Sequence[Passage]) -> str:
+    """Pairs of high-trust documents of which one supersedes the other, as text; or empty."""
+    pairs = {
+        f"{passage.document.document_id} is superseded by {newer.document_id}"
+        for passage in conflicts
+        if passage.document.trust_tier in HIGH_TRUST
+        for newer in passage.superseded_by
+        if newer.trust_tier in HIGH_TRUST
+    }
+    return "; ".join(sorted(pairs))
+
+
+def _is_role_specific(chunk: SelectedChunk) -> bool:
+    kinds = ("boost:applicable-role", "boost:doc-type", "boost:domain", "boost:preferred", "vocab:")
+    return any(hit.startswith(kinds) for hit in chunk.overlay_hits)
+
+
+# -- fallback ------------------------------------------------------------------------------------
+
+
+def decide_fallback(
+    selected: Sequence[SelectedChunk],
+    rejected: Sequence[RejectedCandidate],
+    warnings: Sequence[BundleWarning],
+    overlay: Overlay | None,
+    corpus: CorpusState,
+    semantic: SemanticReport,
+) -> Fallback:
+    """What the caller should do with the answer; if nothing was selected, why.
+
+    Args:
+        selected: the passages of the answer.
+        rejected: all other candidates, those that were scored in the order of their score.
+        warnings: the bundle's.
+        overlay: the role's, or ``None``.
+        corpus: has how much there was to search.
+        semantic: how the semantic lane ran.
+    """
+    if not selected:
+        is_incomplete = bool(semantic.degraded or semantic.waiting)
+        verdict = empty_verdict(rejected, corpus.chunks, is_incomplete)
+        return Fallback(
+            state="no_strong_match",
+            action="block",
+            message=_why_empty(verdict, rejected, overlay, corpus, semantic),
+            verdict=verdict,
+        )
+    codes = {warning.code for warning in warnings}
+    state, action, message = _fallback_of_selection(codes, overlay, semantic.degraded)
+    if all(chunk.raw is not None and not chunk.raw.bm25 for chunk in selected):
+        # There is a nearest neighbour of every task. Nothing else speaks for these passages.
+        message += "; no passage has a word of the task"
+    return Fallback(state=state, action=action, message=message)
+
+
+def _fallback_of_selection(
+    codes: set[WarningCode], overlay: Overlay | None, degraded: str
+) -> tuple[FallbackState, FallbackAction, str]:
+    """The first state that applies, worst first."""
+    if "CONFLICTING_EVIDENCE" in codes:
+        return (
+            "conflicting",
+            "warn",
+            "trusted documents disagree; the superseded one was left out, say so",
+        )
+    if "STALE_DOMINANT" in codes:
+        return (
+            "stale_dominant",
+            "warn",
+            "most of the evidence is older than it should be; check before relying on it",
+        )
+    if overlay is None:
+        return (
+            "no_overlay",
+            "degrade" if degraded else "continue",
+            "no role was given: shared corpus only, no role policy was applied",
+        )
+    if "NO_HIGH_TRUST_MATCH" in codes:
+        return (
+            "no_strong_match",
+            "degrade",
+            "no authoritative or preferred source matched; treat the passages as hints",
+        )
+    if "FORBIDDEN_SOURCE_HIT" in codes:
+        return (
+            "forbidden_hit",
+            "degrade" if degraded else "continue",
+            "forbidden sources matched and were left out",
+        )
+    if degraded:
+        return "healthy", "degrade", "the evidence is sound, but the semantic lane did not run"
+    return "healthy", "continue", "trusted, current evidence"
+
+
+# -- the verdict of an empty answer --------------------------------------------------------------
+
+# A copy is rejected together with its original, which was scored.
+_SCORED_TOO_LOW: frozenset[RejectionCode] = frozenset({"low_score", "duplicate"})
+_VERDICT_OF: dict[RejectionCode, Verdict] = {
+    "forbidden_source": "all_forbidden",
+    "taint_blocked": "all_taint_blocked",
+    "stale": "all_stale",
+    "conflict_downrank": "all_superseded",
+}
+_BY_PURPOSE: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
+_IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
+_CODES_OF: dict[Verdict, frozenset[RejectionCode]] = {
+    "over_budget": frozenset({"budget_cut"}),
+    "nothing_found": frozenset({"low_score"}),
+    "all_below_floor": frozenset({"low_score"}),
+    "approval_needed": frozenset({"requires_approval"}),
+    "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW,
+    **{verdict: frozenset({code}) for code, verdict in _VERDICT_OF.items()},
+}
+# What happened, and the next step.
+_EXPLANATIONS: dict[Verdict, tuple[str, str]] = {
+    "over_budget": (
+        "passages would answer, and none fits the token budget",
+        "raise token_budget",
+    ),
+    "all_below_floor": (
+        "what has the task's words is under the floor",
+        "ask more precisely, or lower min_score in the role's overlay",
+    ),
+    "all_forbidden": (
+        "everything relevant is forbidden to the role {role}",
+        "ask for a role that may use these sources, or go without; do not guess what they say",
+    ),
+    "all_taint_blocked": (
+        "everything relevant is of an origin that is not trusted enough for the action",
+        "ask for the passages to read or analyze them, and do not act on them",
+    ),
+    "approval_needed": (
+        "everything relevant is of an origin that may be used for the action only with an approval",
+        "let a person decide, and ask again with that person's name as approval; do not act before",
+    ),
+    "all_stale": (
+        "everything relevant is older than the role {role} accepts",
+        "bring the documents up to date, or raise the overlay's freshness_max_age_days",
+    ),
+    "all_superseded": (
+        "everything relevant was replaced by newer documents, which did not make it either",
+        "look the newer documents up",
+    ),
+    "rejected_by_policy": (
+        "{policy} rejected everything relevant",
+        "read the notes of the rejected",
+    ),
+}
+
+
+def empty_verdict(
+    rejected: Sequence[RejectedCandidate], chunks: int, is_incomplete: bool
+) -> Verdict:
+    """Why nothing was selected: the first rule that applies.
+
+    1. ``corpus_empty``: there is no chunk to find.
+    2. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
+    3. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
+       below are about *everything* relevant, which half a search cannot know.
+    4. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
+       the role's words find chunks for any task, so a candidate is not relevant by itself.
+       Relevant are candidates with a word of the task. If there are none, no word of the task is
+       in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
+       near they are. A neighbour under the floor was measured, and is not near.
+
+       - none: ``nothing_found``. A lexical-only request searches no meanings, and the message says
+         so.
+       - all under the floor, or copies of such: ``all_below_floor``.
+       - else those under the floor do not count. If one code rejected the rest:
+         ``all_forbidden``, ``all_taint_blocked``, ``all_stale`` or ``all_superseded``.
+       - if only the purpose rejected the rest, and an approval would allow some of it:
+         ``approval_needed``.
+       - another code, or several: ``rejected_by_policy``.
+
+    Args:
+        rejected: all candidates.
+        chunks: how many the corpus has.
+        is_incomplete: a lane that was asked for could not search everything.
+    """
+    if chunks == 0:
+        return "corpus_empty"
+    if any(rejection.code == "budget_cut" for rejection in rejected):
+        return "over_budget"
+    if is_incomplete:
+        return "lane_down"
+    relevant = _relevant(rejected)
+    if not relevant:
+        return "nothing_found"
+    codes = {rejection.code for rejection in relevant} - _SCORED_TOO_LOW
+    if not codes:
+        return "all_below_floor"
+    if "requires_approval" in codes and codes <= _BY_PURPOSE:
+        return "approval_needed"
+    if len(codes) > 1:
+        return "rejected_by_policy"
+    return _VERDICT_OF.get(codes.pop(), "rejected_by_policy")
+
+
+def _relevant(rejected: Sequence[RejectedCandidate]) -> list[RejectedCandidate]:
+    with_words = [rejection for rejection in rejected if rejection.candidate.bm25]
+    if with_words:
+        return with_words
+    return [
+        rejection
+        for rejection in rejected
+        if rejection.candidate.cosine is not None and rejection.code not in _SCORED_TOO_LOW
+    ]
+
+
+def _why_empty(
+    verdict: Verdict,
+    rejected: Sequence[RejectedCandidate],
+    overlay: Overlay | None,
+    corpus: CorpusState,
+    semantic: SemanticReport,
+) -> str:
+    """The verdict in words: what happened, the counts of the codes, and the next step."""
+    if verdict == "corpus_empty":
+        return "the corpus is empty: ingest documents first"
+    if verdict == "lane_down":
+        problem = f"the semantic lane did not run: {semantic.degraded}"
+        if not semantic.degraded:
+            problem = (
+                f"{semantic.waiting} of {corpus.chunks} chunks wait for their vector; "
+                "run `rolebundle embed`"
+            )
+        return f"the search was incomplete ({_counts(rejected)}); {problem}"
+    role = overlay.role_id if overlay else "(no role)"
+    policy = f"the policy of the role {role}" if overlay else "policy"
+    if verdict == "nothing_found":
+        what, step = _nothing_found(rejected)
+    else:
+        what, step = _EXPLANATIONS[verdict]
+    what = what.format(role=role, policy=policy)
+    return f"{what} ({_counts(rejected)}{_example(verdict, rejected)}); {step}"
+
+
+def _nothing_found(rejected: Sequence[RejectedCandidate]) -> tuple[str, str]:
+    if any(rejection.candidate.cosine is not None for rejection in rejected):
+        return (
+            "nothing in the corpus has the task's words or is near enough in meaning",
+            "ask in other words, or ingest what would answer",
+        )
+    return (
+        "nothing in the corpus has the task's words, and meanings were not searched",
+        "ask in other words, or without lexical_only",
+    )
+
+
+def _counts(rejected: Sequence[RejectedCandidate]) -> str:
+    codes = Counter(rejection.code for rejection in rejected)
+    reasons = ", ".join(f"{codes[code]} {code}" for code in REJECTION_CODES if codes[code])
+    return f"candidates rejected: {reasons}" if reasons else "no candidates"
+
+
+def _example(verdict: Verdict, rejected: Sequence[RejectedCandidate]) -> str:
+    """The note of one candidate: it has the figures, or names the rule."""
+    codes = _CODES_OF[verdict]
+    notes = (one.note for one in _relevant(rejected) or rejected if one.code in codes)
+    note = next(notes, "")
+    which = "the best" if codes <= _IN_SCORE_ORDER else "for one"
+    return f"; {which}: {note}" if note else ""

@@ -1,0 +1,390 @@
+"""The values that pass between the steps of retrieval.
+
+query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidate ─▶ filter ─▶ rank ─▶ select ─▶ Selection
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+from rolebundle.contracts.bundle import AppliedFilter, CorpusState, QueryWeights, RerankState
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.overlay import RetrievalPolicy
+from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode, WarningCode
+
+# -- the query and what the lanes find -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or phrase of the lexical query.
+
+    Attributes:
+        text: the word or phrase.
+        weight: how often the term is repeated in the query.
+        form: whether it is a stem or another word form (``rolebundle/text/forms.py``). The index
+            has these forms next to the words.
+    """
+
+    text: str
+    weight: int = 1
+    form: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The term for readers: a form begins with a tilde."""
+        return f"~{self.text}" if self.form else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A task, expanded by a role. The task's own terms and the role's are kept apart."""
+
+    task_text: str
+    task_terms: tuple[Term, ...]
+    expansion_terms: tuple[Term, ...]
+    semantic_text: str
+    context_text: str
+    weights: QueryWeights
+    applied_rules: tuple[str, ...]
+    applied_filters: tuple[AppliedFilter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalHit:
+    """A chunk's BM25 against the task's terms and against the role's; at least 0.
+
+    ``proposed`` is False if the lane only scored what the other lane proposed.
+    """
+
+    rowid: int
+    bm25: float
+    bm25_expansion: float
+    proposed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticHit:
+    """A chunk's cosine with the query, in [−1, 1]; ``proposed`` as in :class:`LexicalHit`."""
+
+    rowid: int
+    cosine: float
+    proposed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Everything that the lanes have found for one query, keyed by the chunk's rowid.
+
+    Attributes:
+        lexical: the lexical hits, proposed or only scored.
+        semantic: the semantic hits, proposed or only scored.
+        passages: the chunks.
+        by_task: the BM25 of what the lexical lane proposed for the task's terms.
+        by_role: the BM25 of what the lexical lane proposed for the role's terms.
+        confidence: how well the embedding model reads the query, in (0, 1].
+        depth: how many chunks each lane was last asked for.
+        yielded: the most chunks that one lane returned last; less than ``depth`` means that the
+            corpus has no more.
+        refills: how often the lanes were asked again.
+        lexical_seconds: the time that the lexical lane took.
+        semantic_seconds: the time that the semantic lane took.
+    """
+
+    lexical: Mapping[int, LexicalHit] = field(default_factory=dict)
+    semantic: Mapping[int, SemanticHit] = field(default_factory=dict)
+    passages: Mapping[int, Passage] = field(default_factory=dict)
+    by_task: Mapping[int, float] = field(default_factory=dict)
+    by_role: Mapping[int, float] = field(default_factory=dict)
+    confidence: float = 1.0
+    depth: int = 0
+    yielded: int = 0
+    refills: int = 0
+    lexical_seconds: float = 0.0
+    semantic_seconds: float = 0.0
+
+
+# -- scores --------------------------------------------------------------------------------------
+
+Step = Literal[
+    "lexical", "semantic", "metadata", "vocabulary", "rerank", "neighbours", "feedback", "diversity"
+]
+"""What can contribute to a score, in the order in which it does."""
+ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What each term of the final score is multiplied with."""
+
+    lexical: float
+    semantic: float
+    metadata: float
+    vocabulary: float
+    fusion: Fusion
+
+    @classmethod
+    def of(cls, policy: RetrievalPolicy, fusion: Fusion) -> Weights:
+        """The policy's weights. With ``rrf`` both lanes have the mean of their two weights."""
+        lexical, semantic = policy.lexical_weight, policy.semantic_weight
+        if fusion == "rrf":
+            lexical = semantic = (lexical + semantic) / 2
+        return cls(lexical, semantic, policy.metadata_weight, policy.rerank_weight, fusion)
+
+    def lane_score(self, lexical: float, semantic: float) -> float:
+        """The lanes' part of the final score."""
+        if self.fusion == "rrf":
+            # As one product, so that equal ranks in either lane give the very same score.
+            return self.lexical * (lexical + semantic)
+        return self.lexical * lexical + self.semantic * semantic
+
+
+class Contribution(NamedTuple):
+    """What one step added to one term of a score. ``value · weight`` is its part of the final.
+
+    ``hits`` names the rules that made up the value.
+    """
+
+    # A NamedTuple: it is created about ten times for each candidate, four times as quickly.
+    step: Step
+    term: ScoreTerm
+    value: float
+    weight: float
+    hits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The terms of a candidate's score, their weighted sum, and how they came about.
+
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty``. The
+    four terms are in [0, 1]. The contributions are in the order of the steps; the sum of their
+    ``value · weight`` is ``final``, up to rounding.
+    """
+
+    contributions: tuple[Contribution, ...]
+    lexical: float
+    semantic: float
+    metadata: float
+    vocabulary: float
+    diversity_penalty: float
+    final: float
+
+    @classmethod
+    def of_lanes(cls, lexical: float, semantic: float, weights: Weights) -> Score:
+        """The score of a candidate that has only been merged."""
+        contributions = (
+            Contribution("lexical", "lexical", lexical, weights.lexical),
+            Contribution("semantic", "semantic", semantic, weights.semantic),
+        )
+        final = weights.lane_score(lexical, semantic)
+        return cls(contributions, lexical, semantic, 0.0, 0.0, 0.0, final)
+
+    def with_metadata(self, metadata: float, hits: tuple[str, ...], weights: Weights) -> Score:
+        """The score with its metadata term."""
+        added = Contribution("metadata", "metadata", metadata, weights.metadata, hits)
+        return self._with(weights, (added,), self.lexical, self.semantic, metadata, self.vocabulary)
+
+    def with_vocabulary(self, vocabulary: float, hits: tuple[str, ...], weights: Weights) -> Score:
+        """The score with its vocabulary term."""
+        added = Contribution("vocabulary", "vocabulary", vocabulary, weights.vocabulary, hits)
+        return self._with(weights, (added,), self.lexical, self.semantic, self.metadata, vocabulary)
+
+    def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> Score:
+        """The score with the lanes' terms as a step has changed them."""
+        added = (
+            Contribution(step, "lexical", lexical - self.lexical, weights.lexical),
+            Contribution(step, "semantic", semantic - self.semantic, weights.semantic),
+        )
+        return self._with(weights, added, lexical, semantic, self.metadata, self.vocabulary)
+
+    def with_diversity_penalty(self, penalty: float) -> Score:
+        """The score less the penalty; without a penalty the score itself."""
+        if not penalty:
+            return self
+        added = Contribution("diversity", "diversity", -penalty, 1.0)
+        return replace(
+            self,
+            contributions=(*self.contributions, added),
+            diversity_penalty=penalty,
+            final=self.final - penalty,
+        )
+
+    def changed_by(self, *steps: Step) -> tuple[float, float]:
+        """By how much these steps changed the lexical and the semantic term."""
+        lexical = semantic = 0.0
+        for contribution in self.contributions:
+            if contribution.step in steps:
+                lexical += contribution.value if contribution.term == "lexical" else 0.0
+                semantic += contribution.value if contribution.term == "semantic" else 0.0
+        return lexical, semantic
+
+    def hits_of(self, step: Step) -> tuple[str, ...]:
+        """The rules that a step names for this candidate."""
+        return next((one.hits for one in self.contributions if one.step == step), ())
+
+    def _with(
+        self,
+        weights: Weights,
+        added: tuple[Contribution, ...],
+        lexical: float,
+        semantic: float,
+        metadata: float,
+        vocabulary: float,
+    ) -> Score:
+        return Score(
+            self.contributions + added,
+            lexical,
+            semantic,
+            metadata,
+            vocabulary,
+            self.diversity_penalty,
+            weights.lane_score(lexical, semantic)
+            + weights.metadata * metadata
+            + weights.vocabulary * vocabulary,
+        )
+
+
+# -- candidates ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that a lane proposed, with everything that the steps have found out about it.
+
+    Attributes:
+        passage: the passage.
+        lanes: the lanes that proposed it.
+        bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
+        bm25_expansion: the same against the role's terms.
+        cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
+        score: the score so far.
+        metadata_score: the filter's product, in [0.01, 10].
+        freshness: by the date of its document.
+        contextual: the cosine by the reranking model; ``None`` if it was not scored again.
+        duplicate_of: the chunk id of a better candidate with the same text, if there is one.
+    """
+
+    passage: Passage
+    lanes: tuple[Lane, ...]
+    bm25: float | None
+    bm25_expansion: float | None
+    cosine: float | None
+    score: Score
+    metadata_score: float = 0.5
+    freshness: FreshnessStatus = "undated"
+    contextual: float | None = None
+    duplicate_of: str | None = None
+
+    @property
+    def chunk_id(self) -> str:
+        """The passage's id."""
+        return self.passage.chunk_id
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether another document replaces this one's; such a candidate is never selected."""
+        return bool(self.passage.superseded_by)
+
+    def with_score(self, score: Score) -> Candidate:
+        """The candidate with another score.
+
+        Not by ``dataclasses.replace``, which takes twice as long: this is done for every candidate
+        of every request several times.
+        """
+        return Candidate(
+            self.passage,
+            self.lanes,
+            self.bm25,
+            self.bm25_expansion,
+            self.cosine,
+            score,
+            self.metadata_score,
+            self.freshness,
+            self.contextual,
+            self.duplicate_of,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCandidate:
+    """A candidate that was not selected, with the code and the note of its rejection."""
+
+    candidate: Candidate
+    code: RejectionCode
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was selected and what was not, each in the order of the final score.
+
+    ``conflicts`` are the rejected passages that would have been selected if no other document
+    replaced theirs.
+    """
+
+    selected: tuple[Candidate, ...] = ()
+    rejected: tuple[RejectedCandidate, ...] = ()
+    conflicts: tuple[Passage, ...] = ()
+
+
+# -- the outcome of all steps --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticReport:
+    """How the semantic lane ran.
+
+    Attributes:
+        degraded: why it could not run; empty if it ran or nobody asked for it.
+        waiting: how many chunks have no vector yet.
+        doubt: why the approximate index does not answer; empty if it does or there is none.
+        applied_rules: what the query trace names of it.
+    """
+
+    degraded: str = ""
+    waiting: int = 0
+    doubt: str = ""
+    applied_rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RerankReport:
+    """How the reranking model ran; the fields are those of the bundle's diagnostics."""
+
+    state: RerankState | None
+    warnings: Sequence[tuple[WarningCode, str]]
+    milliseconds: float
+    embedded: int | None
+    cached: int | None
+    question_embedded: bool | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What each step returned for one request.
+
+    Attributes:
+        query: the built query.
+        corpus: the corpus that answered, and its state.
+        semantic: how the semantic lane ran.
+        rerank: how the reranking model ran; ``None`` if nobody asked for it.
+        pool: what the lanes found.
+        candidates: what merge made of it.
+        rejected: what the filter rejected.
+        ranked: what the filter allowed, in order.
+        selection: what was selected of that.
+    """
+
+    query: Query
+    corpus: CorpusState
+    semantic: SemanticReport
+    rerank: RerankReport | None
+    pool: Pool
+    candidates: Sequence[Candidate]
+    rejected: Sequence[RejectedCandidate]
+    ranked: Sequence[Candidate]
+    selection: Selection

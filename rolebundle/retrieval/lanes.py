@@ -1,0 +1,224 @@
+"""Both lanes: what retrieval reads from the corpus. Nothing else in the pipeline reads it.
+
+The semantic lane measures the cosine with the task, to which a little of the role's mission is
+added. The lexical lane is in ``lexical.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from rolebundle.contracts.bundle import CorpusState
+from rolebundle.contracts.document import Passage
+from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
+from rolebundle.errors import EmbedderError
+from rolebundle.retrieval import lexical
+from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
+from rolebundle.retrieval.filter import first_rejection, rejects_by_age
+from rolebundle.retrieval.lookup import corpus_state
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.storage import documents, vector_index
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.vector_index import EmbeddingIndex
+
+POOL_DEPTH = 100
+"""How many chunks each lane proposes at first; at least four times the limit."""
+MAX_DEPTH = vector_index.MAX_NEIGHBOURS
+"""The bound of law 2: a lane is not asked for more than this many chunks at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The lanes, ready to search one corpus for one query.
+
+    Attributes:
+        corpus: an open corpus, in a read transaction.
+        query: the built query.
+        index: the embedding index; ``None`` if the semantic lane does not run.
+        vector: the query's unit vector, float32.
+        confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
+            this.
+        degraded: why the semantic lane cannot run; empty if it runs or nobody asked for it.
+    """
+
+    corpus: Corpus
+    query: Query
+    index: EmbeddingIndex | None = None
+    vector: bytes = b""
+    confidence: float = 1.0
+    degraded: str = ""
+
+    def propose(self, pool: Pool, depth: int, document_ids: Sequence[int] | None = None) -> Pool:
+        """The pool with what the lanes propose, each chunk with the true scores of both lanes.
+
+        Args:
+            pool: what was found before.
+            depth: how many chunks each lane may propose.
+            document_ids: rowids of the documents to search in; ``None`` for all.
+        """
+        started = perf_counter()
+        nearest = self._nearest(depth, document_ids)
+        semantic_seconds = perf_counter() - started
+
+        started = perf_counter()
+        semantic = {**pool.semantic, **{hit.rowid: hit for hit in nearest}}
+        proposals = lexical.propose(
+            self.corpus, self.query, depth, document_ids, [hit.rowid for hit in nearest]
+        )
+        rowids = sorted(
+            proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
+        )
+        lexical_hits = dict(pool.lexical)
+        for hit in lexical.score(self.corpus, self.query, proposals, rowids):
+            earlier = lexical_hits.get(hit.rowid)
+            if earlier is None or not earlier.proposed:
+                lexical_hits[hit.rowid] = hit
+        lexical_seconds = perf_counter() - started
+
+        started = perf_counter()
+        unscored = sorted(lexical_hits.keys() - semantic.keys())
+        semantic |= {hit.rowid: hit for hit in self._cosines(unscored)}
+        semantic_seconds += perf_counter() - started
+        unread = sorted((lexical_hits.keys() | semantic.keys()) - pool.passages.keys())
+        return Pool(
+            lexical=lexical_hits,
+            semantic=semantic,
+            passages={**pool.passages, **documents.passages(self.corpus, unread)},
+            by_task={**pool.by_task, **proposals.task},
+            by_role={**pool.by_role, **proposals.role},
+            confidence=self.confidence,
+            depth=depth,
+            yielded=max(len(proposals.task), len(proposals.role), len(nearest)),
+            refills=pool.refills + (pool.depth > 0),
+            lexical_seconds=pool.lexical_seconds + lexical_seconds,
+            semantic_seconds=pool.semantic_seconds + semantic_seconds,
+        )
+
+    def measure(
+        self, passages: Sequence[Passage]
+    ) -> tuple[dict[int, LexicalHit], dict[int, SemanticHit]]:
+        """The true scores of passages that no lane proposed, by rowid; without a score, none."""
+        rowids = [passage.rowid for passage in passages]
+        nothing = lexical.LexicalProposals()
+        hits = lexical.score(self.corpus, self.query, nothing, rowids)
+        return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
+
+    def allowed_documents(self, request: ResolvedRequest) -> list[int]:
+        """The rowids of all documents that policy allows."""
+        return sorted(
+            rowid
+            for document, rowids in documents.document_groups(
+                self.corpus, dated=rejects_by_age(request)
+            )
+            if first_rejection(document, document.excluded_roles, request) is None
+            for rowid in rowids
+        )
+
+    def corpus_state(self) -> CorpusState:
+        """Which corpus this is, and in what state."""
+        return corpus_state(self.corpus)
+
+    def semantic_report(self, request: ResolvedRequest, chunks: int) -> SemanticReport:
+        """How the semantic lane ran, for a corpus of so many chunks."""
+        if self.index is None:
+            return SemanticReport(degraded=self.degraded)
+        rules: tuple[str, ...] = ()
+        if self.confidence < 1 and request.fusion == "weighted":
+            rules = (f"semantic:say({self.confidence:.2f})",)
+        return SemanticReport(
+            waiting=chunks - vector_index.count_vectors(self.corpus, self.index),
+            doubt=vector_index.stale_reason(self.corpus, self.index),
+            applied_rules=rules,
+        )
+
+    def _nearest(self, depth: int, document_ids: Sequence[int] | None) -> list[SemanticHit]:
+        if self.index is None:
+            return []
+        nearest = vector_index.search(self.corpus, self.index, self.vector, depth, document_ids)
+        return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
+
+    def _cosines(self, rowids: Sequence[int]) -> list[SemanticHit]:
+        if self.index is None or not rowids:
+            return []
+        cosines = vector_index.score(self.corpus, self.index, self.vector, rowids)
+        return [
+            SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(cosines.items())
+        ]
+
+
+def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None) -> Lanes:
+    """The lanes for a query; only the lexical one if the provider is missing or fails."""
+    if provider is None:
+        return Lanes(corpus, query)
+    try:
+        index = usable_index(corpus, provider)
+        vector = query_vector(query, provider)
+        confidence = query_confidence(query, provider)
+    except EmbedderError as error:
+        # Law 6: the lexical lane answers, and the bundle says what is missing and why.
+        return Lanes(corpus, query, degraded=f"{error.message}; {error.hint}")
+    return Lanes(corpus, query, index, vector, confidence)
+
+
+def first_depth(limit: int) -> int:
+    """How many chunks each lane is asked for at first."""
+    return min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
+
+
+def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
+    """The corpus's embedding index, if its vectors may be compared with this provider's (law 5).
+
+    Raises:
+        EmbedderError: there is no index, or another model made it.
+    """
+    index = vector_index.active_index(corpus)
+    if index is None:
+        raise EmbedderError(
+            "no_index",
+            "the corpus has no embedding index",
+            "run `rolebundle ingest` again without --lexical-only",
+        )
+    ours, theirs = provider.identity, index.identity.model
+    if ours != theirs:
+        raise EmbedderError(
+            "model_mismatch",
+            f"the index was made by {theirs.provider}:{theirs.model} "
+            f"({theirs.dimensions} dimensions, digest {theirs.digest}), the query would be by "
+            f"{ours.provider}:{ours.model} ({ours.dimensions} dimensions, digest {ours.digest})",
+            "use the index's own model, or ingest into a new corpus file with this one",
+        )
+    return index
+
+
+def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
+    """The unit vector of the task, with the role's mission added by its weight, as float32 bytes.
+
+    ``v = w_task · task + w_context · cos · mission`` of unit vectors, normalized, where ``cos`` is
+    the cosine of the two, at least 0: a mission counts more if the task is close to it, and not at
+    all if it is unrelated. If both weights are 0, the vector is the task's.
+
+    Raises:
+        EmbedderError: the model could not embed the query.
+    """
+    texts = [query.semantic_text] + ([query.context_text] if query.context_text else [])
+    dimensions = provider.identity.dimensions
+    vectors = unit_vectors(provider.embed_queries(texts), len(texts), dimensions)
+    if len(texts) == 1:
+        return bytes(vectors[0].tobytes())
+    task_weight = query.weights.semantic_task
+    mission_weight = query.weights.semantic_context * max(0.0, float(vectors[0] @ vectors[1]))
+    mixed = vectors[0]
+    if task_weight + mission_weight > 0:
+        mixed = task_weight * vectors[0] + mission_weight * vectors[1]
+    return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
+
+
+def query_confidence(query: Query, provider: EmbeddingProvider) -> float:
+    """How well the model reads the query, in (0, 1].
+
+    Raises:
+        EmbedderError: the model cannot be used.
+    """
+    return provider.fluency(query.semantic_text) if isinstance(provider, HasFluency) else 1.0

@@ -1,0 +1,317 @@
+"""Step 4: the allowed candidates get their final score and their order. Pure.
+
+final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.overlay import Vocabulary
+from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.merge import scale_by_range
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.smooth import MAX_COMPARED, apply_feedback, compare, smooth
+
+Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
+"""The cosines of passages with the task, by chunk id; a passage may be missing."""
+
+BOOST_PHRASE = 0.15
+PREFERRED_TERM = 0.08
+SUPPRESS_PHRASE = -0.2
+DIVERSITY_STEP = 0.15
+
+MAX_RESCORED = 50
+"""How many candidates, the best by their lanes, are scored again: this bounds the cost."""
+CONTEXTUAL_SHARE = 0.85
+"""The contextual score's share of the semantic term; docs/quality.md has how it was chosen."""
+LIFTED_DISTANCE = 0.1
+"""What is left of the distances between candidates that are lifted, so that their order stays."""
+LIFT_MARGIN = 1e-9
+"""Added to a lifted semantic score, so that rounding cannot put it behind the others."""
+
+NEAR_DUPLICATE = 0.9
+"""Jaccard similarity of word shingles from which two chunks are the same to a reader."""
+SHINGLE_WORDS = 3
+NEAR_DUPLICATE_WINDOW = 50
+"""Candidates are compared with the best so many different texts; exact copies with all."""
+
+
+def rank(
+    allowed: Sequence[Candidate],
+    request: ResolvedRequest,
+    *,
+    has_vectors: bool,
+    cosines: Cosines | None = None,
+) -> list[Candidate]:
+    """Score and order the candidates: the highest final score first, ties by chunk id.
+
+    Args:
+        allowed: what policy allows. No other passage is compared with anything.
+        request: the resolved request.
+        has_vectors: whether the semantic lane ran. Without it candidates are not smoothed: the
+            libraries that this needs would double the time of a cold start.
+        cosines: asks the reranking model for the cosines of the best passages.
+    """
+    weights = request.weights
+    candidates = [with_vocabulary(candidate, request) for candidate in allowed]
+    if cosines is not None:
+        candidates = rescore(candidates, cosines, weights)
+    if has_vectors and request.fusion == "weighted":
+        comparison = compare(best_by_lanes(candidates, weights, MAX_COMPARED))
+        candidates = smooth(candidates, comparison, weights)
+        candidates = apply_feedback(candidates, comparison, weights)
+    candidates.sort(key=ranking_order)
+    candidates = penalize_sources(mark_duplicates(candidates), request)
+    candidates.sort(key=ranking_order)
+    return candidates
+
+
+def with_vocabulary(candidate: Candidate, request: ResolvedRequest) -> Candidate:
+    """The candidate with its vocabulary term; without a role, the candidate itself."""
+    if request.overlay is None:
+        return candidate
+    passage = candidate.passage
+    value, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
+    return candidate.with_score(candidate.score.with_vocabulary(value, hits, request.weights))
+
+
+def best_by_lanes(
+    candidates: Sequence[Candidate], weights: Weights, number: int
+) -> list[Candidate]:
+    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
+
+    def order(candidate: Candidate) -> tuple[float, str]:
+        score = candidate.score
+        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
+
+    return sorted(candidates, key=order)[:number]
+
+
+def ranking_order(candidate: Candidate) -> tuple[float, str]:
+    """The sort key of the ranking: the highest final score first, ties by chunk id."""
+    return -candidate.score.final, candidate.passage.chunk_id
+
+
+# -- vocabulary ----------------------------------------------------------------------------------
+
+
+def vocabulary_score(
+    text: str, tags: Sequence[str], vocabulary: Vocabulary
+) -> tuple[float, tuple[str, ...]]:
+    """How much of the role's vocabulary a chunk has, in [0, 1], and the phrases it has.
+
+    +0.15 for each boost phrase in the text, +0.08 for each preferred term in the text or the tags,
+    −0.2 for each suppress phrase in the text, clamped to [0, 1]. Case and spacing do not count. A
+    phrase must begin where a word begins: "threat model" is in "threat models", "api" is not in
+    "rapid".
+    """
+    phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
+    return _vocabulary_score(text, tuple(tags), *map(tuple, phrases))
+
+
+@lru_cache(maxsize=1024)
+def _vocabulary_score(
+    text: str,
+    tags: tuple[str, ...],
+    boosts: tuple[str, ...],
+    preferred: tuple[str, ...],
+    suppressed: tuple[str, ...],
+) -> tuple[float, tuple[str, ...]]:
+    # Cached, because the next request often has many of the same candidates.
+    content = _fold_text(text)
+    tagged = _fold_text(" | ".join(tags).replace("-", " ")) + " | " + _fold_text(" | ".join(tags))
+    score = 0.0
+    hits: list[str] = []
+    for phrase in _phrases_in(content, boosts):
+        score += BOOST_PHRASE
+        hits.append(f"vocab:boost({phrase})")
+    for term in _phrases_in(f"{content} | {tagged}", preferred):
+        if _contains(content, term) or _contains(tagged, term):
+            score += PREFERRED_TERM
+            hits.append(f"vocab:preferred({term})")
+    for phrase in _phrases_in(content, suppressed):
+        score += SUPPRESS_PHRASE
+        hits.append(f"vocab:suppress({phrase})")
+    return min(1.0, max(0.0, score)), tuple(hits)
+
+
+@lru_cache(maxsize=1024)
+def _folded_words(text: str) -> list[str]:
+    # Cached, because vocabulary and duplicates read the same texts.
+    return text.casefold().split()
+
+
+def _fold_text(text: str) -> str:
+    return " ".join(_folded_words(text))
+
+
+@lru_cache(maxsize=4096)
+def _fold_phrase(phrase: str) -> str:
+    return _fold_text(phrase)
+
+
+@lru_cache(maxsize=64)
+def _fold_phrases(phrases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(_fold_phrase, phrases))
+
+
+def _phrases_in(text: str, phrases: tuple[str, ...]) -> list[str]:
+    # Most phrases do not occur at all, and a plain search is the quickest way to exclude them.
+    pairs = zip(phrases, _fold_phrases(phrases), strict=True)
+    return [phrase for phrase, folded in pairs if folded in text and _contains(text, phrase)]
+
+
+def _contains(text: str, phrase: str) -> bool:
+    folded = _fold_phrase(phrase)
+    start = text.find(folded) if folded else -1
+    while start > 0 and text[start - 1].isalnum():
+        start = text.find(folded, start + 1)
+    return start >= 0
+
+
+# -- reranking -----------------------------------------------------------------------------------
+
+
+def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights) -> list[Candidate]:
+    """Mix the reranking model's cosines into the semantic term of the best candidates.
+
+    ``semantic = 0.15 · semantic + 0.85 · contextual``, where ``contextual`` is the cosine scaled by
+    minimum and maximum among the candidates that have one. On that scale the last of them has 0,
+    which alone must not put it behind a candidate that the model never saw. So a re-scored
+    candidate whose lane score is less than the best of the others is lifted to that, plus a tenth
+    of its distance from the last one. The re-scored candidates keep their order among themselves,
+    as far as a semantic term of at most 1 allows, and stay before all others by their lanes. If
+    the semantic weight is 0, the final scores do not change.
+
+    Args:
+        candidates: the allowed candidates.
+        cosines: asked for the best 50. A candidate without a cosine keeps its term.
+        weights: of the score's terms.
+
+    Returns:
+        The same candidates in the same order.
+    """
+    best = best_by_lanes(candidates, weights, MAX_RESCORED)
+    by_id = cosines([candidate.passage for candidate in best])
+    contextual = scale_by_range(
+        {one.chunk_id: by_id[one.chunk_id] for one in best if one.chunk_id in by_id}
+    )
+    if not contextual:
+        return list(candidates)
+    semantic = {candidate.chunk_id: candidate.score.semantic for candidate in best}
+    for chunk_id, value in contextual.items():
+        mixed = (1 - CONTEXTUAL_SHARE) * semantic[chunk_id] + CONTEXTUAL_SHARE * value
+        semantic[chunk_id] = mixed
+    lane_scores = {
+        candidate.chunk_id: weights.lane_score(
+            candidate.score.lexical, semantic[candidate.chunk_id]
+        )
+        for candidate in best
+    }
+    others = (
+        weights.lane_score(candidate.score.lexical, candidate.score.semantic)
+        for candidate in candidates
+        if candidate.chunk_id not in semantic
+    )
+    bound, lowest = max(others, default=0.0), min(lane_scores.values())
+    changed: dict[str, Candidate] = {}
+    for candidate in best:
+        chunk_id, lexical = candidate.chunk_id, candidate.score.lexical
+        term, lane_score = semantic[chunk_id], lane_scores[chunk_id]
+        lifted = max(lane_score, bound + LIFTED_DISTANCE * (lane_score - lowest))
+        if weights.semantic > 0 and lifted > lane_score:
+            # Before the mix its lane score was at least the bound, so a term of 1 is enough.
+            term = min(1.0, (lifted - weights.lexical * lexical) / weights.semantic + LIFT_MARGIN)
+        if chunk_id in contextual or term != candidate.score.semantic:
+            score = candidate.score.with_lanes("rerank", lexical, term, weights)
+            changed[chunk_id] = replace(candidate, score=score, contextual=by_id.get(chunk_id))
+    return [changed.get(candidate.chunk_id, candidate) for candidate in candidates]
+
+
+# -- duplicates and source diversity -------------------------------------------------------------
+
+
+def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates in order; one whose text a better one has already brought names that one.
+
+    Superseded candidates are not compared: a newer version of a document may have the same text,
+    and must not be rejected as a copy of the old one.
+    """
+    originals: dict[str, str] = {}
+    compared: list[tuple[str, frozenset[tuple[str, ...]]]] = []
+    marked: list[Candidate] = []
+    for candidate in ranked:
+        if candidate.is_superseded:
+            marked.append(candidate)
+            continue
+        passage = candidate.passage
+        original = originals.get(passage.content_hash)
+        # The window counts different texts, so that copies of the best cannot fill it.
+        if original is None and len(compared) < NEAR_DUPLICATE_WINDOW:
+            shingles = _shingles(passage.content)
+            sample = _sample(shingles)
+            original = next(
+                (
+                    chunk_id
+                    for chunk_id, others in compared
+                    if not others.isdisjoint(sample) and _are_near(shingles, others)
+                ),
+                None,
+            )
+            if original is None:
+                compared.append((passage.chunk_id, shingles))
+        originals.setdefault(passage.content_hash, original or passage.chunk_id)
+        marked.append(candidate if original is None else replace(candidate, duplicate_of=original))
+    return marked
+
+
+def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
+    """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
+
+    Duplicates and superseded candidates will not be selected, so they do not count.
+    """
+    if not request.policy.require_source_diversity:
+        return list(ranked)
+    numbers: Counter[str] = Counter()
+    penalized: list[Candidate] = []
+    for candidate in ranked:
+        if candidate.duplicate_of is None and not candidate.is_superseded:
+            source = candidate.passage.document.source_id
+            numbers[source] += 1
+            excess = numbers[source] - request.policy.max_chunks_per_source
+            if excess > 0:
+                penalty = DIVERSITY_STEP * excess
+                candidate = candidate.with_score(  # noqa: PLW2901
+                    candidate.score.with_diversity_penalty(penalty)
+                )
+        penalized.append(candidate)
+    return penalized
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    words = _folded_words(text)
+    if len(words) < SHINGLE_WORDS:
+        return frozenset([tuple(words)])
+    return frozenset(zip(words, words[1:], words[2:], strict=False))
+
+
+def _sample(shingles: frozenset[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """So many shingles that a near-duplicate must share one: it lacks at most a tenth of them.
+
+    One is added for rounding.
+    """
+    return list(islice(shingles, int((1 - NEAR_DUPLICATE) * len(shingles)) + 2))
+
+
+def _are_near(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> bool:
+    # The Jaccard similarity cannot exceed the ratio of the sizes, which is cheap to compare.
+    if len(first) < NEAR_DUPLICATE * len(second) or len(second) < NEAR_DUPLICATE * len(first):
+        return False
+    shared = len(first & second)
+    return shared >= NEAR_DUPLICATE * (len(first) + len(second) - shared)

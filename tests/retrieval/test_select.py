@@ -1,0 +1,120 @@
+"""Step 5: what fits is selected, and everything else has a code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.document import Superseder
+from rolebundle.retrieval.candidate import Candidate, Selection
+from rolebundle.retrieval.select import estimated_tokens, select
+from support.corpora import resolved
+from support.values import passage, ranked
+
+
+def cut(
+    candidates: list[Candidate], limit: int, min_score: float, token_budget: int | None = None
+) -> Selection:
+    request = resolved(limit=limit, token_budget=token_budget)
+    return select(candidates, replace(request, min_score=min_score))
+
+
+def ids(ones: tuple[Any, ...]) -> list[str]:
+    return [one.chunk_id for one in ones]
+
+
+def told(selection: Selection) -> dict[str, tuple[str, str]]:
+    return {one.candidate.chunk_id: (one.code, one.note) for one in selection.rejected}
+
+
+def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
+    return ranked(passage(chunk_id, "x" * characters), **fields)
+
+
+class TestLimit:
+    def test_the_best_are_taken_in_order(self) -> None:
+        made = cut([ranked(passage(name)) for name in "abc"], 2, 0.0)
+        assert ids(made.selected) == ["a", "b"]
+        assert told(made) == {"c": ("budget_cut", "score 0.500 is past the limit of 2 passages")}
+
+    def test_fewer_than_the_limit_are_all_taken(self) -> None:
+        assert ids(cut([ranked(passage("a"))], 10, 0.0).selected) == ["a"]
+
+
+class TestFloor:
+    def test_under_the_floor_is_a_low_score(self) -> None:
+        made = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
+        assert ids(made.selected) == ["a"]
+        assert told(made) == {"b": ("low_score", "score 0.100 is under the floor of 0.1")}
+
+    def test_the_floor_is_for_the_score_before_the_diversity_penalty(self) -> None:
+        # It orders the sources, and says nothing about how well a passage answers.
+        one = ranked(passage("a"), final=-0.05, diversity_penalty=0.25)
+        assert ids(cut([one], 9, 0.15).selected) == ["a"]
+
+    def test_a_low_score_is_told_before_a_full_limit(self) -> None:
+        made = cut([ranked(passage("a"), 0.9), ranked(passage("b"), 0.01)], 1, 0.1)
+        assert told(made)["b"][0] == "low_score"
+
+
+class TestDuplicates:
+    def test_a_copy_leaves_and_takes_no_place(self) -> None:
+        made = cut(
+            [
+                ranked(passage("a")),
+                ranked(passage("b"), duplicate_of="a"),
+                ranked(passage("c")),
+            ],
+            2,
+            0.0,
+        )
+        assert ids(made.selected) == ["a", "c"]
+        assert told(made) == {"b": ("duplicate", "the same text as a")}
+
+
+class TestSuperseded:
+    OLD = passage("old", superseded_by=(Superseder("v2", "general"), Superseder("v3", "general")))
+
+    def test_it_leaves_whatever_its_score_and_its_replacements_are_named(self) -> None:
+        made = cut([ranked(self.OLD, 0.9), ranked(passage("a"))], 1, 0.0)
+        assert ids(made.selected) == ["a"]
+        assert told(made) == {"old": ("conflict_downrank", "superseded by v2, v3")}
+
+    def test_it_is_a_conflict_where_it_would_have_been_selected(self) -> None:
+        assert cut([ranked(self.OLD, 0.9)], 1, 0.0).conflicts == (self.OLD,)
+
+    def test_and_none_under_the_floor_or_past_the_limit(self) -> None:
+        assert cut([ranked(self.OLD, 0.05)], 1, 0.1).conflicts == ()
+        assert cut([ranked(passage("a")), ranked(self.OLD, 0.4)], 1, 0.1).conflicts == ()
+
+
+class TestTokenBudget:
+    @pytest.mark.parametrize(("characters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
+    def test_four_characters_a_token_rounded_up(self, characters: int, tokens: int) -> None:
+        assert estimated_tokens("x" * characters) == tokens
+
+    def test_greedy_by_final_score(self) -> None:
+        # 10 + 15 of 30 tokens are used, 10 do not fit, 5 do: a passage that is too long ends
+        # nothing for the shorter ones behind it.
+        made = cut(
+            [of_length("a", 40), of_length("b", 60), of_length("c", 40), of_length("d", 20)],
+            9,
+            0.0,
+            30,
+        )
+        assert ids(made.selected) == ["a", "b", "d"]
+        assert told(made) == {
+            "c": ("budget_cut", "about 10 tokens do not fit: 25 of token_budget 30 are used")
+        }
+
+    def test_an_exact_fit_fits(self) -> None:
+        assert ids(cut([of_length("a", 40), of_length("b", 40)], 9, 0.0, 20).selected) == ["a", "b"]
+
+    def test_nothing_fits(self) -> None:
+        assert cut([of_length("a", 40)], 9, 0.0, 9).selected == ()
+
+    def test_the_limit_holds_besides(self) -> None:
+        made = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)
+        assert "limit of 1" in told(made)["b"][1]

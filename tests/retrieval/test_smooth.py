@@ -1,0 +1,207 @@
+"""Step 4: a candidate's score is mixed with that of the candidates that are like it."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.candidate import Candidate
+from rolebundle.retrieval.rank import best_by_lanes
+from rolebundle.retrieval.smooth import (
+    AGREEMENT_COSINE,
+    FEEDBACK_CANDIDATES,
+    FEEDBACK_SHARE,
+    MAX_COMPARED,
+    NEIGHBOURS,
+    apply_feedback,
+    compare,
+    feedback,
+    nearest,
+    similarities,
+    smooth,
+)
+from support.corpora import overlay
+from support.values import allowed, passage, weights
+
+BLOTS = "ink blots on vellum pages"
+TIDES = "tides rise under a full moon"
+WORDS = ("rotating", "rotation", "moon")
+
+
+def one(chunk_id: str, text: str, lexical: float = 0.0, semantic: float = 0.0) -> Candidate:
+    return allowed(passage(chunk_id, text, title=""), lexical=lexical, semantic=semantic)
+
+
+def scores(found: list[Candidate]) -> dict[str, tuple[float, float]]:
+    return {each.chunk_id: (each.score.lexical, each.score.semantic) for each in found}
+
+
+def smoothed(candidates: list[Candidate], role: Overlay | None = None) -> list[Candidate]:
+    best = best_by_lanes(candidates, weights(role), MAX_COMPARED)
+    return smooth(candidates, compare(best), weights(role))
+
+
+class TestNeighbours:
+    def test_a_share_of_0_4_is_the_neighbours(self) -> None:
+        found = smoothed(
+            [
+                one("a", f"{BLOTS} today", 1.0, 0.5),
+                one("b", f"{BLOTS} yesterday", 0.0, 0.0),
+                one("c", TIDES, 0.5, 0.5),
+            ]
+        )
+        # a and b are each other's only neighbour: 0.6 · 0 + 0.4 · 1. But a is the first.
+        assert scores(found)["a"] == (1.0, 0.5)
+        assert scores(found)["b"] == pytest.approx((0.4, 0.2))
+        assert scores(found)["c"] == (0.5, 0.5)
+
+    def test_the_change_is_a_contribution(self) -> None:
+        found = smoothed([one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then")])
+        assert found[1].score.changed_by("neighbours") == pytest.approx((0.4, 0.2))
+        assert found[0].score.changed_by("neighbours") == (0.0, 0.0)
+
+    def test_copies_are_not_neighbours(self) -> None:
+        found = smoothed([one("a", BLOTS, 1.0), one("b", BLOTS, 0.0)])
+        assert scores(found) == {"a": (1.0, 0.0), "b": (0.0, 0.0)}
+
+    def test_far_neighbours_have_little_say(self) -> None:
+        rest = " ".join(f"word{n:04}x" for n in range(400))
+        other = " ".join(f"{n:04}other" for n in range(400))
+        found = smoothed([one("a", f"moon {rest}", 1.0), one("b", f"moon {other}", 0.0)])
+        assert 0 < scores(found)["b"][0] < 0.05
+
+    def test_the_best_by_the_overlays_own_weights_take_part(self) -> None:
+        role = overlay(
+            retrieval_policy={
+                "lexical_weight": 0.0,
+                "semantic_weight": 0.6,
+                "metadata_weight": 0.2,
+                "rerank_weight": 0.2,
+            }
+        )
+        ones = [one(f"c{n:03}", f"{BLOTS} {n}", 1.0, n / 200) for n in range(MAX_COMPARED + 1)]
+        found = smoothed(ones, role)
+        assert found[0] == ones[0]
+        assert found[-1] == ones[-1]
+        assert all(each.score.changed_by("neighbours") != (0.0, 0.0) for each in found[1:-1])
+
+    def test_the_first_of_all_is_so_by_metadata_too(self) -> None:
+        ones = [one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then", 0.9, 0.5)]
+        found = smoothed([ones[0], allowed(ones[1].passage, 5.0, lexical=0.9, semantic=0.5)])
+        assert found[0].score.lexical == pytest.approx(0.96)
+        assert found[1].score.lexical == 0.9
+
+    @given(st.data())
+    def test_nothing_vanishes_and_the_order_of_arrival_does_not_count(
+        self, data: st.DataObject
+    ) -> None:
+        words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)
+        texts = data.draw(st.lists(words.map(" ".join), max_size=12))
+        unit = st.floats(0, 1)
+        ones = [
+            one(f"c{n}", text, data.draw(unit), data.draw(unit)) for n, text in enumerate(texts)
+        ]
+        shuffled = random.Random(7).sample(ones, len(ones))
+        found = smoothed(ones)
+        assert [each.passage for each in found] == [each.passage for each in ones]
+        assert scores(smoothed(shuffled)) == scores(found)
+        assert all(0 <= score <= 1 for pair in scores(found).values() for score in pair)
+
+
+def near(*passages: Passage) -> list[list[int]]:
+    return [[position for _, position in found] for found in nearest(similarities(passages))]
+
+
+class TestNearest:
+    def test_words_count_by_their_beginnings(self) -> None:
+        ones = [passage(name, text, title="") for name, text in zip("abc", WORDS, strict=True)]
+        assert near(*ones)[:2] == [[1], [0]]
+
+    def test_a_script_without_spaces_counts_by_pairs(self) -> None:
+        ones = [
+            passage("a", "令牌轮换策略说明", title="甲"),
+            passage("b", "请问令牌轮换是什么", title="乙"),
+            passage("c", "潮汐表", title="丙"),
+        ]
+        assert near(*ones) == [[1], [0], []]
+
+    def test_so_many_at_most_and_ties_in_their_order(self) -> None:
+        ones = [passage(f"c{n}", f"ink {n}0000{n}", title="") for n in range(9)]
+        assert near(*ones)[8] == list(range(NEIGHBOURS))
+
+    def test_text_without_a_word(self) -> None:
+        ones = [passage("a", "!?", title=""), passage("b", "\x00", title="")]
+        assert near(*ones) == [[], []]
+
+
+def fed(ones: list[Candidate]) -> dict[str, tuple[float, float]]:
+    found = apply_feedback(ones, compare(ones), weights())
+    assert [each.passage for each in found] == [each.passage for each in ones]
+    return scores(found)
+
+
+class TestApplyFeedback:
+    def test_what_is_like_the_first_passes_what_is_not(self) -> None:
+        texts = ["ink blots on vellum", "ink blots on linen", "ink blots on paper"]
+        ones = [one(f"c{n}", text, 1.0 - n / 10) for n, text in enumerate(texts)]
+        # Twelve that are first enough, so that the last two are judged and do not judge.
+        ones += [one(f"d{n}", f"ink blots no {n}0", 0.6) for n in range(FEEDBACK_CANDIDATES)]
+        ones += [one("x", "tides and moons", 0.31), one("y", "ink blots at last", 0.3)]
+        scores = fed(ones)
+        assert scores["y"] > scores["x"]
+        assert scores["x"][0] < 0.31
+
+    def test_the_first_stays_first(self) -> None:
+        ones = [one("a", "tides and moons", 1.0)]
+        ones += [one(f"b{n}", f"ink blots no {n}0", 0.99) for n in range(FEEDBACK_CANDIDATES)]
+        scores = fed(ones)
+        assert max(scores, key=lambda name: scores[name]) == "a"
+        assert scores["a"][0] == pytest.approx(1.0)
+
+    def test_first_results_that_disagree_tell_nothing(self) -> None:
+        ones = [one(f"c{n}", f"{n}word {n}thing", 1.0 - n / 10) for n in range(5)]
+        assert fed(ones) == {each.passage.chunk_id: (each.score.lexical, 0.0) for each in ones}
+
+    @given(st.data())
+    def test_scores_stay_in_range_and_the_order_of_arrival_does_not_count(
+        self, data: st.DataObject
+    ) -> None:
+        words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)
+        texts = data.draw(st.lists(words.map(" ".join), max_size=12))
+        unit = st.floats(0, 1)
+        ones = [
+            one(f"c{n}", text, data.draw(unit), data.draw(unit)) for n, text in enumerate(texts)
+        ]
+
+        def both(candidates: list[Candidate]) -> dict[str, tuple[float, float]]:
+            comparison = compare(candidates)
+            found = smooth(candidates, comparison, weights())
+            return scores(apply_feedback(found, comparison, weights()))
+
+        found = both(ones)
+        assert both(random.Random(7).sample(ones, len(ones))) == found
+        assert all(0 <= score <= 1 for pair in found.values() for score in pair)
+
+
+class TestFeedback:
+    def test_the_formula(self) -> None:
+        cosines = np.array([[0.0, 0.4, 0.2], [0.4, 0.0, 0.1], [0.2, 0.1, 0.0]])
+        scores, share = feedback(cosines, [0, 1])
+        # The first two say 1 and 1/log2(3); each is compared with the others alone.
+        second = 1 / np.log2(3)
+        first, other = 1 / (1 + second), second / (1 + second)
+        common = [0.4 * other / (1 - first), 0.4 * first / (1 - other), 0.2 * first + 0.1 * other]
+        assert scores == pytest.approx([1.0, common[1] / 0.4, common[2] / 0.4])
+        assert share == FEEDBACK_SHARE
+
+    def test_the_share_shrinks_with_the_agreement(self) -> None:
+        near = AGREEMENT_COSINE / 2
+        cosines = np.array([[0.0, near], [near, 0.0]])
+        assert feedback(cosines, [0, 1])[1] == pytest.approx(FEEDBACK_SHARE / 2)
+        assert feedback(np.zeros((2, 2)), [0, 1]) == ([0.0, 0.0], 0.0)
