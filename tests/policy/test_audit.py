@@ -37,7 +37,7 @@ def entry(agent: str = "bot", **fields: Any) -> AuditEntry:
 # -- settings and records ------------------------------------------------------------------------
 
 
-def test_nothing_is_recorded_until_somebody_says_so(log: AuditLog) -> None:
+def test_nothing_is_recorded_until_it_is_turned_on(log: AuditLog) -> None:
     assert log.settings() == AuditSettings(mode="off", query="digest")
     assert asdict(log.record(entry())) == {"row": None, "warning": ""}
     assert not log.exists
@@ -47,7 +47,7 @@ def test_nothing_is_recorded_until_somebody_says_so(log: AuditLog) -> None:
         log.verify()
 
 
-def test_settings_hold_for_every_process_and_are_on_record(log: AuditLog) -> None:
+def test_settings_hold_for_every_process_and_are_recorded(log: AuditLog) -> None:
     assert log.set(REQUIRED, {"by": "ada"}) == REQUIRED
     with AuditLog(log.path.with_name("c.db")) as other:
         assert other.settings() == REQUIRED
@@ -63,14 +63,14 @@ def test_settings_hold_for_every_process_and_are_on_record(log: AuditLog) -> Non
     assert log.verify().ok
 
 
-def test_begin_leaves_what_somebody_has_chosen(log: AuditLog) -> None:
+def test_begin_leaves_existing_settings(log: AuditLog) -> None:
     on = AuditSettings(mode="on")
     assert log.begin(on) == on
     log.set(AuditSettings(mode="off", query="off"))
     assert log.begin(on) == AuditSettings(mode="off", query="off")
 
 
-def test_a_row_says_what_the_entry_says(log: AuditLog) -> None:
+def test_a_row_has_the_fields_of_its_entry(log: AuditLog) -> None:
     log.set(REQUIRED)
     given = entry(role="r", action="read", bundle_digest="d", allowed=3, blocked={"stale": 2})
     row = log.record(given).row
@@ -91,7 +91,9 @@ def break_bytes(log: AuditLog) -> None:
 
 
 @pytest.mark.parametrize("damage", [break_folder, break_bytes, lambda log: log.path.unlink()])
-def test_a_record_that_cannot_be_made(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+def test_a_required_record_that_cannot_be_written_is_an_error(
+    log: AuditLog, damage: Callable[[AuditLog], None]
+) -> None:
     log.set(REQUIRED)
     log.record(entry())
     log.close()
@@ -103,7 +105,9 @@ def test_a_record_that_cannot_be_made(log: AuditLog, damage: Callable[[AuditLog]
 
 
 @pytest.mark.parametrize("damage", [break_folder, break_bytes, lambda log: log.path.unlink()])
-def test_a_record_that_is_only_wanted(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+def test_an_optional_record_that_cannot_be_written_is_a_warning(
+    log: AuditLog, damage: Callable[[AuditLog], None]
+) -> None:
     log.set(AuditSettings(mode="on"))
     log.close()
     damage(log)
@@ -113,7 +117,9 @@ def test_a_record_that_is_only_wanted(log: AuditLog, damage: Callable[[AuditLog]
 
 
 @pytest.mark.parametrize("damage", [break_folder, break_bytes])
-def test_what_is_wanted_cannot_be_told(log: AuditLog, damage: Callable[[AuditLog], None]) -> None:
+def test_an_unreadable_audit_counts_as_required(
+    log: AuditLog, damage: Callable[[AuditLog], None]
+) -> None:
     """Another process than the one that knew, as a command is: the strictest holds."""
     log.set(AuditSettings(mode="on"))
     log.close()
@@ -123,7 +129,7 @@ def test_what_is_wanted_cannot_be_told(log: AuditLog, damage: Callable[[AuditLog
     assert refused.value.code == "audit_unwritable"
 
 
-def test_a_file_that_was_exchanged_is_not_written_under_its_old_name(log: AuditLog) -> None:
+def test_a_replaced_file_is_not_written_any_more(log: AuditLog) -> None:
     log.set(REQUIRED)
     with AuditLog(log.path.with_name("new.db")) as new:
         new.set(REQUIRED, {"by": "grace"})
@@ -136,7 +142,9 @@ def test_a_file_that_was_exchanged_is_not_written_under_its_old_name(log: AuditL
     assert log.verify().ok
 
 
-def test_another_process_that_is_stuck(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stuck_process_is_not_waited_for_too_long(
+    log: AuditLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
     log.set(AuditSettings(mode="on"))
     # Not the sqlite3 module: locks of two SQLite libraries in one process do not see each other.
@@ -155,7 +163,7 @@ def test_another_process_that_is_stuck(log: AuditLog, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("floor", ["on", "required"])
-def test_a_floor_holds_where_the_file_is_gone_or_asks_for_less(log: AuditLog, floor: Any) -> None:
+def test_a_floor_holds_if_the_file_is_gone_or_less_strict(log: AuditLog, floor: Any) -> None:
     with AuditLog(log.path.with_name("c.db"), floor=floor) as demanded:
         assert demanded.settings().mode == floor
         if floor == "on":
@@ -167,7 +175,7 @@ def test_a_floor_holds_where_the_file_is_gone_or_asks_for_less(log: AuditLog, fl
         assert demanded.record(entry()).row is not None
 
 
-def test_rows_that_were_cut_off_are_said_with_the_next_one(log: AuditLog) -> None:
+def test_missing_rows_are_reported_with_the_next_row(log: AuditLog) -> None:
     log.set(REQUIRED)
     log.record(entry())
     log.close()
@@ -182,7 +190,7 @@ def test_rows_that_were_cut_off_are_said_with_the_next_one(log: AuditLog) -> Non
     assert log.verify().problem.code == "row_missing"  # type: ignore[union-attr]
 
 
-def test_times() -> None:
+def test_times_are_parsed_or_refused() -> None:
     assert iso_moment("2026-03-01") == "2026-03-01T00:00:00.000Z"
     assert iso_moment("2026-03-01T02:00:00+02:00") == "2026-03-01T00:00:00.000Z"
     for wrong in ("yesterday", "", "0001-01-01T00:00:00+23:00"):
@@ -201,7 +209,7 @@ def bundle() -> Iterator[RetrievalBundle]:
             yield ask(corpus, task="token", lexical_only=True, limit=1)
 
 
-def test_an_entry_holds_counts_and_digests_and_nothing_of_a_document(
+def test_an_entry_has_counts_and_digests_and_no_text(
     bundle: RetrievalBundle,
 ) -> None:
     made = entry_of_bundle(bundle, agent="bot", action="read", details={"approved_by": "ada"})
@@ -215,7 +223,7 @@ def test_an_entry_holds_counts_and_digests_and_nothing_of_a_document(
     assert not any(one.chunk_id in text for one in bundle.rejected)
 
 
-def test_a_saved_bundle_has_the_digest_that_is_on_record(bundle: RetrievalBundle) -> None:
+def test_a_saved_bundle_has_the_recorded_digest(bundle: RetrievalBundle) -> None:
     saved = RetrievalBundle.model_validate_json(bundle.to_json(indent=2))
     assert bundle_digest(saved) == bundle_digest(bundle)
     again = saved.model_dump()
@@ -302,7 +310,7 @@ def test_rows_are_found_by_kind_time_and_agent(log: AuditLog) -> None:
 
 
 @pytest.mark.parametrize("head", ["1", "x:" + "0" * 64, "1:abc", ":", "-1:" + "0" * 64])
-def test_what_is_no_head(log: AuditLog, head: str) -> None:
+def test_an_expected_head_must_be_well_formed(log: AuditLog, head: str) -> None:
     log.set(REQUIRED)
     with pytest.raises(UsageError):
         log.verify(head)

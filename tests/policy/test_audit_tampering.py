@@ -291,7 +291,7 @@ def test_changed_tables_and_indexes_are_found(sound: tuple[Path, Path]) -> None:
         assert found(copy), statement
 
 
-def test_who_can_write_can_make_it_anew_and_a_head_kept_elsewhere_shows_it(
+def test_a_rewritten_audit_is_found_by_a_head_that_was_saved_elsewhere(
     sound: tuple[Path, Path],
 ) -> None:
     """What the chain alone cannot prove, and what does."""

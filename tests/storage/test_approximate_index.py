@@ -1,4 +1,4 @@
-"""The fast companion: it proposes, the vectors decide, and any doubt leaves it out and says so."""
+"""The approximate index: it proposes, exact scores decide, and it is not used if it is stale."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def warnings(bundle: RetrievalBundle, code: str) -> list[str]:
 
 
 class TestAnswers:
-    def test_it_is_asked_and_measured_again(
+    def test_its_proposals_are_scored_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = []
@@ -150,7 +150,7 @@ class TestAnswers:
         assert ours["selected"] == theirs["selected"]
         assert ours == theirs
 
-    def test_more_than_its_buckets_hold_is_searched_for_exactly(
+    def test_a_limit_above_its_buckets_is_searched_exactly(
         self, fast: Corpus, exact: Corpus
     ) -> None:
         """Fewer than were asked for would look as if the corpus had no more (law 2)."""
@@ -159,15 +159,15 @@ class TestAnswers:
         assert len(found(fast, 5, 4_096)) == COUNT
 
 
-class TestInStep:
-    def test_a_vector_that_goes_is_no_longer_proposed(self, fast: Corpus) -> None:
+class TestChanges:
+    def test_a_removed_vector_is_not_proposed(self, fast: Corpus) -> None:
         assert 6 in proposed(fast, 5)
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
         assert 6 not in proposed(fast, 5, 2_000)
         assert state(fast).changed == 1
 
-    def test_a_vector_that_comes_is_proposed(self, fast: Corpus) -> None:
+    def test_an_added_vector_is_proposed(self, fast: Corpus) -> None:
         with fast.writing():
             vector_index.remove(fast, active(fast), [6])
             vector_index.add(fast, active(fast), [(6, "input", vector(900))])
@@ -175,7 +175,7 @@ class TestInStep:
         assert state(fast).changed == 2
         assert find_problems(fast) == []
 
-    def test_a_document_that_moves_is_proposed_where_it_went(
+    def test_a_moved_document_is_proposed_in_its_new_compartment(
         self, fast: Corpus, exact: Corpus
     ) -> None:
         [before] = active(fast).shares
@@ -221,7 +221,7 @@ class TestInStep:
         assert fast.rows("SELECT name FROM sqlite_schema WHERE name LIKE ?", (f"{name}%",)) == []
 
 
-class TestDoubt:
+class TestStaleReason:
     """Every doubt gives the exact answer and INDEX_STALE with the reason."""
 
     def assert_exact_and_said(self, fast: Corpus, exact: Corpus, reason: str) -> None:
@@ -281,7 +281,7 @@ class TestDoubt:
 
 
 class TestOptimize:
-    def test_what_misses_too_much_is_dropped(
+    def test_an_index_with_low_recall_is_dropped(
         self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
@@ -291,7 +291,7 @@ class TestOptimize:
         assert only_share(exact).approximate == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
 
-    def test_it_can_be_built_anew(self, fast: Corpus) -> None:
+    def test_it_can_be_rebuilt(self, fast: Corpus) -> None:
         with fast.writing():
             vector_index.remove(fast, active(fast), list(range(1, 500)))
         assert state(fast).is_stale

@@ -53,7 +53,7 @@ def exported(path: Path) -> list[dict[str, object]]:
         return [row.model_dump() for row in audit.read_rows(log)]
 
 
-def test_a_new_file_is_whole_and_its_owners_alone(path: Path) -> None:
+def test_a_new_file_is_complete_and_private(path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     if sys.platform != "win32":
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -65,7 +65,7 @@ def test_a_new_file_is_whole_and_its_owners_alone(path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions as POSIX has them")
-def test_the_log_beside_it_is_its_owners_alone(path: Path) -> None:
+def test_the_log_beside_it_is_private(path: Path) -> None:
     with open_audit_writer(path) as log:
         audit.append(log, AuditEntry(kind="get"), clock)
         beside = [entry for entry in path.parent.iterdir() if entry != path]
@@ -75,7 +75,7 @@ def test_the_log_beside_it_is_its_owners_alone(path: Path) -> None:
     assert not Path(f"{path}-wal").exists(), "the last one folds the log into the file"
 
 
-def test_who_comes_second_leaves_the_first_ones_file(path: Path) -> None:
+def test_an_existing_audit_is_not_replaced(path: Path) -> None:
     before = path.read_bytes()
     assert not create(path)
     assert path.read_bytes() == before
@@ -103,7 +103,7 @@ def test_a_file_that_could_not_be_filled_is_not_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_lies_beside_the_corpus_that_a_link_leads_to(tmp_path: Path) -> None:
+def test_it_is_beside_the_corpus_that_a_link_points_to(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     corpus = tmp_path / "real" / "c.db"
     corpus.touch()
@@ -115,7 +115,7 @@ def test_it_lies_beside_the_corpus_that_a_link_leads_to(tmp_path: Path) -> None:
     assert audit_path(loop).name == "loop.db.audit"
 
 
-def test_a_link_to_nothing_is_something(tmp_path: Path) -> None:
+def test_a_dangling_link_counts_as_an_audit(tmp_path: Path) -> None:
     link = tmp_path / "c.db.audit"
     assert not is_there(link)
     link.symlink_to(tmp_path / "gone")
@@ -161,7 +161,7 @@ def headless(path: Path) -> None:
         (lambda path: None, UsageError, "audit_missing"),
     ],
 )
-def test_what_is_no_audit_is_refused_and_left_alone(
+def test_other_files_are_refused_and_not_changed(
     tmp_path: Path, make: object, error: type[RolebundleError], code: str
 ) -> None:
     path = tmp_path / "c.db.audit"
@@ -190,7 +190,7 @@ def test_a_foreign_files_log_is_not_folded_into_it(tmp_path: Path) -> None:
     assert (path.read_bytes(), log.read_bytes()) == before
 
 
-def test_the_chain_can_be_computed_by_anybody(path: Path) -> None:
+def test_the_chain_can_be_verified_without_our_code(path: Path) -> None:
     """What docs/decisions/0009 promises, without a line of ours."""
     with open_audit_writer(path) as log:
         for number in range(5):
@@ -207,7 +207,7 @@ def test_the_chain_can_be_computed_by_anybody(path: Path) -> None:
         last = str(given)
 
 
-def test_a_row_is_chained_to_the_head_also_where_the_end_was_cut_off(path: Path) -> None:
+def test_a_row_is_chained_to_the_head_even_if_the_last_rows_are_gone(path: Path) -> None:
     with open_audit_writer(path) as log:
         kept = [audit.append(log, AuditEntry(kind="get"), clock) for _ in range(3)]
         assert all(one.is_intact for one in kept)
@@ -217,7 +217,7 @@ def test_a_row_is_chained_to_the_head_also_where_the_end_was_cut_off(path: Path)
     assert (after.row.seq, after.row.previous) == (5, kept[-1].row.hash), "the gap stays"
 
 
-def test_a_place_that_is_taken_is_not_overwritten(path: Path) -> None:
+def test_an_existing_row_is_not_overwritten(path: Path) -> None:
     with open_audit_writer(path) as log:
         log.run("UPDATE entry SET seq = 2")
         with pytest.raises(RolebundleError):
@@ -226,7 +226,7 @@ def test_a_place_that_is_taken_is_not_overwritten(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a\0b", "\ud800", "x" * (MAX_CHARACTERS + 1), "🦉é\u202e"])
-def test_any_text_can_be_put_on_record(path: Path, text: str) -> None:
+def test_any_text_can_be_recorded(path: Path, text: str) -> None:
     entry = AuditEntry(
         kind="retrieve", agent=text, role=text, action=text, query=text, details={"name": text}
     )
@@ -236,7 +236,7 @@ def test_any_text_can_be_put_on_record(path: Path, text: str) -> None:
     assert len(row.query) <= MAX_CHARACTERS + 120
 
 
-def test_what_is_cut_says_so_and_stays_another() -> None:
+def test_cut_texts_are_marked_and_stay_different() -> None:
     first, second = (bounded_text("x" * MAX_CHARACTERS + end) for end in ("a", "b"))
     assert first != second
     assert f"{MAX_CHARACTERS + 1} characters" in first
@@ -246,7 +246,7 @@ def test_what_is_cut_says_so_and_stays_another() -> None:
     assert bounded_details({"few": 1}) == {"few": 1}
 
 
-def test_what_is_kept_of_a_query(path: Path) -> None:
+def test_a_query_is_stored_as_the_settings_say(path: Path) -> None:
     asked = AuditEntry(kind="retrieve", query="secret plan")
     with open_audit_writer(path) as log:
         log_id = audit.read_head(log).log_id
@@ -265,7 +265,7 @@ def test_long_details_of_a_change_leave_the_settings_readable(path: Path) -> Non
     assert (row.details["mode"], row.details["query"], row.details["cut"]) == ("on", "text", True)
 
 
-def test_pages_and_places(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_read_in_pages_and_by_number(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "PAGE_ROWS", 3)
     with open_audit_writer(path) as log:
         for number in range(20):
@@ -304,7 +304,9 @@ def test_readers_and_the_writer_do_not_wait_for_each_other(path: Path) -> None:
             assert audit.read_head(reader).mode == "on"
 
 
-def test_a_writer_that_is_stuck(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_held_too_long_is_an_error(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
     with (
         open_audit_writer(path) as stuck,

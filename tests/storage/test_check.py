@@ -27,7 +27,7 @@ def test_sound(db: Path) -> None:
         assert check.repair(corpus) == []
 
 
-def test_a_look_that_fails_is_a_finding_and_stops_no_other(
+def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
     db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(_: object) -> list[check.Problem]:
@@ -40,7 +40,7 @@ def test_a_look_that_fails_is_a_finding_and_stops_no_other(
     assert found == {"unreadable", "miscounted"}
 
 
-def test_repair_says_what_it_did(db: Path) -> None:
+def test_repair_reports_what_it_did(db: Path) -> None:
     with open_writer(db) as corpus:
         corpus.run("INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')")
         corpus.run("UPDATE corpus_state SET documents = 0")

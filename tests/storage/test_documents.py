@@ -22,7 +22,7 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
 
 
 class TestPassages:
-    def test_everything_comes_back_as_it_went_in(self, corpus: Corpus) -> None:
+    def test_every_field_is_read_back(self, corpus: Corpus) -> None:
         whole = document(
             "d",
             [],
@@ -63,7 +63,7 @@ class TestPassages:
         assert (passage.headings, passage.content_type, passage.page) == (("H", "I"), "table", 2)
         assert passage.locator == "d.md:3-4"
 
-    def test_a_chunk_carries_its_documents_metadata_and_adds_its_own(self, corpus: Corpus) -> None:
+    def test_a_chunk_has_the_metadata_of_its_document_and_its_own(self, corpus: Corpus) -> None:
         metadata = document(
             "d", [], tags=("a",), applicable_roles=("reviewer",), excluded_roles=("writer",)
         ).metadata
@@ -87,11 +87,11 @@ class TestPassages:
         assert own.applicable_roles == ("editor",)
         assert own.excluded_roles == ("writer", "reviewer")
 
-    def test_passages_of_a_document_stand_in_its_order(self, corpus: Corpus) -> None:
+    def test_passages_of_a_document_are_in_order(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["z", "a", "m"])])
         assert [p.content for p in stored.passages_of_document(corpus, "d")] == ["z", "a", "m"]
 
-    def test_what_is_not_there(self, corpus: Corpus) -> None:
+    def test_unknown_ids_are_not_found(self, corpus: Corpus) -> None:
         assert stored.passages(corpus, [1, 2]) == {}
         assert stored.passage_by_id(corpus, "x") is None
         assert stored.passages_of_document(corpus, "x") == []
@@ -133,13 +133,13 @@ class TestSupersession:
         fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old", "old.md"))])
         assert self.superseders(corpus) == {"old": ["new"]}
 
-    def test_whichever_came_first(self, corpus: Corpus) -> None:
+    def test_the_order_of_ingest_does_not_matter(self, corpus: Corpus) -> None:
         fill(corpus, [document("new", ["y"], supersedes=("old",))])
         assert self.superseders(corpus) == {}
         fill(corpus, [document("old", ["x"])])
         assert self.superseders(corpus) == {"old": ["new"]}
 
-    def test_not_by_a_document_from_further_away(self, corpus: Corpus) -> None:
+    def test_an_external_document_does_not_supersede_an_internal_one(self, corpus: Corpus) -> None:
         documents = [
             document("ours", ["x"]),
             document("theirs", ["y"], supersedes=("ours",), origin="external"),
@@ -149,7 +149,7 @@ class TestSupersession:
         fill(corpus, documents)
         assert self.superseders(corpus) == {"theirs": ["newer"], "web": ["newer"]}
 
-    def test_several_in_the_order_of_their_ids(self, corpus: Corpus) -> None:
+    def test_several_are_ordered_by_id(self, corpus: Corpus) -> None:
         newer = [document(name, [name], supersedes=("old",)) for name in ("v3", "v2")]
         fill(corpus, [document("old", ["x"]), *newer])
         assert self.superseders(corpus) == {"old": ["v2", "v3"]}
@@ -187,13 +187,15 @@ class TestSupersession:
         )
         assert self.superseders(corpus) == {"v1": ["v2"], "v2": ["v3"]}
 
-    def test_nobody_supersedes_itself(self, corpus: Corpus) -> None:
+    def test_a_document_does_not_supersede_itself(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"], supersedes=("d", "d.md"))])
         assert self.superseders(corpus) == {}
 
     @pytest.mark.parametrize("length", [2, 3, 5])
     @pytest.mark.parametrize("by_path", [False, True])
-    def test_a_circle_cancels(self, corpus: Corpus, length: int, by_path: bool) -> None:
+    def test_claims_in_a_cycle_do_not_count(
+        self, corpus: Corpus, length: int, by_path: bool
+    ) -> None:
         # No claim of theirs can be trusted; to believe them all would hide them all.
         suffix = ".md" if by_path else ""
         circle = [
@@ -203,7 +205,7 @@ class TestSupersession:
         fill(corpus, circle)
         assert self.superseders(corpus) == {}
 
-    def test_a_claim_from_outside_the_circle_holds(self, corpus: Corpus) -> None:
+    def test_a_claim_from_outside_the_cycle_counts(self, corpus: Corpus) -> None:
         fill(
             corpus,
             [
@@ -220,7 +222,7 @@ class TestSupersession:
             store.remove_files(corpus, [file_of("new").location])
         assert self.superseders(corpus) == {}
 
-    def test_a_claim_that_is_taken_back(self, corpus: Corpus) -> None:
+    def test_a_withdrawn_claim_does_not_count(self, corpus: Corpus) -> None:
         fill(corpus, [document("old", ["x"]), document("new", ["y"], supersedes=("old",))])
         fill(corpus, [document("new", ["y"])])
         assert self.superseders(corpus) == {}
@@ -255,7 +257,7 @@ def test_counts_and_sizes(corpus: Corpus) -> None:
     assert [d.document_id for _, d in stored.all_documents(corpus)] == ["a", "b", "c"]
 
 
-def test_documents_that_policy_cannot_tell_apart(corpus: Corpus) -> None:
+def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus) -> None:
     fill(
         corpus,
         [

@@ -25,7 +25,7 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
         yield opened
 
 
-def test_a_deadline_ends_what_runs(corpus: Corpus) -> None:
+def test_a_deadline_ends_a_running_statement(corpus: Corpus) -> None:
     started = perf_counter()
     with pytest.raises(Interrupted) as caught, corpus.interruptible(0.05):
         corpus.value(ENDLESS)
@@ -51,12 +51,12 @@ def test_an_interrupt_between_two_statements_ends_the_next_one(corpus: Corpus) -
         corpus.value(ENDLESS)
 
 
-def test_time_used_up_outside_of_sqlite_counts(corpus: Corpus) -> None:
+def test_time_outside_of_sqlite_counts(corpus: Corpus) -> None:
     with pytest.raises(Interrupted), corpus.interruptible(0.0):
         pass
 
 
-def test_an_interrupt_of_nothing_harms_nobody(corpus: Corpus) -> None:
+def test_an_interrupt_outside_a_block_has_no_effect(corpus: Corpus) -> None:
     corpus.interrupt()
     with corpus.interruptible(60):
         assert corpus.value(SHORT) == 9

@@ -27,7 +27,7 @@ def db(tmp_path: Path) -> Path:
     return build(tmp_path, [document("d0", ["the token"])])
 
 
-def test_what_a_writer_is_set_to(db: Path) -> None:
+def test_the_settings_of_a_writer(db: Path) -> None:
     with open_writer(db) as corpus:
         settings = {
             "journal_mode": "wal",
@@ -60,7 +60,7 @@ def test_a_reader_cannot_write(db: Path) -> None:
     assert db.read_bytes() == before
 
 
-def test_a_transaction_is_whole_or_not_at_all(db: Path) -> None:
+def test_a_transaction_is_complete_or_has_no_effect(db: Path) -> None:
     with open_writer(db) as corpus:
         with pytest.raises(KeyError), corpus.writing():
             corpus.run("INSERT INTO source (source_id) VALUES ('x')")
@@ -81,7 +81,7 @@ def test_reading_is_one_snapshot(db: Path) -> None:
         assert writer.value(count) == 2
 
 
-def test_a_file_in_a_folder_to_be_made(tmp_path: Path) -> None:
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "c.db"
     open_writer(path).close()
     open_reader(path).close()
@@ -90,7 +90,7 @@ def test_a_file_in_a_folder_to_be_made(tmp_path: Path) -> None:
     assert caught.value.exit_code == 6
 
 
-def test_no_file_a_folder_and_no_bytes(tmp_path: Path) -> None:
+def test_a_missing_file_a_folder_and_an_empty_file_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.db", tmp_path):
         with pytest.raises(UsageError) as caught:
             open_reader(path)
@@ -108,7 +108,7 @@ def test_a_writer_leaves_no_log_behind(db: Path) -> None:
     assert [path.name for path in db.parent.iterdir()] == [db.name]
 
 
-def test_text_that_is_no_text_is_damage(db: Path) -> None:
+def test_text_that_is_not_utf_8_is_reported_as_damage(db: Path) -> None:
     with apsw.Connection(str(db)) as behind:
         behind.execute("UPDATE chunk SET content = CAST(x'ff00fe' AS TEXT)")
     behind.close()
@@ -125,7 +125,7 @@ def test_busy_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
         assert busy_timeout() == expected
 
 
-def test_where_the_corpus_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_path_of_the_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("ROLEBUNDLE_DB", "/from/the/environment.db")
     assert corpus_path("option.db") == Path("option.db")

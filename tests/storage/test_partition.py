@@ -80,7 +80,7 @@ def assert_whole(corpus: Corpus) -> None:
 
 
 class TestWhereADocumentBelongs:
-    def test_scope_and_sensitivity_part(self, corpus: Corpus) -> None:
+    def test_scope_and_sensitivity_separate_documents(self, corpus: Corpus) -> None:
         put(
             corpus,
             document("a", ["token"]),
@@ -97,7 +97,7 @@ class TestWhereADocumentBelongs:
         assert len(compartments.searchable_compartments(corpus)) == 4
         assert_whole(corpus)
 
-    def test_nothing_else_does(self, corpus: Corpus) -> None:
+    def test_other_metadata_does_not(self, corpus: Corpus) -> None:
         put(
             corpus,
             document("a", ["token"]),
@@ -108,14 +108,14 @@ class TestWhereADocumentBelongs:
         assert counted(corpus) == {"shared": (3, 3)}
         assert_whole(corpus)
 
-    def test_scopes_are_told_apart_to_the_letter(self, corpus: Corpus) -> None:
+    def test_scopes_are_compared_exactly(self, corpus: Corpus) -> None:
         scopes = ["hr", "HR", "hr ", "h", 'h"r', "hr'; --", "ü", "u\u0308"]
         put(corpus, *(document(f"d{n}", ["x"], scope=one) for n, one in enumerate(scopes)))
         assert [kind[0] for _, kind in sorted(kinds(corpus).items())] == scopes
         assert len(by_kind(corpus)) == len(scopes)
         assert_whole(corpus)
 
-    def test_the_deny_patterns_that_match_part_as_well(self, corpus: Corpus) -> None:
+    def test_matching_deny_patterns_separate_documents(self, corpus: Corpus) -> None:
         names = ("a", "hr-b", "hr-secret", "secret")
         put(
             corpus,
@@ -136,7 +136,7 @@ class TestWhereADocumentBelongs:
         assert len(by_kind(corpus)) == 1
         assert_whole(corpus)
 
-    def test_documents_of_one_file_may_part(self, corpus: Corpus) -> None:
+    def test_documents_of_one_file_can_be_separated(self, corpus: Corpus) -> None:
         with corpus.writing():
             store.put_file(
                 corpus,
@@ -146,7 +146,7 @@ class TestWhereADocumentBelongs:
         assert kinds(corpus) == {"a": OPEN, "b": ("hr", "internal", ())}
         assert_whole(corpus)
 
-    def test_it_knows_only_its_own_words(self, corpus: Corpus) -> None:
+    def test_its_index_has_only_its_own_words(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token key"]), document("b", ["token secret"], scope="hr"))
         found = by_kind(corpus)
         here, there = found[OPEN].id, found["hr", "internal", ()].id
@@ -164,7 +164,7 @@ class TestWhereADocumentBelongs:
             assert ("secret" in terms) == (place == there)
             corpus.run(f"DROP TABLE {vocabulary}")
 
-    def test_patterns_that_nobody_wrote_are_damage(self, corpus: Corpus) -> None:
+    def test_malformed_patterns_are_reported_as_damage(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["x"]))
         for text in ("", "{}", "[1]", "[" * 100_000, "null"):
             corpus.run("UPDATE compartment SET denied = ?", (text,))
@@ -190,7 +190,7 @@ class TestMoving:
         "fields",
         [{"scope": "hr"}, {"sensitivity": "public"}, {"scope": "hr", "sensitivity": "public"}],
     )
-    def test_a_new_kind_takes_chunks_words_and_vectors_along(
+    def test_a_moved_document_takes_chunks_words_and_vectors_along(
         self, corpus: Corpus, fields: dict[str, str]
     ) -> None:
         before = self.rows(corpus)
@@ -206,7 +206,7 @@ class TestMoving:
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_whole(corpus)
 
-    def test_where_it_was_nothing_of_it_is_left(self, corpus: Corpus) -> None:
+    def test_nothing_of_it_stays_in_the_old_compartment(self, corpus: Corpus) -> None:
         here = only_compartment(corpus)
         put(corpus, document("d", self.TEXTS, scope="hr"))
         assert lexical_index.frequencies(corpus, here, ['"alpha"']) == [0]
@@ -217,14 +217,14 @@ class TestMoving:
         [share] = [one for one in index.shares if one.compartment == here]
         assert corpus.rows(f"SELECT rowid FROM {share.table}") == [(3,)]
 
-    def test_one_that_changes_on_its_way(self, corpus: Corpus) -> None:
+    def test_a_document_can_change_while_it_moves(self, corpus: Corpus) -> None:
         put(corpus, document("d", ["alpha token", "delta", "epsilon"], scope="hr", title="New"))
         assert search_everywhere(corpus, '"beta"') == []
         assert len(search_everywhere(corpus, '"new"')) == 3
         assert counted(corpus) == {"shared": (1, 1), "hr": (1, 3)}
         assert_whole(corpus)
 
-    def test_there_and_back(self, corpus: Corpus) -> None:
+    def test_moving_back_restores_everything(self, corpus: Corpus) -> None:
         before, kept = self.rows(corpus), tables(corpus)
         put(corpus, document("d", self.TEXTS, scope="hr"))
         assert tables(corpus) > kept
@@ -249,7 +249,7 @@ class TestMoving:
         assert sum(second.values()) == 1
         assert_whole(corpus)
 
-    def test_a_policy_moves_documents_that_stay_as_they_are(self, corpus: Corpus) -> None:
+    def test_a_policy_moves_unchanged_documents(self, corpus: Corpus) -> None:
         before, moved = self.rows(corpus), []
         for denied in (denied_by("d*"), denied_by("d*"), denied_by("*.md"), no_denied_patterns):
             with corpus.writing():
@@ -259,7 +259,7 @@ class TestMoving:
         assert moved == [1, 0, 2, 2]
         assert kinds(corpus) == {"d": OPEN, "e": OPEN}
 
-    def test_what_fails_on_the_way_moves_nothing(self, corpus: Corpus) -> None:
+    def test_a_failed_move_moves_nothing(self, corpus: Corpus) -> None:
         before, kept = kinds(corpus), tables(corpus)
         with pytest.raises(ZeroDivisionError), corpus.writing():
             assign_compartments(corpus, denied_by("*"))
@@ -283,7 +283,7 @@ def flagged(one: StoredDocument, verdict: str = "quarantine", found: str = "h") 
 class TestQuarantine:
     """What the scan at the door keeps back stands apart from what it does not, whatever its kind."""
 
-    def test_it_is_a_compartment_of_its_own(self, corpus: Corpus) -> None:
+    def test_quarantine_is_its_own_compartment(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
         put(corpus, flagged(document("c", ["token"]), "label"))
         assert kinds(corpus) == dict.fromkeys("abc", OPEN)
@@ -291,7 +291,7 @@ class TestQuarantine:
         assert [one.chunks for one in compartments.searchable_compartments(corpus)] == [2]
         assert_whole(corpus)
 
-    def test_finding_something_moves_it_there_and_nothing_back(self, corpus: Corpus) -> None:
+    def test_findings_move_a_document_there_and_no_findings_back(self, corpus: Corpus) -> None:
         fill(corpus, [document("a", ["token"]), document("b", ["token"])], PROVIDER)
         kept = tables(corpus)
         put(corpus, flagged(document("b", ["token"])))
@@ -301,7 +301,7 @@ class TestQuarantine:
         assert (quarantined_documents(corpus), tables(corpus)) == (set(), kept)
         assert_whole(corpus)
 
-    def test_a_policy_keeps_it_there(self, corpus: Corpus) -> None:
+    def test_a_policy_leaves_it_there(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
         for denied in (denied_by("*"), no_denied_patterns):
             with corpus.writing():
@@ -309,7 +309,7 @@ class TestQuarantine:
             assert quarantined_documents(corpus) == {"b"}
             assert_whole(corpus)
 
-    def test_a_release_holds_while_the_same_is_found(self, corpus: Corpus) -> None:
+    def test_a_release_lasts_while_the_findings_are_the_same(self, corpus: Corpus) -> None:
         put(corpus, document("a", ["token"]), flagged(document("b", ["token"])))
         one = quarantine.flagged_document(corpus, "b")
         assert one is not None
@@ -326,7 +326,7 @@ class TestQuarantine:
 
 
 class TestEmptyOnes:
-    def test_they_go_with_their_tables(self, corpus: Corpus) -> None:
+    def test_they_are_removed_with_their_tables(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"], scope="hr"), document("e", ["x"])], PROVIDER)
         with corpus.writing():
             store.remove_files(corpus, [file_of("d").location])
@@ -335,7 +335,7 @@ class TestEmptyOnes:
         assert_whole(corpus)
         assert not any("hr" in row for row in corpus.rows("SELECT scope FROM compartment"))
 
-    def test_the_last_one_too(self, corpus: Corpus) -> None:
+    def test_the_last_one_is_removed_too(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])], PROVIDER)
         with corpus.writing():
             store.remove_files(corpus, [file_of("d").location])
@@ -355,7 +355,7 @@ class TestEmptyOnes:
 
 
 class TestCounts:
-    def test_they_are_the_documents_and_chunks_that_are_there(self, corpus: Corpus) -> None:
+    def test_recorded_counts_match_the_documents_and_chunks(self, corpus: Corpus) -> None:
         put(
             corpus,
             document("a", ["x", "y"]),
@@ -372,7 +372,7 @@ class TestCounts:
         assert (totals.documents, totals.chunks) == (3, 4)
 
     @pytest.mark.parametrize("column", ["documents", "chunks"])
-    def test_a_wrong_one_is_found_and_mended(self, corpus: Corpus, column: str) -> None:
+    def test_a_wrong_count_is_found_and_repaired(self, corpus: Corpus, column: str) -> None:
         from rolebundle.storage.check import repair
 
         put(corpus, document("a", ["x", "y"]), document("b", ["x"], scope="hr"))
@@ -403,7 +403,9 @@ def test_of_chunks_and_of_range(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("moved", [{"scope": "hr"}, {"sensitivity": "confidential"}])
-def test_an_ingest_moves_what_declares_another_kind(tmp_path: Path, moved: dict[str, str]) -> None:
+def test_an_ingest_moves_documents_with_changed_metadata(
+    tmp_path: Path, moved: dict[str, str]
+) -> None:
     tree, db = tmp_path / "notes", tmp_path / "c.db"
     tree.mkdir()
     for name in ("one", "two"):
@@ -464,7 +466,7 @@ Held = dict[str, tuple[tuple[str, str], list[str], bool]]
 
 
 @given(steps=steps)
-def test_everything_is_in_its_place_after_any_steps(steps: list[tuple[str, object]]) -> None:
+def test_everything_is_consistent_after_any_steps(steps: list[tuple[str, object]]) -> None:
     with scratch_folder() as folder:
         path = build(folder, [])
         with open_writer(path) as corpus:

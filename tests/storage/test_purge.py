@@ -133,7 +133,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
             assert vector_index.cache_size(corpus) == (0, 0)
 
 
-def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
+def test_the_search_for_canaries_finds_words_in_an_index() -> None:
     """Were the text searched for only as it was written, postings would be passed over."""
     with scratch_folder() as folder:
         here = canary_corpus(folder, 2, 8, 8)
@@ -157,7 +157,7 @@ def test_the_words_of_an_index_alone_are_found_by_the_look() -> None:
     [(erasure.lexical_index, "rebuild"), (erasure.vector_index, "clear_cache")],
     ids=["rebuild", "clear_cache"],
 )
-def test_each_step_is_needed(
+def test_each_step_is_necessary(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str
 ) -> None:
     with scratch_folder() as folder:
@@ -167,7 +167,7 @@ def test_each_step_is_needed(
         assert found_in(files_of(here.db), here.gone)
 
 
-def test_free_places_of_the_file_are_written_anew(tmp_path: Path) -> None:
+def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
     """What a split page keeps of rows that moved on is as free as a page that was given back."""
     db = build(tmp_path, [document("a", ["one"]), document("b", ["two"])])
     with apsw.Connection(str(db)) as plain:
@@ -180,7 +180,7 @@ def test_free_places_of_the_file_are_written_anew(tmp_path: Path) -> None:
     assert found_in(files_of(db), {b"xqzjkvwp"}) == set()
 
 
-def test_what_derives_from_it_is_gone(tmp_path: Path) -> None:
+def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
     both = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
     claims = document("c", ["four"], supersedes=("a", "a.md", "b"))
     db = build(tmp_path, [*both, claims], PROVIDER)
@@ -216,7 +216,7 @@ def test_the_same_text_in_another_document_stays(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def test_an_earlier_wording_is_not_in_the_cache(tmp_path: Path) -> None:
+def test_an_earlier_version_is_not_in_the_cache(tmp_path: Path) -> None:
     db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
     with open_writer(db) as corpus:
         fill(corpus, [document("a", ["second wording"])], PROVIDER)
@@ -226,7 +226,7 @@ def test_an_earlier_wording_is_not_in_the_cache(tmp_path: Path) -> None:
         assert vector_index.cache_size(corpus) == (0, 0)
 
 
-def test_everything_can_go(tmp_path: Path) -> None:
+def test_everything_can_be_purged(tmp_path: Path) -> None:
     db = build(tmp_path, [document(f"d{n}", [f"text {n}"]) for n in range(5)], PROVIDER)
     assert purged(db, PurgeSelection(matching="**")).documents == 5
     with open_reader(db) as corpus:
@@ -234,7 +234,7 @@ def test_everything_can_go(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
+def test_bytes_that_vec0_left_in_its_blocks_are_erased(tmp_path: Path) -> None:
     """As a version of sqlite-vec that does not write zeroes over what it deletes."""
     texts = [document(f"d{number}", [f"text {number}"]) for number in range(30)]
     db = build(tmp_path, texts, PROVIDER)
@@ -253,7 +253,7 @@ def test_what_vec0_left_in_its_blocks_is_gone(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def give_companion(corpus: Corpus, share: approximate_index.Share) -> None:
+def build_approximate_index(corpus: Corpus, share: approximate_index.Share) -> None:
     if share.vectors < 10:
         return  # too few to train on
     approximate_index.build(corpus, share)
@@ -262,8 +262,8 @@ def give_companion(corpus: Corpus, share: approximate_index.Share) -> None:
     )
 
 
-class TestTheFastIndex:
-    def test_its_buckets_are_gone(self) -> None:
+class TestTheApproximateIndex:
+    def test_its_buckets_are_erased(self) -> None:
         """A bucket of one vector is that vector."""
         with scratch_folder() as folder:
             here = canary_corpus(folder, 4, 20, 20)
@@ -273,13 +273,13 @@ class TestTheFastIndex:
                 with corpus.writing():
                     for index in vector_index.all_indexes(corpus):
                         for share in index.shares:
-                            give_companion(corpus, share)
+                            build_approximate_index(corpus, share)
             purged(here.db, PurgeSelection(names(here.doomed)))
             assert found_in(files_of(here.db), here.gone) == set()
             assert_sound(here.db)
 
-    def test_one_that_never_held_it_is_kept(self, tmp_path: Path) -> None:
-        db = self.with_companions(tmp_path)
+    def test_an_index_that_never_had_it_stays(self, tmp_path: Path) -> None:
+        db = self.with_approximate_indexes(tmp_path)
         purged(db, PurgeSelection(["a"]))
         with open_reader(db) as corpus:
             index = vector_index.active_index(corpus)
@@ -292,7 +292,7 @@ class TestTheFastIndex:
     def test_without_its_extension_nothing_is_purged(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        db = self.with_companions(tmp_path)
+        db = self.with_approximate_indexes(tmp_path)
         before = contents(db)
         monkeypatch.setattr(Corpus, "load_bundled_extension", lambda _corpus, _name: False)
         with pytest.raises(ConfigurationError) as refused:
@@ -301,7 +301,7 @@ class TestTheFastIndex:
         assert contents(db) == before
 
     @staticmethod
-    def with_companions(folder: Path) -> Path:
+    def with_approximate_indexes(folder: Path) -> Path:
         texts = [
             document(f"{name}{number or ''}", [f"text {name} {number}"], scope=scope)
             for name, scope in (("a", "shared"), ("b", "hr"))
@@ -314,11 +314,11 @@ class TestTheFastIndex:
             index = vector_index.active_index(corpus)
             assert index is not None
             for share in index.shares:
-                give_companion(corpus, share)
+                build_approximate_index(corpus, share)
         return db
 
 
-class TestSomebodyInTheWay:
+class TestObstacles:
     def test_a_reader_makes_it_pending_and_finish_completes_it(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -377,7 +377,7 @@ class TestSomebodyInTheWay:
         assert_sound(db)
 
 
-def test_a_receipt_says_nothing_of_what_it_was(tmp_path: Path) -> None:
+def test_a_receipt_does_not_name_the_documents(tmp_path: Path) -> None:
     texts = {"a": "one text", "b": "another"}
     ids = set()
     for name, text in texts.items():
@@ -391,7 +391,7 @@ def test_a_receipt_says_nothing_of_what_it_was(tmp_path: Path) -> None:
     assert len(ids) == 2
 
 
-def test_copies_beside_the_corpus(tmp_path: Path) -> None:
+def test_backups_beside_the_corpus_are_listed_and_deleted(tmp_path: Path) -> None:
     db = build(tmp_path, [document("a", ["one"])], name="c.db")
     ours = ["c.db.schema-1.bak", "c.db.schema-1.bak.2", "c.db.schema-2.bak.0f.partial"]
     for name in (*ours, "other.db.schema-1.bak", "c.db.txt"):

@@ -1,4 +1,4 @@
-"""A narrowed connection sees what it was shown, and nothing of the rest."""
+"""A restricted connection sees the allowed compartments and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEFT_OUT = {
     "embedding_index": "which models there are, and nothing of what they embedded",
     "policy": "asked for what may be shown, before anything is",
 }
-"""Tables that a narrowed connection sees as they are, and why they may be seen."""
+"""Tables that a restricted connection sees as they are, and why they may be seen."""
 
 VIRTUAL = re.compile(r"lexical_\d+|vectors_\d+_\d+|fast_\d+_\d+")
 """One table a compartment; which of them there are to ask is what the views say."""
@@ -45,7 +45,7 @@ def db(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def narrowed(db: Path) -> Iterator[Corpus]:
+def restricted(db: Path) -> Iterator[Corpus]:
     with open_reader(db) as corpus:
         corpus.enable_restriction()
         yield corpus
@@ -80,34 +80,34 @@ def seen(corpus: Corpus) -> dict[str, int]:
 
 
 class TestEveryTable:
-    def test_is_behind_a_view_or_named_here(self, narrowed: Corpus) -> None:
+    def test_is_behind_a_view_or_named_here(self, restricted: Corpus) -> None:
         behind = {name for name, kind in views().items() if kind == "VIEW"}
-        assert plain_tables(narrowed) == behind | LEFT_OUT.keys()
+        assert plain_tables(restricted) == behind | LEFT_OUT.keys()
         assert behind & LEFT_OUT.keys() == set()
         assert len(views()) == len(RESTRICTING_VIEWS)
         assert views().keys() - behind == {"allowed_compartment", "restricted_state"}
 
-    def test_that_is_virtual_belongs_to_one_compartment(self, narrowed: Corpus) -> None:
+    def test_that_is_virtual_belongs_to_one_compartment(self, restricted: Corpus) -> None:
         virtual = {
             name
-            for _, name, kind, *_ in narrowed.rows("PRAGMA main.table_list")
+            for _, name, kind, *_ in restricted.rows("PRAGMA main.table_list")
             if kind == "virtual"
         }
         assert len(virtual) == 6
         assert [name for name in virtual if not VIRTUAL.fullmatch(name)] == []
 
-    def test_has_the_columns_of_its_view(self, narrowed: Corpus) -> None:
+    def test_has_the_columns_of_its_view(self, restricted: Corpus) -> None:
         for name, kind in views().items():
             if kind == "VIEW":
                 shapes = [
-                    [row[1] for row in narrowed.rows(f"PRAGMA {schema}.table_info({name})")]
+                    [row[1] for row in restricted.rows(f"PRAGMA {schema}.table_info({name})")]
                     for schema in ("main", "temp")
                 ]
                 assert shapes[0] == shapes[1], name
 
-    def test_that_is_left_out_says_nothing_of_what_is_hidden(self, narrowed: Corpus) -> None:
+    def test_that_is_left_out_reveals_nothing(self, restricted: Corpus) -> None:
         columns = {
-            name: {row[1] for row in narrowed.rows(f"PRAGMA main.table_info({name})")}
+            name: {row[1] for row in restricted.rows(f"PRAGMA main.table_info({name})")}
             for name in LEFT_OUT
         }
         assert columns["embedding_index"] == {
@@ -131,48 +131,48 @@ class TestNothing:
         assert index.shares == ()
         assert stored.passages(corpus, [1, 2, 3, 4]) == {}
 
-    def test_is_seen_before_anything_is_shown(self, narrowed: Corpus) -> None:
-        self.assert_nothing(narrowed)
-        with narrowed.reading():
-            self.assert_nothing(narrowed)
+    def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:
+        self.assert_nothing(restricted)
+        with restricted.reading():
+            self.assert_nothing(restricted)
 
-    def test_is_seen_after_the_reading(self, narrowed: Corpus) -> None:
-        with narrowed.reading():
-            narrowed.restrict_to_compartments(places(narrowed).values())
-            assert len(search_everywhere(narrowed, '"token"')) == 4
-        self.assert_nothing(narrowed)
-        with narrowed.reading():
-            self.assert_nothing(narrowed)
+    def test_is_visible_after_the_reading(self, restricted: Corpus) -> None:
+        with restricted.reading():
+            restricted.restrict_to_compartments(places(restricted).values())
+            assert len(search_everywhere(restricted, '"token"')) == 4
+        self.assert_nothing(restricted)
+        with restricted.reading():
+            self.assert_nothing(restricted)
 
-    def test_is_seen_after_a_reading_that_failed(self, narrowed: Corpus) -> None:
+    def test_is_visible_after_a_failed_reading(self, restricted: Corpus) -> None:
         for failure in (ZeroDivisionError, KeyboardInterrupt):
-            with pytest.raises(failure), narrowed.reading():
-                narrowed.restrict_to_compartments(places(narrowed).values())
+            with pytest.raises(failure), restricted.reading():
+                restricted.restrict_to_compartments(places(restricted).values())
                 raise failure
-            self.assert_nothing(narrowed)
-        with pytest.raises(CorpusCorrupt), narrowed.reading():
-            narrowed.restrict_to_compartments(places(narrowed).values())
-            narrowed.rows("SELECT * FROM nowhere")
-        self.assert_nothing(narrowed)
+            self.assert_nothing(restricted)
+        with pytest.raises(CorpusCorrupt), restricted.reading():
+            restricted.restrict_to_compartments(places(restricted).values())
+            restricted.rows("SELECT * FROM nowhere")
+        self.assert_nothing(restricted)
 
-    def test_can_be_shown_outside_of_a_reading(self, narrowed: Corpus) -> None:
+    def test_can_be_allowed_outside_of_a_reading(self, restricted: Corpus) -> None:
         with pytest.raises(AssertionError):
-            narrowed.restrict_to_compartments(places(narrowed).values())
-        self.assert_nothing(narrowed)
+            restricted.restrict_to_compartments(places(restricted).values())
+        self.assert_nothing(restricted)
 
-    def test_can_be_shown_where_everything_is_seen(self, db: Path) -> None:
+    def test_can_be_allowed_on_an_unrestricted_connection(self, db: Path) -> None:
         with open_reader(db) as corpus, corpus.reading():
             with pytest.raises(AssertionError):
                 corpus.restrict_to_compartments([1])
             assert len(search_everywhere(corpus, '"token"')) == 4
 
-    def test_is_in_an_answer(self, narrowed: Corpus) -> None:
-        bundle = ask(narrowed, None, PROVIDER, task="token")
+    def test_is_in_an_answer(self, restricted: Corpus) -> None:
+        bundle = ask(restricted, None, PROVIDER, task="token")
         assert bundle.selected == []
         assert (bundle.corpus.documents, bundle.corpus.chunks) == (0, 0)
 
 
-class TestWhatIsShown:
+class TestWhatIsAllowed:
     @pytest.mark.parametrize(
         ("shown", "rows", "sources"),
         [
@@ -184,81 +184,83 @@ class TestWhatIsShown:
         ],
     )
     def test_is_all_of_it_and_no_more(
-        self, narrowed: Corpus, shown: str, rows: list[int], sources: list[str]
+        self, restricted: Corpus, shown: str, rows: list[int], sources: list[str]
     ) -> None:
-        with narrowed.reading():
-            narrowed.restrict_to_compartments(places(narrowed)[name] for name in shown)
-            assert search_everywhere(narrowed, '"token"') == rows
-            assert narrowed.rows("SELECT id FROM chunk ORDER BY id") == [(row,) for row in rows]
-            assert narrowed.rows("SELECT chunk FROM embedded ORDER BY 1") == [
+        with restricted.reading():
+            restricted.restrict_to_compartments(places(restricted)[name] for name in shown)
+            assert search_everywhere(restricted, '"token"') == rows
+            assert restricted.rows("SELECT id FROM chunk ORDER BY id") == [(row,) for row in rows]
+            assert restricted.rows("SELECT chunk FROM embedded ORDER BY 1") == [
                 (row,) for row in rows
             ]
-            assert narrowed.rows("SELECT source_id FROM source ORDER BY 1") == [
+            assert restricted.rows("SELECT source_id FROM source ORDER BY 1") == [
                 (one,) for one in sources
             ]
-            assert narrowed.rows("SELECT path FROM file ORDER BY 1") == [
+            assert restricted.rows("SELECT path FROM file ORDER BY 1") == [
                 (f"{one}.md",) for one in shown
             ]
-            assert seen(narrowed)["supersession"] == ("b" in shown)
-            counts = stored.counts(narrowed)
+            assert seen(restricted)["supersession"] == ("b" in shown)
+            counts = stored.counts(restricted)
             assert (counts.documents, counts.chunks) == (len(shown), len(rows))
-            index = vector_index.active_index(narrowed)
+            index = vector_index.active_index(restricted)
             assert index is not None
             assert index.vectors == len(rows)
-            vector = narrowed.value("SELECT vector FROM main.embedded WHERE chunk = 3")
-            found = [row for row, _ in vector_index.search(narrowed, index, vector, 100)]
+            vector = restricted.value("SELECT vector FROM main.embedded WHERE chunk = 3")
+            found = [row for row, _ in vector_index.search(restricted, index, vector, 100)]
             assert sorted(found) == rows
-            assert [*vector_index.score(narrowed, index, vector, [1, 2, 3, 4])] == rows
-            assert [*stored.passages(narrowed, [1, 2, 3, 4])] == rows
+            assert [*vector_index.score(restricted, index, vector, [1, 2, 3, 4])] == rows
+            assert [*stored.passages(restricted, [1, 2, 3, 4])] == rows
 
-    def test_is_what_was_shown_last(self, narrowed: Corpus) -> None:
-        found = places(narrowed)
-        with narrowed.reading():
-            narrowed.restrict_to_compartments([found["a"]])
-            narrowed.restrict_to_compartments([found["b"]])
-            assert search_everywhere(narrowed, '"token"') == [3]
-            narrowed.restrict_to_compartments([])
-            assert search_everywhere(narrowed, '"token"') == []
+    def test_is_what_was_allowed_last(self, restricted: Corpus) -> None:
+        found = places(restricted)
+        with restricted.reading():
+            restricted.restrict_to_compartments([found["a"]])
+            restricted.restrict_to_compartments([found["b"]])
+            assert search_everywhere(restricted, '"token"') == [3]
+            restricted.restrict_to_compartments([])
+            assert search_everywhere(restricted, '"token"') == []
 
-    def test_stays_to_the_end_of_the_outer_reading(self, narrowed: Corpus) -> None:
-        with narrowed.reading():
-            with narrowed.reading():
-                narrowed.restrict_to_compartments([places(narrowed)["b"]])
-            assert search_everywhere(narrowed, '"token"') == [3]
+    def test_stays_to_the_end_of_the_outer_reading(self, restricted: Corpus) -> None:
+        with restricted.reading():
+            with restricted.reading():
+                restricted.restrict_to_compartments([places(restricted)["b"]])
+            assert search_everywhere(restricted, '"token"') == [3]
 
-    def test_may_be_what_is_not_there(self, narrowed: Corpus) -> None:
-        with narrowed.reading():
-            narrowed.restrict_to_compartments([77, -1])
-            assert seen(narrowed)["chunk"] == 0
+    def test_may_name_compartments_that_do_not_exist(self, restricted: Corpus) -> None:
+        with restricted.reading():
+            restricted.restrict_to_compartments([77, -1])
+            assert seen(restricted)["chunk"] == 0
 
-    def test_is_not_superseded_by_what_is_hidden(self, narrowed: Corpus) -> None:
+    def test_is_not_superseded_by_what_is_hidden(self, restricted: Corpus) -> None:
         for shown, newer in (("a", []), ("ab", ["b"])):
-            with narrowed.reading():
-                narrowed.restrict_to_compartments(places(narrowed)[name] for name in shown)
+            with restricted.reading():
+                restricted.restrict_to_compartments(places(restricted)[name] for name in shown)
                 assert [
-                    one.document_id for one in stored.passages(narrowed, [1])[1].superseded_by
+                    one.document_id for one in stored.passages(restricted, [1])[1].superseded_by
                 ] == newer
 
-    def test_says_nothing_of_writes_elsewhere(self, narrowed: Corpus) -> None:
-        assert narrowed.value("SELECT generation FROM main.corpus_state") > 0
-        with narrowed.reading():
-            narrowed.restrict_to_compartments([places(narrowed)["a"]])
-            assert narrowed.value("SELECT generation FROM corpus_state") == 0
-            assert narrowed.value("SELECT count(*) FROM embedding_cache") == 0
-            narrowed.restrict_to_compartments([places(narrowed)["a"]], generation=5)
-            assert narrowed.rows("SELECT generation FROM corpus_state") == [(5,)]
-            narrowed.restrict_to_compartments([places(narrowed)["b"]], generation=3)
-            assert narrowed.rows("SELECT generation FROM corpus_state") == [(3,)]
-        assert narrowed.rows("SELECT generation FROM corpus_state") == [(0,)]
+    def test_does_not_reveal_other_writes(self, restricted: Corpus) -> None:
+        assert restricted.value("SELECT generation FROM main.corpus_state") > 0
+        with restricted.reading():
+            restricted.restrict_to_compartments([places(restricted)["a"]])
+            assert restricted.value("SELECT generation FROM corpus_state") == 0
+            assert restricted.value("SELECT count(*) FROM embedding_cache") == 0
+            restricted.restrict_to_compartments([places(restricted)["a"]], generation=5)
+            assert restricted.rows("SELECT generation FROM corpus_state") == [(5,)]
+            restricted.restrict_to_compartments([places(restricted)["b"]], generation=3)
+            assert restricted.rows("SELECT generation FROM corpus_state") == [(3,)]
+        assert restricted.rows("SELECT generation FROM corpus_state") == [(0,)]
 
-    def test_is_a_snapshot_that_a_writer_does_not_change(self, db: Path, narrowed: Corpus) -> None:
-        with narrowed.reading(), open_writer(db) as writer:
-            narrowed.restrict_to_compartments([places(narrowed)["a"]])
+    def test_is_a_snapshot_that_a_writer_does_not_change(
+        self, db: Path, restricted: Corpus
+    ) -> None:
+        with restricted.reading(), open_writer(db) as writer:
+            restricted.restrict_to_compartments([places(restricted)["a"]])
             with writer.writing():
                 writer.run("UPDATE document SET compartment = 77")
-            assert search_everywhere(narrowed, '"token"') == [1, 2]
+            assert search_everywhere(restricted, '"token"') == [1, 2]
 
-    def test_hides_statements_that_ran_before_it_was_narrowed(self, db: Path) -> None:
+    def test_also_applies_to_statements_that_ran_before(self, db: Path) -> None:
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM chunk") == 4
             corpus.enable_restriction()
@@ -269,13 +271,13 @@ class TestWhatIsShown:
                 assert corpus.value("SELECT count(*) FROM chunk") == 2
             assert corpus.value("SELECT count(*) FROM chunk") == 0
 
-    def test_counts_terms_by_compartment(self, narrowed: Corpus) -> None:
-        found = places(narrowed)
-        with narrowed.reading():
-            narrowed.restrict_to_compartments([found["a"]])
-            assert lexical_index.frequencies(narrowed, found["a"], ['"token"']) == [2]
-            assert lexical_index.frequencies(narrowed, found["a"], ['"secret"']) == [0]
-            assert lexical_index.extent(narrowed, found["a"]).chunks == 2
+    def test_counts_terms_by_compartment(self, restricted: Corpus) -> None:
+        found = places(restricted)
+        with restricted.reading():
+            restricted.restrict_to_compartments([found["a"]])
+            assert lexical_index.frequencies(restricted, found["a"], ['"token"']) == [2]
+            assert lexical_index.frequencies(restricted, found["a"], ['"secret"']) == [0]
+            assert lexical_index.extent(restricted, found["a"]).chunks == 2
 
 
 class TestTheFile:
@@ -321,14 +323,14 @@ class TestTheFile:
             assert_refused(corpus)
         assert db.read_bytes() == before
 
-    def test_is_closed_again_where_showing_fails(self, narrowed: Corpus) -> None:
-        with narrowed.reading(), pytest.raises(Exception):  # noqa: B017
-            narrowed.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
-        assert narrowed.db.pragma("query_only") == 1
-        assert seen(narrowed)["chunk"] == 0
+    def test_is_read_only_again_if_allowing_fails(self, restricted: Corpus) -> None:
+        with restricted.reading(), pytest.raises(Exception):  # noqa: B017
+            restricted.restrict_to_compartments(["not a number"])  # type: ignore[list-item]
+        assert restricted.db.pragma("query_only") == 1
+        assert seen(restricted)["chunk"] == 0
 
-    def test_notes_are_kept_in_memory(self, narrowed: Corpus) -> None:
-        assert narrowed.db.pragma("temp_store") == 2
+    def test_temporary_tables_are_in_memory(self, restricted: Corpus) -> None:
+        assert restricted.db.pragma("temp_store") == 2
 
 
 FOREIGN = {
@@ -374,7 +376,7 @@ def test_our_own_view_with_another_text_is_refused(db: Path) -> None:
     assert_foreign(db)
 
 
-def test_our_own_views_are_told_by_the_letter() -> None:
+def test_own_views_are_compared_exactly() -> None:
     name, sql = lexical_index.content_view(3)
     assert opening.corpus_format().is_own_view("view", name, sql)
     for kind, other, text in (

@@ -67,7 +67,7 @@ class TestReplacing:
         assert (found(corpus, "beta"), found(corpus, "delta")) == (set(), {"x"})
         assert find_problems(corpus) == []
 
-    def test_the_lexical_index_is_not_touched_for_it(self, corpus: Corpus) -> None:
+    def test_the_lexical_index_is_not_touched(self, corpus: Corpus) -> None:
         before = lexical_data(corpus)
         fill(corpus, [self.BEFORE])
         assert lexical_data(corpus) == before
@@ -87,7 +87,7 @@ class TestReplacing:
         assert (found(corpus, "beta"), found(corpus, "other")) == (set(), {"b"})
         assert find_problems(corpus) == []
 
-    def test_a_changed_title_is_indexed_and_embedded_anew(self, corpus: Corpus) -> None:
+    def test_a_changed_title_is_indexed_and_embedded_again(self, corpus: Corpus) -> None:
         fill(corpus, [of_chunks("d", [("a", "alpha")], title="Zebra")])
         assert found(corpus, "zebra") == {"a"}
         assert vectors(corpus) == {}
@@ -111,7 +111,7 @@ class TestReplacing:
         (passage, *_) = stored.passages_of_document(corpus, "d")
         assert (passage.document.trust_tier, passage.excluded_roles) == ("preferred", ("writer",))
 
-    def test_a_document_that_left_its_file_is_gone(self, corpus: Corpus) -> None:
+    def test_a_document_that_left_its_file_is_removed(self, corpus: Corpus) -> None:
         with corpus.writing():
             store.put_file(corpus, file_of("d"), [of_chunks("e", [("z", "zeta")])])
         assert set(rows(corpus)) == {"z"}
@@ -174,7 +174,7 @@ class TestIdsAreTaken:
 
 
 class TestRemoving:
-    def test_a_file_goes_with_all_it_brought(self, corpus: Corpus) -> None:
+    def test_a_file_is_removed_with_its_documents(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["alpha", "beta"]), document("e", ["alpha"])], PROVIDER)
         with corpus.writing():
             store.remove_files(corpus, [file_of("d").location, "/not/there"])
@@ -184,7 +184,7 @@ class TestRemoving:
         assert set(store.known_files(corpus)) == {file_of("e").location}
         assert find_problems(corpus) == []
 
-    def test_sources_without_documents_are_forgotten(self, corpus: Corpus) -> None:
+    def test_sources_without_documents_are_removed(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"], source_id="v"), document("e", ["y"])])
         with corpus.writing():
             store.remove_files(corpus, [file_of("d").location])
@@ -193,7 +193,7 @@ class TestRemoving:
 
 
 class TestTransactions:
-    def test_what_fails_leaves_nothing(self, corpus: Corpus) -> None:
+    def test_a_failed_transaction_leaves_nothing(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["alpha"])], PROVIDER)
         with pytest.raises(ZeroDivisionError), corpus.writing():
             store.put_file(corpus, file_of("e"), [document("e", ["beta"])])
@@ -202,7 +202,7 @@ class TestTransactions:
         assert set(rows(corpus)) == {"d#0"}
         assert find_problems(corpus) == []
 
-    def test_known_files_tell_what_was_read(self, corpus: Corpus) -> None:
+    def test_known_files_have_the_identities_of_stored_files(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["x"])])
         assert store.known_files(corpus) == {"/docs/d.md": ("d.md", "hash", "recipe")}
         with corpus.writing():

@@ -77,7 +77,7 @@ class TestSearch:
         assert vector_index.search(corpus, index, unit(1, 0), 9, []) == []
 
     @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
-    def test_few_documents_and_many_are_searched_alike(
+    def test_few_and_many_documents_are_searched_with_the_same_result(
         self,
         corpus: Corpus,
         index: EmbeddingIndex,
@@ -96,7 +96,9 @@ class TestSearch:
         found = vector_index.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
 
-    def test_more_than_sqlite_vec_can_is_cut(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+    def test_a_limit_above_that_of_sqlite_vec_is_reduced(
+        self, corpus: Corpus, index: EmbeddingIndex
+    ) -> None:
         assert len(vector_index.search(corpus, index, unit(1, 0), 1_000_000)) == 4
 
 
@@ -109,7 +111,7 @@ class TestAddAndRemove:
         assert vector_index.count_vectors(corpus, index) == 2
         assert find_problems(corpus) == []
 
-    def test_removing_what_is_not_there_is_nothing(
+    def test_removing_a_missing_vector_has_no_effect(
         self, corpus: Corpus, index: EmbeddingIndex
     ) -> None:
         add(corpus, index, {1: unit(1, 0)})
@@ -119,14 +121,16 @@ class TestAddAndRemove:
         assert vector_index.count_vectors(corpus, index) == 0
         assert find_problems(corpus) == []
 
-    def test_what_waits(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+    def test_chunks_without_a_vector_are_listed(
+        self, corpus: Corpus, index: EmbeddingIndex
+    ) -> None:
         add(corpus, index, {2: unit(1), 5: unit(1)})
         assert vector_index.chunks_without_vector(corpus, index, 0, 100) == [1, 3, 4, 6]
         assert vector_index.chunks_without_vector(corpus, index, 1, 2) == [3, 4]
 
 
 class TestIdentity:
-    def test_none_at_first(self, corpus: Corpus) -> None:
+    def test_a_new_corpus_has_no_index(self, corpus: Corpus) -> None:
         assert vector_index.active_index(corpus) is None
         assert vector_index.all_indexes(corpus) == []
 
@@ -138,9 +142,7 @@ class TestIdentity:
         assert active is not None
         assert active.identity == IndexIdentity(model, "chunker-2")
 
-    def test_the_newest_index_is_the_one_that_answers(
-        self, corpus: Corpus, index: EmbeddingIndex
-    ) -> None:
+    def test_the_newest_index_is_active(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1)})
         with corpus.writing():
             other = vector_index.create_index(

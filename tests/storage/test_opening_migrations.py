@@ -49,13 +49,13 @@ def test_a_gap_in_the_numbers_is_found(folder: Path) -> None:
         opening.migrations()
 
 
-def test_what_is_no_migration_is_passed_over(folder: Path) -> None:
+def test_other_files_in_the_folder_are_ignored(folder: Path) -> None:
     for name in ("0001_a.sql", "README.md", "0002_B.sql", "2_b.sql", "0002_b.sql~"):
         (folder / name).touch()
     assert [entry.name for entry in opening.migrations()] == ["0001_a.sql"]
 
 
-def test_every_table_of_ours_is_strict(tmp_path: Path) -> None:
+def test_every_own_table_is_strict(tmp_path: Path) -> None:
     with open_writer(tmp_path / "c.db") as corpus:
         tables = corpus.rows(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE %' "
@@ -73,7 +73,7 @@ def test_every_table_of_ours_is_strict(tmp_path: Path) -> None:
         assert corpus.db.pragma("application_id") == opening.APPLICATION_ID
 
 
-def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
+def test_each_corpus_has_its_own_id(tmp_path: Path) -> None:
     ids = set()
     for name in "ab":
         with open_writer(tmp_path / name) as corpus:
@@ -83,7 +83,7 @@ def test_each_corpus_has_an_id_of_its_own(tmp_path: Path) -> None:
     assert len(ids) == 2
 
 
-def test_a_backup_is_whole_or_not_there(tmp_path: Path) -> None:
+def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])])
     with open_writer(db) as corpus:
         opening.back_up(corpus.db, tmp_path / "copy.bak")
@@ -160,7 +160,7 @@ class TestFromTheFirstSchema:
             open_reader(old)
         assert old.read_bytes() == before
 
-    def test_every_document_comes_to_its_place(self, old: Path, new: Path) -> None:
+    def test_every_document_is_assigned_to_its_compartment(self, old: Path, new: Path) -> None:
         with open_writer(old) as corpus:
             assert corpus.db.pragma("user_version") == opening.latest_version()
             assert find_problems(corpus) == []
@@ -183,7 +183,7 @@ class TestFromTheFirstSchema:
         left = {name for name in names_in(old) if re.match(r"(lexical|vectors|fast)(_|$)", name)}
         assert all(re.match(r"lexical_\d|vectors_1_\d", name) for name in left), left
 
-    def test_the_backup_is_what_was_there(self, old: Path) -> None:
+    def test_the_backup_is_the_old_file(self, old: Path) -> None:
         before = _every_row(old)
         open_writer(old).close()
         backup = old.with_name("c.db.schema-1.bak")
@@ -195,7 +195,9 @@ class TestFromTheFirstSchema:
 
     @pytest.mark.parametrize("lexical_only", [True, False])
     @pytest.mark.parametrize("task", ["token rotation", "audit", "kernel threat release", "title"])
-    def test_the_same_is_found(self, old: Path, new: Path, task: str, lexical_only: bool) -> None:
+    def test_searches_find_the_same(
+        self, old: Path, new: Path, task: str, lexical_only: bool
+    ) -> None:
         open_writer(old).close()
         bundles = []
         for path in (old, new):
@@ -205,7 +207,7 @@ class TestFromTheFirstSchema:
         assert bundles[0]["selected"]
         assert bundles[0] == bundles[1]
 
-    def test_words_score_as_they_did_in_the_one_index(self, old: Path) -> None:
+    def test_lexical_scores_are_the_same(self, old: Path) -> None:
         tasks = ("token rotation", "audit", "kernel threat release", "title")
         before = []
         with looked_into(old) as db:
@@ -228,7 +230,7 @@ class TestFromTheFirstSchema:
                 found = lexical.propose(corpus, query(task), 1000).task
                 assert found == pytest.approx(expected, rel=1e-9)
 
-    def test_neighbours_are_as_near_as_they_were(self, old: Path) -> None:
+    def test_cosines_are_the_same(self, old: Path) -> None:
         with looked_into(old) as db:
             [(vector,)] = db.execute("SELECT vector FROM embedded WHERE chunk = 5").fetchall()
             expected = db.execute(
@@ -244,20 +246,20 @@ class TestFromTheFirstSchema:
         assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
         assert len(found) == len(expected) > 40
 
-    def test_what_waited_for_its_vector_still_waits(self, old: Path) -> None:
+    def test_chunks_without_vector_stay_without(self, old: Path) -> None:
         with open_writer(old) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
             assert len(vector_index.chunks_without_vector(corpus, index, 0, 1000)) == 2
             assert index.vectors == corpus.value("SELECT count(*) FROM chunk") - 2
 
-    def test_it_can_be_written_on(self, old: Path) -> None:
+    def test_it_can_be_changed_afterwards(self, old: Path) -> None:
         with open_writer(old) as corpus:
             fill(corpus, [document("d0", ["moved"], scope="board")], PROVIDER)
             assert kinds(corpus)["d0"] == ("board", "internal", ())
         assert_sound(old)
 
-    def test_one_that_fails_on_its_way_leaves_the_old_one(
+    def test_a_failed_migration_leaves_the_old_file(
         self, old: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         before = _every_row(old)
@@ -280,7 +282,7 @@ class TestFromTheFirstSchema:
         open_writer(old).close()
         assert_sound(old)
 
-    def test_a_view_of_another_is_refused_before_it(self, old: Path) -> None:
+    def test_a_foreign_view_is_refused_before_the_migration(self, old: Path) -> None:
         with apsw.Connection(str(old)) as db:
             db.execute("CREATE VIEW indexed_1 AS SELECT * FROM chunk")
         db.close()
@@ -298,7 +300,7 @@ class TestFromTheFirstSchema:
             ("x''", "vectors_miscounted"),
         ],
     )
-    def test_a_damaged_vector_stops_nothing_and_is_found(
+    def test_a_damaged_vector_does_not_stop_it_and_is_reported(
         self, old: Path, vector: str, code: str
     ) -> None:
         with apsw.Connection(str(old)) as db:
@@ -344,7 +346,7 @@ def test_documents_without_chunks_and_chunks_without_vectors(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("extension", [True, False])
-def test_a_fast_companion_is_left_behind(
+def test_an_approximate_index_is_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extension: bool
 ) -> None:
     """It was trained on all vectors together, and a new one can be made at any time."""
@@ -365,7 +367,7 @@ def test_a_fast_companion_is_left_behind(
         assert "INDEX_STALE" not in [warning.code for warning in bundle.warnings]
 
 
-def test_every_embedding_index_comes_along(tmp_path: Path) -> None:
+def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
     other = HashingProvider(replace(IDENTITY, model="other", dimensions=12))
     path = build(tmp_path, varied(), PROVIDER, name="two.db")
     with open_writer(path) as corpus, corpus.writing():

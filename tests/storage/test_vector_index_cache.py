@@ -62,12 +62,12 @@ class TestKeys:
         assert vector_index.model_key(other) != vector_index.model_key(IDENTITY)
         assert vector_index.cached_vectors(corpus, other, ["h1"]) == {}
 
-    def test_what_moves_between_two_prefixes_is_another_key(self) -> None:
+    def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
         one = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
         other = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
         assert vector_index.model_key(one) != vector_index.model_key(other)
 
-    def test_a_vector_of_the_wrong_length_is_not_given_back(self, corpus: Corpus) -> None:
+    def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
         keep(corpus, 1)
         corpus.run("UPDATE embedding_cache SET vector = x'0000'")
         assert vector_index.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
@@ -82,7 +82,7 @@ class TestBounds:
         found = vector_index.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
         assert found.keys() == {"h3", "h4", "h5"}
 
-    def test_what_is_kept_again_is_young_again(
+    def test_a_vector_that_is_cached_again_counts_as_new(
         self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(vector_index, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
