@@ -67,9 +67,9 @@ def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, what: str
     path.write_bytes(data)
     common = ("retrieve", "token", "--lexical-only", "--db", db)
     for how in (("--overlay", path), ("--role", "r", "--overlay-dir", tmp_path)):
-        started = time.perf_counter()
+        started = time.process_time()
         outcome = invoke(*common, *how)
-        assert time.perf_counter() - started < 5
+        assert time.process_time() - started < 5
         assert (outcome.code, outcome.out) == (3, ""), outcome
         assert str(path) in outcome.err, "the place is named"
         assert named in outcome.err
@@ -120,10 +120,10 @@ def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, floa
     (notes / "bad.md").write_bytes(text.encode("utf-8", "surrogatepass"))
     if manifest:
         (notes / "rolebundle.toml").write_text(manifest, encoding="utf-8")
-    started = time.perf_counter()
+    started = time.process_time()
     outcome = invoke("ingest", notes, "--lexical-only", "--json", "--db", folder / "c.db")
     is_coded(outcome)
-    return outcome, time.perf_counter() - started
+    return outcome, time.process_time() - started
 
 
 @settings(max_examples=40)
@@ -175,9 +175,9 @@ def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, what:
     ],
 )
 def test_no_glob_runs_away(glob: str, path: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not matches(glob, path)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_manifest_of_runaway_globs(tmp_path: Path) -> None:

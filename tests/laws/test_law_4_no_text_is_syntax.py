@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import example, given
@@ -92,9 +92,9 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_a_hundred_kilobytes_are_answered_soon(engine: Engine, name: str) -> None:
-    started = perf_counter()
+    started = process_time()
     assert answer(engine, HUGE[name], lexical_only=True) is not None
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
 
 
 @pytest.mark.parametrize("task", ["", " ", "\n\t\u2003"])
