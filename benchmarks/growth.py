@@ -53,17 +53,16 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
         with Admin(making) as admin:
             admin.embed()
         making.rename(path)
-    # One that an earlier version built is brought to the newest schema, which leaves the fast
-    # companions behind.
+    # A corpus of an earlier version is migrated here. That drops its approximate indexes.
     with open_writer(path) as corpus:
         index = vector_index.active_index(corpus)
     if index is None or not any(share.approximate for share in index.shares):
         with Admin(path) as admin:
             try:
                 admin.optimize()
-            except ConfigurationError as small:
-                # The exact search is as fast as the companion would be.
-                print(f"{size:,}: {small.message}", file=sys.stderr)
+            except ConfigurationError as refusal:
+                # Below a limit the exact search is as fast.
+                print(f"{size:,}: {refusal.message}", file=sys.stderr)
     return path
 
 
