@@ -14,6 +14,7 @@ from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
 from rolebundle.contracts.request import (
     NO_RERANK,
     GetRequest,
@@ -147,19 +148,23 @@ class Operations:
 
     def _roles(self, request: StatusRequest) -> Answer:
         self.engine.check_access(request.agent)
-        roles = []
-        for entry in list_overlays(self.engine.overlay_folders):
-            role = asdict(entry)
-            # Agents must not learn where a file lies on this machine.
-            del role["path"]
-            role["problem"] = self.engine.conceal_paths(entry.problem)
-            roles.append(role)
-        return {"roles": roles}
+        roles = [
+            Role(
+                role_id=entry.role_id,
+                label=entry.label,
+                mission=entry.mission,
+                extends=entry.extends,
+                # Agents must not learn where a file lies on this machine.
+                problem=self.engine.conceal_paths(entry.problem),
+            )
+            for entry in list_overlays(self.engine.overlay_folders)
+        ]
+        return RoleList(roles=roles).model_dump()
 
     def _role(self, request: RoleRequest) -> Answer:
         self.engine.check_access(request.agent)
         resolved = load_role(request.role, self.engine.overlay_folders)
-        return {"digest": resolved.digest, "overlay": resolved.overlay.model_dump()}
+        return RoleDetails(digest=resolved.digest, overlay=resolved.overlay).model_dump()
 
     def _status(self, request: StatusRequest) -> Answer:
         return self.engine.status(request.agent).model_dump(exclude_none=True)
@@ -184,7 +189,7 @@ class Operations:
             lexical_only=request.lexical_only,
             progress=progress,
         )
-        return asdict(report)
+        return IngestResult.model_validate(asdict(report)).model_dump()
 
 
 def error_fields(error: RolebundleError) -> dict[str, Any]:

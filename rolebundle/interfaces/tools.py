@@ -10,6 +10,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.reports import RoleList
 from rolebundle.contracts.schema import json_schema
 from rolebundle.contracts.why import Why
 
@@ -58,8 +59,6 @@ class Tool:
 
     def output_schema(self) -> Schema:
         """JSON Schema of the structured answer. Its root is an object, as the protocol requires."""
-        if self.name == "list_roles":
-            return _ROLES
         schemas = {
             contract.__name__: without_nulls(contract.model_json_schema())
             for contract in self.output
@@ -115,6 +114,7 @@ TOOLS = (
         "List the available roles: id, label and mission of each. Call it once if you do not know "
         "which `role` to give to `retrieve`. Use the role whose mission is closest to your task. A "
         "role with a `problem` cannot be used. If there are no roles, call `retrieve` without one.",
+        output=(RoleList,),
     ),
     Tool(
         "status",
@@ -127,27 +127,6 @@ TOOLS = (
         output=(CorpusStatus,),
     ),
 )
-
-_ROLES: Schema = {
-    "type": "object",
-    "properties": {
-        "roles": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "role_id": {"type": "string"},
-                    "label": {"type": "string"},
-                    "mission": {"type": "string"},
-                    "extends": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-                    "problem": {"type": "string"},
-                },
-                "required": ["role_id"],
-            },
-        }
-    },
-    "required": ["roles"],
-}
 
 
 def without_nulls(schema: Schema) -> Schema:

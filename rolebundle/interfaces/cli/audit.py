@@ -18,6 +18,7 @@ from rolebundle.contracts.audit import (
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.reports import AuditRows
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import db_option, json_option
 from rolebundle.interfaces.render import one_line
@@ -99,7 +100,7 @@ def list_command(
         )
         rows = list(newest)[::-1]
     if as_json:
-        _print_json({"rows": [row.model_dump() for row in rows]})
+        _print_json(AuditRows(rows=rows).model_dump())
         return
     for row in rows:
         click.echo(_line(row))

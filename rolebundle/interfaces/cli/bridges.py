@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rolebundle.contracts.reports import BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json, progress_bar
 
@@ -34,7 +35,7 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     with admin_for(db) as admin, progress_bar() as progress:
         report = admin.find_bridges(threshold, limit, progress=progress)
     if as_json:
-        print_json(asdict(report), indent=2)
+        print_json(BridgeReport.model_validate(asdict(report)), indent=2)
         return
     for bridge in report.bridges:
         click.echo(_lines(bridge))

@@ -8,6 +8,7 @@ import click
 from click.core import ParameterSource
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.reports import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
@@ -79,12 +80,12 @@ def embed(
     optimized = admin.optimize() if optimize and not report.waiting else None
     if as_json:
         print_json(
-            {
-                "embedded": report.embedded,
-                "waiting": report.waiting,
-                "recall": optimized.recall if optimized else None,
-                "fast": optimized.kept if optimized else None,
-            }
+            EmbedResult(
+                embedded=report.embedded,
+                waiting=report.waiting,
+                recall=optimized.recall if optimized else None,
+                fast=optimized.kept if optimized else None,
+            )
         )
     else:
         click.echo(f"{report.embedded} chunks embedded, {report.waiting} waiting")
@@ -121,7 +122,7 @@ def list_indexes(db: str | None, as_json: bool) -> None:
     with admin_for(db) as admin:
         indexes = admin.status().indexes
     if as_json:
-        print_json({"indexes": [index.model_dump() for index in indexes]})
+        print_json(EmbeddingIndexes(indexes=indexes))
         return
     for index in indexes:
         click.echo(_line(index))
@@ -158,12 +159,12 @@ def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
     plan = admin.plan_embedding(spec)
     if as_json:
         print_json(
-            {
-                "chunks": plan.chunks,
-                "waiting": plan.waiting,
-                "seconds": round(plan.seconds, 1),
-                "bytes": plan.bytes,
-            }
+            EmbedPlan(
+                chunks=plan.chunks,
+                waiting=plan.waiting,
+                seconds=round(plan.seconds, 1),
+                bytes=plan.bytes,
+            )
         )
         return
     click.echo(

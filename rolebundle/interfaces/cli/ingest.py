@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from rolebundle.contracts.reports import IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
@@ -124,7 +125,7 @@ def ingest(
     with progress_bar() as progress:
         report = admin.ingest(paths, options, progress=progress, **fields)
     if as_json:
-        print_json(asdict(report))
+        print_json(IngestResult.model_validate(asdict(report)))
     else:
         click.echo(_summary(report))
     _print_skips(report, quiet=as_json)

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.base import Contract
+
 Progress = Callable[[str, int, int], None]
 
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
@@ -36,9 +38,10 @@ def writable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def print_json(value: object, *, indent: int | None = None) -> None:
-    """Print a plain value as JSON."""
-    click.echo(writable(json.dumps(value, ensure_ascii=False, indent=indent)))
+def print_json(value: Contract, *, indent: int | None = None, exclude_unset: bool = False) -> None:
+    """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
+    values = value.model_dump(exclude_unset=exclude_unset)
+    click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
 @contextmanager

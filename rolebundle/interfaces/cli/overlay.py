@@ -9,6 +9,15 @@ from pathlib import Path
 
 import click
 
+from rolebundle.contracts.reports import (
+    ExtendedOverlay,
+    LintProblem,
+    OverlayDetails,
+    OverlayFile,
+    OverlayLint,
+    OverlayList,
+    OverlayProblems,
+)
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json
@@ -54,9 +63,8 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
     """
     entries = list_overlays(overlay_folders(overlay_dirs))
     if as_json:
-        print_json(
-            {"overlays": [asdict(entry) | {"path": str(entry.path)} for entry in entries]}, indent=2
-        )
+        files = [OverlayFile(**asdict(entry) | {"path": str(entry.path)}) for entry in entries]
+        print_json(OverlayList(overlays=files), indent=2)
     else:
         _print_lines(_table(entries))
     broken = [entry.role_id for entry in entries if entry.problem]
@@ -81,7 +89,7 @@ def show_command(name: str, overlay_dirs: tuple[Path, ...]) -> None:
     """
     folders = overlay_folders(overlay_dirs)
     resolved = load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
-    print_json(_described(resolved), indent=2)
+    print_json(_details(resolved), indent=2)
 
 
 @overlay.command("lint")
@@ -161,26 +169,29 @@ def _table(entries: Sequence[OverlayEntry]) -> list[str]:
     ]
 
 
-def _described(resolved: ResolvedOverlay) -> dict[str, object]:
-    return {
-        "role_id": resolved.overlay.role_id,
-        "digest": resolved.digest,
-        "path": str(resolved.path),
-        "extends": [
-            {"role_id": ancestor.stem, "path": str(ancestor)} for ancestor in resolved.ancestors
+def _details(resolved: ResolvedOverlay) -> OverlayDetails:
+    return OverlayDetails(
+        role_id=resolved.overlay.role_id,
+        digest=resolved.digest,
+        path=str(resolved.path),
+        extends=[
+            ExtendedOverlay(role_id=ancestor.stem, path=str(ancestor))
+            for ancestor in resolved.ancestors
         ],
-        "overlay": resolved.overlay.model_dump(),
-    }
+        overlay=resolved.overlay,
+    )
 
 
-def _report(findings: dict[Path, list[LintFinding]], corpus: Path | None) -> dict[str, object]:
-    return {
-        "corpus": None if corpus is None else str(corpus),
-        "overlays": [
-            {"path": str(path), "findings": [asdict(finding) for finding in path_findings]}
-            for path, path_findings in findings.items()
+def _report(findings: dict[Path, list[LintFinding]], corpus: Path | None) -> OverlayLint:
+    return OverlayLint(
+        corpus=None if corpus is None else str(corpus),
+        overlays=[
+            OverlayProblems(
+                path=str(path), findings=[LintProblem(**asdict(finding)) for finding in listed]
+            )
+            for path, listed in findings.items()
         ],
-    }
+    )
 
 
 def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_corpus: bool) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rolebundle.contracts.reports import PurgePreview, PurgeResult
 from rolebundle.errors import CorpusBusy, StorageError, UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
@@ -84,12 +85,12 @@ def purge(
         left = admin.backups()
     if as_json:
         print_json(
-            {
-                "receipts": [receipt.model_dump() for receipt in receipts],
-                "returning": list(returning),
-                "backups": [str(backup) for backup in left],
-                "backups_deleted": deleted,
-            }
+            PurgeResult(
+                receipts=receipts,
+                returning=list(returning),
+                backups=[str(backup) for backup in left],
+                backups_deleted=deleted,
+            )
         )
     else:
         _print_receipts(receipts, finishing, deleted)
@@ -140,7 +141,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
                 "document_ids": list(plan.documents),
                 "returning": list(plan.returning),
             }
-        print_json(report)
+        print_json(PurgePreview(**report), exclude_unset=True)
         return
     if plan is not None:
         size = plan.extent

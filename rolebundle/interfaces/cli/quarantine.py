@@ -7,6 +7,11 @@ from typing import Any
 
 import click
 
+from rolebundle.contracts.reports import (
+    QuarantinedDocument,
+    QuarantineDetails,
+    QuarantineList,
+)
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json
 from rolebundle.storage.quarantine import Flagged
@@ -40,7 +45,8 @@ def list_command(everything: bool, db: str | None, as_json: bool) -> None:
     with admin_for(db) as admin:
         documents = admin.flagged_documents("" if everything else "quarantine")
     if as_json:
-        print_json({"documents": [_summary(document) for document in documents]})
+        summaries = [QuarantinedDocument(**_summary(document)) for document in documents]
+        print_json(QuarantineList(documents=summaries))
         return
     for document in documents:
         kinds = ", ".join(json.loads(document.scanned.kinds))
@@ -66,7 +72,7 @@ def show_command(document: str, db: str | None, as_json: bool) -> None:
         flagged = admin.flagged_document(document)
     findings = json.loads(flagged.scanned.findings)
     if as_json:
-        print_json({**_summary(flagged), "findings": findings})
+        print_json(QuarantineDetails.model_validate({**_summary(flagged), "findings": findings}))
         return
     click.echo(f"{flagged.document_id}  {flagged.scanned.verdict}  {flagged.path}")
     for finding in findings:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from rolebundle.contracts.reports import LintProblem, PolicyChange, PolicyLint, PolicySummary
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json
@@ -61,7 +62,7 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
     for finding in findings:
         click.echo(_line(file, finding), err=True)
     if as_json:
-        print_json({"agents": sorted(policy.agents), "moved": moved, "location": location})
+        print_json(PolicyChange(agents=sorted(policy.agents), moved=moved, location=location))
         return
     click.echo(f"{counted(len(policy.agents), 'agent')} named; all other agents see nothing")
     click.echo(f"{counted(moved, 'document')} moved to another compartment")
@@ -83,7 +84,7 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     with open_reader(corpus_path(db)) as corpus:
         policy = report_policy(corpus, agent)
     if as_json:
-        print_json(policy, indent=2)
+        print_json(PolicySummary.model_validate(policy), indent=2)
         return
     if not policy["policy"]:
         click.echo("no policy was set: every agent sees every document")
@@ -135,7 +136,8 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
                 findings = lint_policy(policy, corpus)
     name = file or "current policy"
     if as_json:
-        print_json({"findings": [asdict(finding) for finding in findings]})
+        problems = [LintProblem(**asdict(finding)) for finding in findings]
+        print_json(PolicyLint(findings=problems))
     else:
         for finding in findings:
             click.echo(_line(name, finding))
