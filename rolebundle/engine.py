@@ -12,15 +12,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.why import Why
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
 from rolebundle.policy.access import OPEN_VIEW, AgentView, access_denied, restrict_to_agent
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.retrieval import pipeline
+from rolebundle.retrieval.compare import compare_roles
+from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.lookup import corpus_status, look_up, whereabouts
+from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.retrieval.reranker import Reranker, RerankModels
 from rolebundle.storage import compartments, stored_policy
@@ -28,14 +37,6 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import page_of_documents
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
-
-# A one-shot `retrieve` imports only what it runs; the other methods import their step themselves.
-if TYPE_CHECKING:
-    from rolebundle.contracts.comparison import Comparison
-    from rolebundle.contracts.document import DocumentMetadata
-    from rolebundle.contracts.lookup import CorpusStatus, Lookup
-    from rolebundle.contracts.replay import Replay
-    from rolebundle.contracts.why import Why
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,6 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
-        from rolebundle.retrieval.explain import explain
-
         with self._errors_for(request.agent):
             with self._inputs(request, overlay) as inputs:
                 explanation = explain(
@@ -148,9 +147,6 @@ class Engine:
             UsageError: the bundle does not contain its whole request.
             OverlayError: its role has no valid overlay today.
         """
-        from rolebundle.retrieval.lookup import whereabouts
-        from rolebundle.retrieval.replay import compare_bundles, request_of
-
         request = request_of(bundle)
         # The engine's default model may have changed since.
         request = request.model_copy(update={"rerank": request.rerank or NO_RERANK})
@@ -169,8 +165,6 @@ class Engine:
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
-        from rolebundle.retrieval.compare import compare_roles
-
         request = request.model_copy(update={"now": _now(request)})
         with self._errors_for(request.agent), self.open_view(request.agent):
             bundles = [
@@ -190,8 +184,6 @@ class Engine:
             UsageError: there is no such thing, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.lookup import look_up
-
         with self._errors_for(agent):
             with self.open_view(agent) as (corpus, _):
                 lookup = look_up(corpus, reference)
@@ -223,8 +215,6 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
-        from rolebundle.retrieval.lookup import corpus_status
-
         with self._errors_for(agent), self.open_view(agent) as (corpus, _):
             status = corpus_status(corpus)
             if not corpus.is_restricted:
