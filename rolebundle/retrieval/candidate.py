@@ -308,6 +308,18 @@ class Candidate:
         )
 
 
+def best_by_lanes(
+    candidates: Sequence[Candidate], weights: Weights, number: int
+) -> list[Candidate]:
+    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
+
+    def order(candidate: Candidate) -> tuple[float, str]:
+        score = candidate.score
+        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
+
+    return sorted(candidates, key=order)[:number]
+
+
 @dataclass(frozen=True, slots=True)
 class RejectedCandidate:
     """A candidate that was not selected, with the code and the note of its rejection."""

@@ -1,4 +1,4 @@
-"""One task, several roles: what each of them sees, and why another does not. Pure."""
+"""One task, several roles: what each role sees, and why another does not. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rolebundle.errors import CorpusBusy, UsageError
 
 
 def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
-    """What the answers to one task have in common and what each has alone.
+    """What the answers to one task have in common, and what only one of them has.
 
     Args:
         bundles: one answer a role, from the same corpus at the same time.
@@ -34,28 +34,27 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
             "the corpus was written to while the roles were asked",
             "run the same command again",
         )
-    seen = [{one.chunk_id for one in bundle.selected} for bundle in bundles]
-    chunks = {one.chunk_id: one for bundle in bundles for one in bundle.selected}
-    everyones = set.intersection(*seen)
-    first = bundles[0]
+    selected = [{chunk.chunk_id for chunk in bundle.selected} for bundle in bundles]
+    chunks = {chunk.chunk_id: chunk for bundle in bundles for chunk in bundle.selected}
+    shared = set.intersection(*selected)
     return Comparison(
-        task_text=first.query.task_text,
-        generated_at=first.query.generated_at,
-        corpus=first.corpus,
+        task_text=bundles[0].query.task_text,
+        generated_at=bundles[0].query.generated_at,
+        corpus=bundles[0].corpus,
         roles=[
-            _view(bundle, set().union(*seen[:place], *seen[place + 1 :]))
+            _view(bundle, set().union(*selected[:place], *selected[place + 1 :]))
             for place, bundle in enumerate(bundles)
         ],
-        shared=[name for name in chunks if name in everyones],
-        overlaps=[overlap(one, other) for one, other in combinations(bundles, 2)],
+        shared=[chunk_id for chunk_id in chunks if chunk_id in shared],
+        overlaps=[overlap(first, second) for first, second in combinations(bundles, 2)],
         passages=_passages(chunks.values(), bundles),
     )
 
 
 def overlap(first: RetrievalBundle, second: RetrievalBundle) -> Overlap:
     """How far two roles see the same passages, and the same documents."""
-    chunks = [{one.chunk_id for one in bundle.selected} for bundle in (first, second)]
-    documents = [{one.document_id for one in bundle.selected} for bundle in (first, second)]
+    chunks = [{chunk.chunk_id for chunk in bundle.selected} for bundle in (first, second)]
+    documents = [{chunk.document_id for chunk in bundle.selected} for bundle in (first, second)]
     return Overlap(
         first=first.role_id,
         second=second.role_id,
@@ -66,10 +65,10 @@ def overlap(first: RetrievalBundle, second: RetrievalBundle) -> Overlap:
     )
 
 
-def jaccard(one: set[str], other: set[str]) -> float:
-    """The share of what is in either that is in both; 1 where there is nothing in either."""
-    either = one | other
-    return round(len(one & other) / len(either), 6) if either else 1.0
+def jaccard(first: set[str], second: set[str]) -> float:
+    """The Jaccard similarity of two sets; 1 if both are empty."""
+    union = first | second
+    return round(len(first & second) / len(union), 6) if union else 1.0
 
 
 def _view(bundle: RetrievalBundle, others: set[str]) -> RoleView:
@@ -77,12 +76,12 @@ def _view(bundle: RetrievalBundle, others: set[str]) -> RoleView:
         role_id=bundle.role_id,
         overlay_digest=bundle.overlay.digest if bundle.overlay else "",
         candidates=bundle.summary.total_candidates,
-        selected=[one.chunk_id for one in bundle.selected],
-        own=[one.chunk_id for one in bundle.selected if one.chunk_id not in others],
+        selected=[chunk.chunk_id for chunk in bundle.selected],
+        own=[chunk.chunk_id for chunk in bundle.selected if chunk.chunk_id not in others],
         rejected_summary=dict(bundle.rejected_summary),
         trust_posture=bundle.provenance.trust_posture,
         freshness_posture=bundle.provenance.freshness_posture,
-        warnings=[one.code for one in bundle.warnings],
+        warnings=[warning.code for warning in bundle.warnings],
         fallback=bundle.fallback,
     )
 
@@ -100,8 +99,8 @@ def _passages(
             headings=list(chunk.headings),
             locator=chunk.citation.locator,
             standings=[
-                told.get(chunk.chunk_id) or Standing(role_id=bundle.role_id, state="not_found")
-                for bundle, told in zip(bundles, by_role, strict=True)
+                standings.get(chunk.chunk_id) or Standing(role_id=bundle.role_id, state="not_found")
+                for bundle, standings in zip(bundles, by_role, strict=True)
             ],
         )
         for chunk in chunks
@@ -111,13 +110,15 @@ def _passages(
 def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
     role = bundle.role_id
     rejected = {
-        one.chunk_id: Standing(role_id=role, state="rejected", reason=one.reason, notes=one.notes)
-        for one in bundle.rejected
+        rejection.chunk_id: Standing(
+            role_id=role, state="rejected", reason=rejection.reason, notes=rejection.notes
+        )
+        for rejection in bundle.rejected
     }
     selected = {
-        one.chunk_id: Standing(
-            role_id=role, state="selected", rank=one.rank, score=one.scores.final
+        chunk.chunk_id: Standing(
+            role_id=role, state="selected", rank=chunk.rank, score=chunk.scores.final
         )
-        for one in bundle.selected
+        for chunk in bundle.selected
     }
     return rejected | selected

@@ -1,4 +1,4 @@
-"""Following a reference back into the corpus, and saying what the corpus holds."""
+"""What a reference names, and what the corpus contains."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
 def referenced(
     corpus: Corpus, reference: str
 ) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
-    """What kind of reference it is, the passages that it names, and the lines where it names any.
+    """What kind of reference it is, the passages that it names, and the lines if it names any.
 
     Raises:
         UsageError: as :func:`look_up`.
     """
-    # Nothing is stored under a name that is no text, and SQLite would not take it.
+    # SQLite takes no text with an unpaired surrogate, so nothing has such a name.
     known = not any("\ud800" <= character <= "\udfff" for character in reference)
     chunk = documents.passage_by_id(corpus, reference) if known else None
     if chunk is not None:
@@ -100,7 +100,7 @@ def _counted(corpus: Corpus, named: re.Match[str]) -> list[Passage]:
 
 
 def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
-    """Where a passage of an earlier answer stands today."""
+    """What became of a passage of an earlier answer."""
     if documents.passage_by_id(corpus, chunk_id) is not None:
         return "in_corpus"
     if document_id is None:
@@ -234,8 +234,8 @@ def _lookup(
 def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
     held = content.split("\n")
-    # Only where the text is the file's own lines can lines be cut out of it; text that was taken
-    # out of HTML or JSON comes whole.
+    # Lines can be cut out only if the text is the file's own lines. Text that was extracted from
+    # HTML or JSON is returned whole.
     if lines is not None and len(held) == end - start + 1:
         first, last = max(start, lines[0]), min(end, lines[1])
         content = "\n".join(held[first - start : last - start + 1])

@@ -13,10 +13,10 @@ from itertools import islice
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Vocabulary
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.smooth import MAX_COMPARED, apply_feedback, compare, smooth
+from rolebundle.retrieval.smooth import smooth
 
 Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The cosines of passages with the task, by chunk id; a passage may be missing."""
@@ -63,9 +63,7 @@ def rank(
     if cosines is not None:
         candidates = rescore(candidates, cosines, weights)
     if has_vectors and request.fusion == "weighted":
-        comparison = compare(best_by_lanes(candidates, weights, MAX_COMPARED))
-        candidates = smooth(candidates, comparison, weights)
-        candidates = apply_feedback(candidates, comparison, weights)
+        candidates = smooth(candidates, weights)
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)
@@ -79,18 +77,6 @@ def with_vocabulary(candidate: Candidate, request: ResolvedRequest) -> Candidate
     passage = candidate.passage
     value, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
     return candidate.with_score(candidate.score.with_vocabulary(value, hits, request.weights))
-
-
-def best_by_lanes(
-    candidates: Sequence[Candidate], weights: Weights, number: int
-) -> list[Candidate]:
-    """The best candidates by the lanes' part of their score, best first, ties by chunk id."""
-
-    def order(candidate: Candidate) -> tuple[float, str]:
-        score = candidate.score
-        return -weights.lane_score(score.lexical, score.semantic), candidate.chunk_id
-
-    return sorted(candidates, key=order)[:number]
 
 
 def ranking_order(candidate: Candidate) -> tuple[float, str]:

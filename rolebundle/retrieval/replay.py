@@ -1,4 +1,4 @@
-"""Asking again what a bundle was the answer to, and telling the two answers apart. Pure."""
+"""Replay: the request of a bundle is asked again, and the two answers are compared. Pure."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ def compare_bundles(
     Args:
         before: the bundle as it was.
         after: the bundle that comes out today.
-        whereabouts: told the chunk id, and the document id where it is known, of a candidate that
-            is gone, says where it stands today.
+        whereabouts: returns what became of a candidate that is gone, by its chunk id and, if it is
+            known, its document id.
     """
     then, today = before.without_timings(), after.without_timings()
     differs = [name for name in then.keys() | today.keys() if then.get(name) != today.get(name)]
-    selected_before = [one.chunk_id for one in before.selected]
-    selected_after = [one.chunk_id for one in after.selected]
+    selected_before = [chunk.chunk_id for chunk in before.selected]
+    selected_after = [chunk.chunk_id for chunk in after.selected]
     return Replay(
         same=not differs,
         same_selection=selected_before == selected_after,
@@ -127,7 +127,7 @@ def compare_bundles(
 
 
 def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
-    found = [
+    causes = [
         *_corpus_causes(before.corpus, after.corpus),
         *_overlay_causes(before, after),
         *_warning_causes(
@@ -136,7 +136,7 @@ def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
         *_warning_causes(before, after, "INDEX_STALE", "vectors", "complete", "incomplete"),
         *_rerank_causes(before, after),
     ]
-    return found or [
+    return causes or [
         _cause(
             "unknown",
             "",
@@ -209,14 +209,14 @@ def _warning_causes(
     well: str,
     ill: str,
 ) -> Iterator[Cause]:
-    then, today = _said(before, code), _said(after, code)
+    then, today = _messages(before, code), _messages(after, code)
     if then != today:
         what = f"today: {today}" if today else f"then: {then}"
         yield _cause(kind, ill if then else well, ill if today else well, what)
 
 
-def _said(bundle: RetrievalBundle, code: WarningCode) -> str:
-    return "; ".join(one.message for one in bundle.warnings if one.code == code)
+def _messages(bundle: RetrievalBundle, code: WarningCode) -> str:
+    return "; ".join(warning.message for warning in bundle.warnings if warning.code == code)
 
 
 def _index(index: IndexState | None) -> str:

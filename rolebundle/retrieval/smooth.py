@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from rolebundle.contracts.document import Passage
-from rolebundle.retrieval.candidate import Candidate, Weights
+from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.query import words_of
 from rolebundle.text.forms import forms, is_unspaced
 from rolebundle.text.stop_words import ENGLISH
@@ -76,7 +76,17 @@ def compare(candidates: Sequence[Candidate]) -> Comparison:
     )
 
 
-def smooth(
+def smooth(candidates: Sequence[Candidate], weights: Weights) -> list[Candidate]:
+    """The candidates with neighbours and feedback mixed into the scores of both lanes.
+
+    Returns:
+        The same candidates in the same order.
+    """
+    comparison = compare(best_by_lanes(candidates, weights, MAX_COMPARED))
+    return apply_feedback(apply_neighbours(candidates, comparison, weights), comparison, weights)
+
+
+def apply_neighbours(
     candidates: Sequence[Candidate], comparison: Comparison, weights: Weights
 ) -> list[Candidate]:
     """The candidates, with each lane's score mixed with that of their nearest neighbours.
@@ -123,7 +133,7 @@ def apply_feedback(
     the first ten, without the candidate itself, divided by the highest; 1 for the first candidate,
     which so stays first, and 0 for candidates that were not compared.
 
-    Args and returns are those of :func:`smooth`.
+    Args and returns are those of :func:`apply_neighbours`.
     """
     if len(comparison.chunk_ids) < 2:
         return list(candidates)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.retrieval import rank
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.rank import CONTEXTUAL_SHARE, LIFT_MARGIN, MAX_RESCORED, best_by_lanes
+from rolebundle.retrieval.candidate import Candidate, best_by_lanes
+from rolebundle.retrieval.rank import CONTEXTUAL_SHARE, LIFT_MARGIN, MAX_RESCORED
 from support.corpora import overlay
 from support.values import candidate, passage, weights
 

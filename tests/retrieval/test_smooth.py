@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.rank import best_by_lanes
+from rolebundle.retrieval.candidate import Candidate, best_by_lanes
 from rolebundle.retrieval.smooth import (
     AGREEMENT_COSINE,
     FEEDBACK_CANDIDATES,
@@ -20,6 +19,7 @@ from rolebundle.retrieval.smooth import (
     MAX_COMPARED,
     NEIGHBOURS,
     apply_feedback,
+    apply_neighbours,
     compare,
     feedback,
     nearest,
@@ -44,7 +44,7 @@ def scores(found: list[Candidate]) -> dict[str, tuple[float, float]]:
 
 def smoothed(candidates: list[Candidate], role: Overlay | None = None) -> list[Candidate]:
     best = best_by_lanes(candidates, weights(role), MAX_COMPARED)
-    return smooth(candidates, compare(best), weights(role))
+    return apply_neighbours(candidates, compare(best), weights(role))
 
 
 class TestNeighbours:
@@ -180,9 +180,7 @@ class TestApplyFeedback:
         ]
 
         def both(candidates: list[Candidate]) -> dict[str, tuple[float, float]]:
-            comparison = compare(candidates)
-            found = smooth(candidates, comparison, weights())
-            return scores(apply_feedback(found, comparison, weights()))
+            return scores(smooth(candidates, weights()))
 
         found = both(ones)
         assert both(random.Random(7).sample(ones, len(ones))) == found
