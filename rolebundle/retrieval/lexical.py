@@ -23,7 +23,6 @@ from rolebundle.retrieval.candidate import LexicalHit, Query, Term
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
-from rolebundle.text.forms import index_tokens
 
 SCORE_ALL_UP_TO = 20_000
 """Up to so many chunks every match is scored; it takes a few milliseconds."""
@@ -127,7 +126,12 @@ def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
 
 
 def _literal(term: Term) -> str:
-    text = index_tokens(term.text) if term.form else term.text
+    text = term.text
+    if term.form:
+        # Imported here: compiling its patterns takes a tenth of a cold start.
+        from rolebundle.text.forms import index_tokens
+
+        text = index_tokens(text)
     return '"' + text.replace("\x00", " ").replace('"', '""') + '"'
 
 

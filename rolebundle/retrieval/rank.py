@@ -16,7 +16,6 @@ from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.smooth import smooth
 
 Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The cosines of passages with the task, by chunk id; a passage may be missing."""
@@ -63,6 +62,9 @@ def rank(
     if cosines is not None:
         candidates = rescore(candidates, cosines, weights)
     if has_vectors and request.fusion == "weighted":
+        # Imported here: its word forms would take a tenth of a cold start without vectors.
+        from rolebundle.retrieval.smooth import smooth
+
         candidates = smooth(candidates, weights)
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
