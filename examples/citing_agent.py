@@ -1,11 +1,11 @@
-"""An agent without a model: it retrieves for a role, cites what it says, and asks why.
+"""An agent without a model: it retrieves for a role, cites its evidence, and explains a rejection.
 
     rolebundle ingest sample_corpus --db team.db
     python examples/citing_agent.py team.db "Can a stolen tablet replay a token?" security-reviewer
 
-Where a model would write an answer from the passages, this one repeats the first words of each.
-What matters is around it: nothing is said without a citation, an empty answer is said with its
-reason, and weak evidence is called weak.
+A model would write an answer from the passages. This agent only repeats the first words of each.
+It shows the rest: every statement has a citation, an empty answer comes with its reason, and weak
+evidence is reported as weak.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WORDS = 24
 
 
 def answer(sidecar: Sidecar, task: str, role: str) -> None:
-    """Say what the role's evidence for the task is, and why one passage did not make it."""
+    """Print the role's evidence for the task, and why one passage was rejected."""
     bundle = sidecar.retrieve(task, role=role, limit=3)
     if not bundle["selected"]:
         fallback = bundle["fallback"]
@@ -27,8 +27,8 @@ def answer(sidecar: Sidecar, task: str, role: str) -> None:
         return
     for passage in bundle["selected"]:
         words = passage["content"].split()
-        said = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
-        print(f"[{passage['rank']}] {said}\n    — {passage['citation']['locator']}")
+        start = " ".join(words[:WORDS]) + (" …" if len(words) > WORDS else "")
+        print(f"[{passage['rank']}] {start}\n    — {passage['citation']['locator']}")
     provenance = bundle["provenance"]
     print(
         f"\nTrust is {provenance['trust_posture']}, and the evidence is "
@@ -39,15 +39,15 @@ def answer(sidecar: Sidecar, task: str, role: str) -> None:
     for warning in bundle["warnings"]:
         print(f"Note: {warning['message']}")
     if bundle.get("rejected"):
-        print(explained(sidecar, task, role, bundle["rejected"][0]))
+        print(explanation(sidecar, task, role, bundle["rejected"][0]))
 
 
-def explained(sidecar: Sidecar, task: str, role: str, rejection: dict[str, Any]) -> str:
-    """Why a passage was left out, in a line or two."""
+def explanation(sidecar: Sidecar, task: str, role: str, rejection: dict[str, Any]) -> str:
+    """Why a passage was rejected, and what would have to be different."""
     why = sidecar.why(task, rejection["chunk_id"], role=role, limit=3)
     needs = "\n    ".join(why["needs"])
-    left_out = f"Left out: {why['locator']} ({rejection['reason']})"
-    return f"\n{left_out}. To be in, it would need:\n    {needs}"
+    rejected = f"Rejected: {why['locator']} ({rejection['reason']})"
+    return f"\n{rejected}. To be selected, it would need:\n    {needs}"
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ def test_the_citing_agent_cites_and_asks_why(db: Path) -> None:
     done = ran(db, "Can a stolen tablet replay a token?", "security-reviewer")
     assert (done.returncode, done.stderr) == (0, "")
     assert "— security/threat-model-offline-sync.md:28-38" in done.stdout
-    assert "Left out: " in done.stdout
+    assert "Rejected: " in done.stdout
 
 
 def test_it_says_when_nothing_has_the_words(db: Path) -> None:

@@ -1,4 +1,4 @@
-"""A client for `rolebundle serve`: starts it, asks it, ends it. The standard library is enough.
+"""A client for `rolebundle serve`: starts the process, calls it, ends it. Standard library only.
 
 >>> from rolebundle.interfaces.client import Sidecar
 >>> with Sidecar(db="corpus.db") as sidecar:  # doctest: +SKIP
@@ -28,14 +28,14 @@ _SECONDS_TO_END = 3.0
 
 
 class SidecarError(Exception):
-    """What the sidecar refused or could not do, or that it did not answer.
+    """The sidecar refused a call, failed, or did not answer.
 
     Attributes:
         code: stable, for programs.
-        rpc_code: JSON-RPC's number; 0 where no answer came at all.
+        rpc_code: JSON-RPC's number; 0 if there was no answer.
         message: what is wrong, for people.
         hint: the next step to take.
-        retryable: whether asking again may fare better.
+        retryable: whether the same call may succeed later.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class SidecarError(Exception):
         self.retryable = retryable
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.code, self.message, self.hint, self.rpc_code, self.retryable)
+        return _rebuilt, (self.code, self.message, self.hint, self.rpc_code, self.retryable)
 
 
-def _again(code: str, message: str, hint: str, rpc_code: int, retryable: bool) -> SidecarError:
+def _rebuilt(code: str, message: str, hint: str, rpc_code: int, retryable: bool) -> SidecarError:
     return SidecarError(code, message, hint, rpc_code=rpc_code, retryable=retryable)
 
 
@@ -66,16 +66,16 @@ class Sidecar:
     """One `rolebundle serve` process. Calls may come from several threads.
 
     Args:
-        db: the corpus file; else `$ROLEBUNDLE_DB`, else the one in the user's data folder.
-        overlay_dirs: where overlays are looked for first.
-        embed_url: the model's server, instead of the one that the corpus remembers.
-        allow_host: the one host off this machine that may be that server.
+        db: the corpus file. Default: `$ROLEBUNDLE_DB`, or a file in the user's data folder.
+        overlay_dirs: folders that are searched first for overlays.
+        embed_url: the address of the model's server, instead of the one stored in the corpus.
+        allow_host: the only other machine that this server may be on.
         allow_write: whether `ingest` may be called.
         preload: load the model at once.
-        timeout: seconds that a call may take, unless it says otherwise.
-        command: what is run; `serve` and its options are put behind it.
-        env: variables that are added to this process's own.
-        stderr: where its messages go: a file, a descriptor, or `subprocess.DEVNULL`.
+        timeout: seconds that a call may take, if the call does not set another value.
+        command: the program to run; `serve` and its options are appended.
+        env: variables to add to this process's own.
+        stderr: the target of its messages: a file, a descriptor, or `subprocess.DEVNULL`.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class Sidecar:
         self._stderr = stderr
         self._process: subprocess.Popen[bytes] | None = None
         self._ids = count(1)
-        self._starting, self._sending, self._telling = Lock(), Lock(), Lock()
+        self._starting, self._sending, self._routing = Lock(), Lock(), Lock()
         self._waiting: dict[int, SimpleQueue[dict[str, Any] | None]] = {}
 
     def retrieve(self, task: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
-        """The bundle for a task; ``fields`` are the request's: `limit`, `detail`, `deadline_ms`."""
+        """The bundle for a task. ``fields``: of the request, such as `limit` or `detail`."""
         return self._answer("retrieve", {"task": task, "role": role, **fields})
 
     def why(self, task: str, id: str, role: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -118,9 +118,9 @@ class Sidecar:
         return self._answer("get", {"id": id, **fields})
 
     def roles(self) -> list[dict[str, Any]]:
-        """The roles that there are overlays for."""
-        found: list[dict[str, Any]] = self._answer("roles.list", {})["roles"]
-        return found
+        """The roles that have an overlay."""
+        roles: list[dict[str, Any]] = self._answer("roles.list", {})["roles"]
+        return roles
 
     def status(self) -> dict[str, Any]:
         """What the corpus holds."""
@@ -133,24 +133,24 @@ class Sidecar:
         progress: Progress | None = None,
         timeout: float = 3600.0,
     ) -> dict[str, Any]:
-        """Bring the corpus in step with files and folders; needs ``allow_write``."""
+        """Synchronize the corpus with files and folders. Requires ``allow_write``."""
         fields = {
             "paths": [str(Path(path).absolute()) for path in paths],
             "lexical_only": lexical_only,
         }
-        found: dict[str, Any] = self._ask("ingest", fields, timeout, progress)
-        return found
+        report: dict[str, Any] = self._ask("ingest", fields, timeout, progress)
+        return report
 
     def call(self, method: str, **params: Any) -> Any:
         """Any method by its name.
 
         Raises:
-            SidecarError: it was refused, failed, took too long, or the process has gone.
+            SidecarError: the call was refused, failed or took too long, or the process has ended.
         """
         return self._ask(method, params, self._timeout)
 
     def start(self) -> Self:
-        """Start the process, where it does not run; the first call does it, too.
+        """Start the process if it does not run. The first call does this, too.
 
         Raises:
             SidecarError: it cannot be started.
@@ -175,7 +175,7 @@ class Sidecar:
         return self
 
     def close(self) -> None:
-        """End the process: its input ends, and it gets a moment. What still waits is told."""
+        """End the process: close its input, wait, then kill it. Calls that wait raise an error."""
         with self._starting:
             process, self._process = self._process, None
         if process is None:
@@ -203,9 +203,9 @@ class Sidecar:
         self.close()
 
     def _answer(self, method: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in fields.items() if value is not None}
-        found: dict[str, Any] = self._ask(method, given, self._timeout)
-        return found
+        params = {name: value for name, value in fields.items() if value is not None}
+        answer: dict[str, Any] = self._ask(method, params, self._timeout)
+        return answer
 
     def _ask(
         self,
@@ -217,13 +217,13 @@ class Sidecar:
         self.start()
         number = next(self._ids)
         box: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
-        with self._telling:
+        with self._routing:
             self._waiting[number] = box
         try:
             self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
-            return _opened(self._wait(box, number, timeout, progress))
+            return _result(self._wait(box, number, timeout, progress))
         finally:
-            with self._telling:
+            with self._routing:
                 self._waiting.pop(number, None)
 
     def _wait(
@@ -244,7 +244,7 @@ class Sidecar:
                 raise SidecarError(
                     "timeout",
                     f"no answer within {timeout:g} s",
-                    "ask again with a longer timeout, or with lexical_only",
+                    "call again with a longer timeout, or with lexical_only",
                     retryable=True,
                 ) from None
             if message is None:
@@ -252,8 +252,8 @@ class Sidecar:
             if "method" not in message:
                 return message
             if progress is not None:
-                told = message["params"]
-                progress(told["what"], told["done"], told["total"])
+                params = message["params"]
+                progress(params["what"], params["done"], params["total"])
 
     def _send(self, message: Mapping[str, Any]) -> None:
         line = json.dumps(message).encode("ascii") + b"\n"
@@ -272,21 +272,21 @@ class Sidecar:
         with process.stdout as lines:
             for line in lines:
                 self._deliver(line)
-        with self._telling:
+        with self._routing:
             for box in self._waiting.values():
                 box.put(None)
 
     def _deliver(self, line: bytes) -> None:
         message = json.loads(line)
         number = message.get("id", message.get("params", {}).get("id"))
-        with self._telling:
+        with self._routing:
             box = self._waiting.get(number)
-        # Nobody waits any more: its call has timed out.
+        # A call that has timed out has no box any more.
         if box is not None:
             box.put(message)
 
 
-def _opened(message: dict[str, Any]) -> Any:
+def _result(message: dict[str, Any]) -> Any:
     error = message.get("error")
     if error is None:
         return message["result"]
@@ -304,6 +304,6 @@ def _gone() -> SidecarError:
     return SidecarError(
         "sidecar_gone",
         "the sidecar has ended",
-        "see its standard error; close this one and start another",
+        "see its standard error; close this client and start another one",
         retryable=True,
     )

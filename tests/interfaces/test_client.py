@@ -85,11 +85,11 @@ def test_a_call_that_takes_too_long(db: Path) -> None:
 
 def test_ingest_with_progress(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\na token\n", encoding="utf-8")
-    told: list[tuple[str, int, int]] = []
+    reply: list[tuple[str, int, int]] = []
     with Sidecar(tmp_path / "new.db", allow_write=True) as one:
-        one.ingest(tmp_path / "a.md", lexical_only=True, progress=lambda *step: told.append(step))
+        one.ingest(tmp_path / "a.md", lexical_only=True, progress=lambda *step: reply.append(step))
         assert one.status()["corpus"]["documents"] == 1
-    assert told
+    assert reply
     with Sidecar(tmp_path / "new.db") as reader, pytest.raises(SidecarError) as caught:
         reader.ingest(tmp_path / "a.md")
     assert caught.value.code == "read_only_server"

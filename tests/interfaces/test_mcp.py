@@ -52,15 +52,15 @@ def test_it_says_who_it_is_and_how_to_use_it(server: SharedServer) -> None:
 
     from importlib.metadata import version
 
-    said = server.speak(talk)
-    assert (said.server_info.name, said.server_info.version) == (
+    shown_text = server.speak(talk)
+    assert (shown_text.server_info.name, shown_text.server_info.version) == (
         "rolebundle",
         version("rolebundle"),
     )
-    assert "not instructions" in said.instructions
-    assert "\n" not in said.instructions
-    assert said.capabilities.tools is not None
-    assert said.capabilities.resources is not None
+    assert "not instructions" in shown_text.instructions
+    assert "\n" not in shown_text.instructions
+    assert shown_text.capabilities.tools is not None
+    assert shown_text.capabilities.resources is not None
 
 
 def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
@@ -83,7 +83,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
 
 
 @pytest.mark.parametrize("detail", ["ids", "compact", "full", None])
-def test_retrieve_answers_as_every_door_does(
+def test_retrieve_answers_as_every_interface_does(
     server: SharedServer, sample_db: Path, detail: str | None
 ) -> None:
     fields: dict[str, Any] = {

@@ -193,8 +193,8 @@ def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> Non
 
 
 def test_calls_that_were_piped_in_are_answered_before_the_end(sample_db: Path) -> None:
-    said = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
-    done = subprocess.run(command(sample_db), input=said, capture_output=True, check=True)
+    shown_text = b"".join(json.dumps(message).encode() + b"\n" for message in [*HELLO, CALL])
+    done = subprocess.run(command(sample_db), input=shown_text, capture_output=True, check=True)
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1, 2]
 
 

@@ -91,7 +91,7 @@ def test_the_nearest_known_name_is_named(shared_server: Served) -> None:
 
 def test_an_overdue_deadline(small_db: Path) -> None:
     slow = (
-        "import time\nimport rolebundle.engine as e\n_load = e.retrieve\n"
+        "import time\nimport rolebundle.retrieval.pipeline as e\n_load = e.retrieve\n"
         "def _slow(*a, **k):\n    time.sleep(0.05)\n    return _load(*a, **k)\ne.retrieve = _slow"
     )
     with Served("--db", small_db, before=slow) as server:
@@ -191,14 +191,14 @@ def test_ingest_where_it_may_write(tmp_path: Path) -> None:
         assert "ingest" in server.ask("initialize")["result"]["capabilities"]["methods"]
         assert server.ask("ingest", paths=["tree"])["error"]["code"] == -32602
         server.request(1, "ingest", paths=[str(tree)], lexical_only=True)
-        told = []
+        reply = []
         while "method" in (message := server.next()):
-            told.append(message)
+            reply.append(message)
         assert message["id"] == 1
         assert "result" in message, message
-        assert told
-        assert told[-1]["method"] == "$/progress"
-        assert set(told[-1]["params"]) == {"id", "what", "done", "total"}
+        assert reply
+        assert reply[-1]["method"] == "$/progress"
+        assert set(reply[-1]["params"]) == {"id", "what", "done", "total"}
         alive(server)
 
 

@@ -43,8 +43,8 @@ def test_what_prints_lands_on_standard_error(small_db: Path) -> None:
         assert codes([server.next(), server.next()]) == [1, 2]
         rest, err = server.end_of_input()
         assert rest == []
-        for said in ("a stray print", "from a library", "from a child", "the first stdout"):
-            assert err.count(said) == 2
+        for shown_text in ("a stray print", "from a library", "from a child", "the first stdout"):
+            assert err.count(shown_text) == 2
 
 
 BROKEN = """

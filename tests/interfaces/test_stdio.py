@@ -73,7 +73,7 @@ def test_lines_are_the_same_in_any_pieces(parts: list[list[bytes]]) -> None:
         pipes.close()
 
 
-def test_a_line_that_is_too_long_is_told_before_it_ends(pipes: Pipes) -> None:
+def test_a_line_that_is_too_long_is_reported_before_it_ends(pipes: Pipes) -> None:
     lines = pipes.lines()
     os.write(pipes.put, b"x" * 12)
     assert next(lines) == b"x" * 11

@@ -109,7 +109,7 @@ def test_verify(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "shown_text"),
     [
         ("UPDATE entry SET allowed = 4 WHERE seq = 2", "row 2 was altered"),
         ("DELETE FROM entry WHERE seq = 3", "row 3 is missing"),
@@ -117,11 +117,11 @@ def test_verify(db: Path) -> None:
         ("UPDATE head SET mode = 'off'", "settings"),
     ],
 )
-def test_verify_finds_what_was_done(db: Path, statement: str, said: str) -> None:
+def test_verify_finds_what_was_done(db: Path, statement: str, shown_text: str) -> None:
     tamper(db, statement)
     found = audit(db, "verify")
     assert (found.code, found.out) == (7, "")
-    assert said in found.err
+    assert shown_text in found.err
     assert "[audit_tampered]" in found.err
     as_json = audit(db, "verify", "--json")
     assert (as_json.code, as_json.json()["ok"]) == (7, False)

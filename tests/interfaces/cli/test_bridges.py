@@ -1,4 +1,4 @@
-"""`rolebundle bridges`: for whoever runs the corpus."""
+"""`rolebundle bridges`, a command for the owner of the corpus."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def test_one_real_process_for_each_exit_code(sample_db: Path, tmp_path: Path) ->
     assert busy.out == ""
 
 
-# -- what is said where --------------------------------------------------------------------------
+# -- output and errors -------------------------------------------------------------------------
 
 
 def test_retrieve_in_its_three_forms(sample_db: Path) -> None:

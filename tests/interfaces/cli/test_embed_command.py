@@ -101,7 +101,7 @@ class TestEmbed:
         assert "host_not_local" in done.err
 
     @pytest.mark.parametrize(
-        ("arguments", "code", "said"),
+        ("arguments", "code", "shown_text"),
         [
             (("--provider", "nothing"), 3, "unknown_provider"),
             (("--provider", "ollama"), 3, "needs its model"),
@@ -112,12 +112,14 @@ class TestEmbed:
             (("nonsense",), 2, "No such command"),
         ],
     )
-    def test_refused(self, db: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    def test_refused(
+        self, db: Path, arguments: tuple[str, ...], code: int, shown_text: str
+    ) -> None:
         before = db.read_bytes()
         done = invoke("embed", "--db", db, *arguments)
         is_coded(done)
         assert done.code == code
-        assert said in done.err
+        assert shown_text in done.err
         assert db.read_bytes() == before
 
     def test_no_corpus(self, tmp_path: Path, server: EmbeddingServer) -> None:
@@ -172,8 +174,8 @@ class TestOptimize:
         monkeypatch.setattr("rolebundle.admin.Admin.optimize", lambda _admin: made)
         out = new(db, server, "--optimize").out
         assert f"fast index: 44 buckets, sampled recall 0.987, {verdict}" in out
-        told = new(db, server, "--optimize", "--json").json()
-        assert (told["fast"], told["recall"]) == (kept, 0.987)
+        reply = new(db, server, "--optimize", "--json").json()
+        assert (reply["fast"], reply["recall"]) == (kept, 0.987)
 
 
 class TestList:

@@ -36,20 +36,20 @@ def collection(tmp_path: Path) -> Path:
 
 def test_a_collection(collection: Path, tmp_path: Path) -> None:
     html = tmp_path / "page.html"
-    told = invoke("eval", collection, "--lexical-only", "--html", html)
-    assert told.code == 0, told.err
-    assert told.out.startswith(
+    reply = invoke("eval", collection, "--lexical-only", "--html", html)
+    assert reply.code == 0, reply.err
+    assert reply.out.startswith(
         "tiny: 2 judged questions (1 more not judged), 4 documents, 4 chunks"
     )
-    assert "governed │  1.0000" in told.out
+    assert "governed │  1.0000" in reply.out
     assert html.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert not list(tmp_path.glob("*.db")), "a collection gets a corpus of its own, and leaves none"
 
 
 def test_json_and_harm_with_embeddings(collection: Path) -> None:
-    told = invoke("eval", collection, "--harm", "--json")
-    assert told.code == 0, told.err
-    report = EvalReport.model_validate(told.json())
+    reply = invoke("eval", collection, "--harm", "--json")
+    assert reply.code == 0, reply.err
+    report = EvalReport.model_validate(reply.json())
     assert [one.system for one in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
     assert len(report.harm) == 5
     assert report.corpus.index is not None
@@ -65,16 +65,16 @@ def test_a_corpus_is_kept_where_it_is_named(collection: Path, tmp_path: Path) ->
 
 
 def test_a_corpus_of_something_else_is_refused(collection: Path, sample_db: Path) -> None:
-    told = invoke("eval", collection, "--lexical-only", "--db", sample_db)
-    is_coded(told)
-    assert (told.code, "[other_corpus]" in told.err) == (2, True)
+    reply = invoke("eval", collection, "--lexical-only", "--db", sample_db)
+    is_coded(reply)
+    assert (reply.code, "[other_corpus]" in reply.err) == (2, True)
 
 
 def test_a_document_that_is_not_there_is_noted(collection: Path) -> None:
     with (collection / "qrels.tsv").open("a", encoding="utf-8") as file:
         file.write("2\tgone\t1\n")
-    told = invoke("eval", collection, "--lexical-only")
-    assert "! 1 of 4 relevant documents are not in the corpus" in told.out
+    reply = invoke("eval", collection, "--lexical-only")
+    assert "! 1 of 4 relevant documents are not in the corpus" in reply.out
 
 
 def test_floors(collection: Path) -> None:
@@ -92,9 +92,9 @@ def test_floors(collection: Path) -> None:
 def test_compare(collection: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(invoke("eval", collection, "--lexical-only", "--json").out, encoding="utf-8")
-    told = invoke("eval", "--compare", path, path)
-    assert (told.code, told.err) == (0, "")
-    assert "2 questions in common" in told.out
+    reply = invoke("eval", "--compare", path, path)
+    assert (reply.code, reply.err) == (0, "")
+    assert "2 questions in common" in reply.out
     found = invoke("eval", "--compare", path, path, "--json", "--fail-under", "ndcg@10=0.1")
     assert found.code == 1, "a bound is on the change"
     assert not EvalComparison.model_validate(found.json()).passed
@@ -110,20 +110,20 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
         'expect_rejection = { "marketing/launch-page-3.0.md" = "forbidden_source" }\n',
         encoding="utf-8",
     )
-    told = invoke("eval", golden, "--db", sample_db, "--lexical-only")
-    assert told.code == 0, told.err
-    assert "leak rate 0.0% · rejection codes right 100.0%" in told.out
+    reply = invoke("eval", golden, "--db", sample_db, "--lexical-only")
+    assert reply.code == 0, reply.err
+    assert "leak rate 0.0% · rejection codes right 100.0%" in reply.out
     leaking = golden.read_text("utf-8").replace("marketing/**", "security/**")
     golden.write_text(leaking, encoding="utf-8")
-    told = invoke("eval", golden, "--db", sample_db, "--lexical-only")
-    assert (told.code, told.err) == (1, "")
-    assert "leak rate 100.0%" in told.out
+    reply = invoke("eval", golden, "--db", sample_db, "--lexical-only")
+    assert (reply.code, reply.err) == (1, "")
+    assert "leak rate 100.0%" in reply.out
 
 
 def test_the_golden_set_of_a_role() -> None:
-    told = invoke("eval", "--role", "security-reviewer", "--json")
-    assert told.code == 0, told.err
-    assert EvalReport.model_validate(told.json()).name == "security-reviewer-v1"
+    reply = invoke("eval", "--role", "security-reviewer", "--json")
+    assert reply.code == 0, reply.err
+    assert EvalReport.model_validate(reply.json()).name == "security-reviewer-v1"
 
 
 @pytest.mark.parametrize(
@@ -140,13 +140,13 @@ def test_what_makes_no_sense_is_coded(
     arguments: tuple[str, ...], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = invoke("eval", *arguments)
-    is_coded(told)
-    assert (told.code, told.out) == (code, "")
+    reply = invoke("eval", *arguments)
+    is_coded(reply)
+    assert (reply.code, reply.out) == (code, "")
 
 
 def test_roles_need_two(collection: Path) -> None:
-    told = invoke("eval", collection, "--roles", "docs-writer")
-    assert told.code == 2
-    told = invoke("eval", collection, "--roles", "docs-writer,code-reviewer", "--lexical-only")
-    assert "docs-writer, code-reviewer" in told.out
+    reply = invoke("eval", collection, "--roles", "docs-writer")
+    assert reply.code == 2
+    reply = invoke("eval", collection, "--roles", "docs-writer,code-reviewer", "--lexical-only")
+    assert "docs-writer, code-reviewer" in reply.out

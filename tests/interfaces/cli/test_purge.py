@@ -21,8 +21,8 @@ def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     (folder / "hr").mkdir(parents=True)
     for name in ("hr/review.md", "hr/pay.md", "plan.md"):
-        said = WORD if name.startswith("hr") else "ordinary"
-        (folder / name).write_text(f"# {name}\n\nSome {said} text.\n", encoding="utf-8")
+        shown_text = WORD if name.startswith("hr") else "ordinary"
+        (folder / name).write_text(f"# {name}\n\nSome {shown_text} text.\n", encoding="utf-8")
     return folder
 
 
@@ -85,9 +85,9 @@ def test_dry_run_erases_nothing(db: Path) -> None:
     found = outcome.json()
     assert (outcome.code, found["documents"], found["chunks"], found["vectors"]) == (0, 2, 2, 0)
     assert found["document_ids"] == ["docs/hr/pay.md", "docs/hr/review.md"]
-    said = invoke("purge", "--matching", "hr/*", "--dry-run", "--db", db)
-    assert said.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
-    assert "would erase: docs/hr/pay.md" in said.err
+    shown_text = invoke("purge", "--matching", "hr/*", "--dry-run", "--db", db)
+    assert shown_text.out == "would erase 2 documents, 2 chunks, 0 vectors\n"
+    assert "would erase: docs/hr/pay.md" in shown_text.err
     assert db.read_bytes() == before
 
 

@@ -62,8 +62,8 @@ def found(db: Path, task: str = "token") -> list[str]:
 
 
 def test_what_weighs_too_much_is_stored_listed_and_shown_to_nobody(db: Path, tree: Path) -> None:
-    said = ingest(db, tree, "--chunk-size", "900", "--json").json()
-    assert (said["flagged"], said["quarantined"], said["documents"]) == (2, 2, 3)
+    shown_text = ingest(db, tree, "--chunk-size", "900", "--json").json()
+    assert (shown_text["flagged"], shown_text["quarantined"], shown_text["documents"]) == (2, 2, 3)
     assert quarantined_documents(db) == ["leaky.md", "poisoned.md"]
     assert found(db) == ["clean.md"]
     asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db).json()
@@ -154,8 +154,8 @@ def test_a_dropped_document_comes_back_when_its_file_changes(db: Path, tree: Pat
 
 
 def test_no_scan_takes_documents_as_they_are(db: Path, tree: Path) -> None:
-    said = ingest(db, tree, "--no-scan", "--json").json()
-    assert (said["updated"], said["flagged"], said["quarantined"]) == (3, 0, 0)
+    shown_text = ingest(db, tree, "--no-scan", "--json").json()
+    assert (shown_text["updated"], shown_text["flagged"], shown_text["quarantined"]) == (3, 0, 0)
     assert quarantined_documents(db) == []
     assert HIDDEN in invoke("get", "wiki/poisoned.md", "--db", db).out
     ingest(db, tree)
@@ -168,8 +168,8 @@ def test_a_masked_secret_is_nowhere_in_the_corpus(tmp_path: Path, tree: Path) ->
         f"# The token {SECRET}\n\nthe token\n\n## Again {SECRET}\n\nmore token{HIDDEN[:3]}\n",
         encoding="utf-8",
     )
-    said = ingest(db, tree, "--secrets", "mask", "--json").json()
-    assert said["quarantined"] == 1
+    shown_text = ingest(db, tree, "--secrets", "mask", "--json").json()
+    assert shown_text["quarantined"] == 1
     assert "leaky.md" in found(db) and "heading.md" in found(db)
     assert "[masked: github_token] and more" in invoke("get", "wiki/leaky.md", "--db", db).out
     for file in tmp_path.glob("masked.db*"):

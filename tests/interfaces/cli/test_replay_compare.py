@@ -47,14 +47,14 @@ def refused(outcome: Outcome, code: str) -> None:
 
 class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
-        told = invoke("replay", bundle, "--db", sample_db, "--exit-code")
-        assert (told.code, told.err) == (0, "")
-        assert told.out.startswith("the answer is the same today: security-reviewer · Review")
+        reply = invoke("replay", bundle, "--db", sample_db, "--exit-code")
+        assert (reply.code, reply.err) == (0, "")
+        assert reply.out.startswith("the answer is the same today: security-reviewer · Review")
 
     def test_json(self, sample_db: Path, bundle: Path) -> None:
-        told = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
-        assert told.same
-        assert told.selected_before == 4
+        reply = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
+        assert reply.same
+        assert reply.selected_before == 4
 
     def test_standard_input(
         self, sample_db: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
@@ -76,8 +76,8 @@ class TestReplay:
         (notes / "one.md").write_text("# one\n\nNo rotation of the token.\n", encoding="utf-8")
         (notes / "two.md").unlink()
         assert invoke(*ingest).code == 0
-        told = invoke("replay", path, "--db", db)
-        assert told.code == 0, "a difference is an answer, unless --exit-code is given"
+        reply = invoke("replay", path, "--db", db)
+        assert reply.code == 0, "a difference is an answer, unless --exit-code is given"
         for line in (
             "the answer is different today: (no role)",
             "generation: ",
@@ -86,7 +86,7 @@ class TestReplay:
             "0 of 2 selected passages are selected today, and 1 others",
             "new: no candidate → rank 1",
         ):
-            assert line in told.out
+            assert line in reply.out
         coded = invoke("replay", path, "--db", db, "--exit-code", "--json")
         assert (coded.code, coded.err) == (1, "")
         assert coded.json()["same"] is False
@@ -97,13 +97,13 @@ class TestReplay:
         overlay = write(roles, "mine", retrieval_policy={"max_selected_chunks": 3})
         path = ask(sample_db, tmp_path, "--overlay", overlay)
         for found in (("--overlay", overlay), ("--overlay-dir", roles)):
-            told = invoke("replay", path, "--db", sample_db, *found)
-            assert told.out.startswith("the answer is the same"), told.out
+            reply = invoke("replay", path, "--db", sample_db, *found)
+            assert reply.out.startswith("the answer is the same"), reply.out
         write(roles, "mine", retrieval_policy={"max_selected_chunks": 2})
-        told = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
-        assert "overlay: " in told.out
-        assert "→ budget_cut (score" in told.out
-        assert "candidates that are not selected in either answer" in told.out
+        reply = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
+        assert "overlay: " in reply.out
+        assert "→ budget_cut (score" in reply.out
+        assert "candidates that are not selected in either answer" in reply.out
         assert invoke("replay", path, "--db", sample_db).code == 3
 
     def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
@@ -157,9 +157,9 @@ class TestReplay:
 
     def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
         corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}
-        told = invoke("replay", change(bundle, corpus=corpus), "--db", sample_db)
-        assert "corpus: x [2Jy → " in told.out
-        assert "\x1b" not in told.out
+        reply = invoke("replay", change(bundle, corpus=corpus), "--db", sample_db)
+        assert "corpus: x [2Jy → " in reply.out
+        assert "\x1b" not in reply.out
 
     def test_no_such_file(self, sample_db: Path, tmp_path: Path) -> None:
         outcome = invoke("replay", tmp_path / "none.json", "--db", sample_db)
@@ -180,22 +180,22 @@ class TestCompare:
         )  # fmt: skip
 
     def test_text(self, sample_db: Path) -> None:
-        told = self.compare(sample_db, "--limit", "3")
-        assert (told.code, told.err) == (0, "")
+        reply = self.compare(sample_db, "--limit", "3")
+        assert (reply.code, reply.err) == (0, "")
         for role in ROLES.split(","):
-            assert f"selected for {role} only: " in told.out
-        assert "security-reviewer and product-strategist: " in told.out
-        assert "of the passages in common" in told.out
-        assert "selected for all: " in told.out
-        assert "trust " in told.out
+            assert f"selected for {role} only: " in reply.out
+        assert "security-reviewer and product-strategist: " in reply.out
+        assert "of the passages in common" in reply.out
+        assert "selected for all: " in reply.out
+        assert "trust " in reply.out
 
     def test_json_says_why_another_role_lacks_a_passage(self, sample_db: Path) -> None:
-        told = Comparison.model_validate(self.compare(sample_db, "--limit", "3", "--json").json())
-        assert [view.role_id for view in told.roles] == ROLES.split(",")
-        assert all(len(view.selected) == 3 for view in told.roles)
-        assert len(told.overlaps) == 3
+        reply = Comparison.model_validate(self.compare(sample_db, "--limit", "3", "--json").json())
+        assert [view.role_id for view in reply.roles] == ROLES.split(",")
+        assert all(len(view.selected) == 3 for view in reply.roles)
+        assert len(reply.overlaps) == 3
         lacking = [
-            one for passage in told.passages for one in passage.standings
+            one for passage in reply.passages for one in passage.standings
             if one.state != "selected"
         ]  # fmt: skip
         assert lacking
@@ -208,9 +208,9 @@ class TestCompare:
     def test_what_two_of_three_see(self, sample_db: Path, tmp_path: Path) -> None:
         for role, limit in (("a", 4), ("b", 4), ("c", 1)):
             write(tmp_path, role, retrieval_policy={"max_selected_chunks": limit, "min_score": 0.0})
-        told = self.compare(sample_db, "--overlay-dir", str(tmp_path), roles="a, b,c,")
-        assert "selected for some: 3" in told.out
-        assert "c: budget_cut: score" in told.out
+        reply = self.compare(sample_db, "--overlay-dir", str(tmp_path), roles="a, b,c,")
+        assert "selected for some: 3" in reply.out
+        assert "c: budget_cut: score" in reply.out
 
     @pytest.mark.parametrize("roles", ["", ",", "security-reviewer", "a,a"])
     def test_fewer_than_two_roles(self, sample_db: Path, roles: str) -> None:

@@ -1,4 +1,4 @@
-"""Agents at the doors: the command line, `serve`, MCP and Python refuse in the same bytes."""
+"""Agents: the command line, `serve`, MCP and Python refuse with the same bytes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("agent", ["ada", "hugo", "eve", None])
-def test_every_door_says_the_same(db: Path, served: Served, agent: str | None) -> None:
+def test_every_interface_gives_the_same_answer(db: Path, served: Served, agent: str | None) -> None:
     refused = []
     for method, fields in ASKED:
         asked = fields | ({"agent": agent} if agent else {})
@@ -141,7 +141,7 @@ def test_every_door_says_the_same(db: Path, served: Served, agent: str | None) -
             assert "salary" not in text and "payroll" not in text and "bonus" not in text
         if ours.get("code") == "access_denied":
             refused.append(text)
-    # Whoever is not named gets one answer to everything.
+    # An agent that the policy does not name gets one answer to everything.
     assert (len(refused), len(set(refused))) == ((0, 0) if agent in POLICY else (len(ASKED), 1))
 
 
@@ -173,8 +173,8 @@ def test_the_command_line_says_the_same(db: Path) -> None:
 def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -> None:
     options = ("--db", db, "--overlay-dir", OVERLAYS, "--agent", "ada", "--allow-write")
     with Served(*options) as server:
-        told = server.ask("initialize")["result"]["capabilities"]
-        assert "ingest" not in told["methods"] and told["allow_write"] is False
+        reply = server.ask("initialize")["result"]["capabilities"]
+        assert "ingest" not in reply["methods"] and reply["allow_write"] is False
         for method, fields in ASKED:
             ours = by_python(db, method, fields | {"agent": "ada"})
             assert by_serve(server, method, fields) == ours
@@ -186,7 +186,7 @@ def test_a_server_pinned_to_an_agent_serves_no_other(db: Path, tmp_path: Path) -
         assert (error["code"], error["data"]["code"]) == (-32001, "read_only_server")
 
 
-def test_ingest_is_refused_under_a_policy_whoever_asks(
+def test_ingest_is_refused_to_every_agent_under_a_policy(
     db: Path, served: Served, tmp_path: Path
 ) -> None:
     """Its report counts what the caller may not see, and names the path of an id that is taken."""
@@ -277,12 +277,12 @@ def test_mcp_reads_what_is_hidden_as_if_it_were_missing(db: Path) -> None:
 
     from rolebundle.interfaces.mcp import DOCUMENT_URI
 
-    said = []
+    shown_text = []
     with handlers(Engine(db, agent="ada")) as server:
         for name in ("salary", "never-was"):
             with pytest.raises(MCPError) as caught:
                 params = ReadResourceRequestParams(uri=DOCUMENT_URI + name)
                 asyncio.run(server.read_resource(None, params))
-            said.append(json.dumps(caught.value.error.model_dump()).replace(name, "X"))
-    assert said[0] == said[1]
-    assert str(db.parent) not in said[0]
+            shown_text.append(json.dumps(caught.value.error.model_dump()).replace(name, "X"))
+    assert shown_text[0] == shown_text[1]
+    assert str(db.parent) not in shown_text[0]

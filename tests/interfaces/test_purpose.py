@@ -1,4 +1,4 @@
-"""Who asks, what for and who approved it: through every door, and what each refuses."""
+"""Agent, action and approval in every interface, and what each refuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield path
 
 
-def told(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[str, str]]]:
+def reply(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[str, str]]]:
     return (
         {one["title"] for one in answer["selected"]},
         answer["rejected_summary"],
@@ -51,9 +51,9 @@ RELEASED = ({"internal", "external"}, {"taint_blocked": 1}, APPROVALS)
 
 def test_options_of_the_command_line(db: Path) -> None:
     asked = ("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json")
-    assert told(invoke(*asked, "--action", "execute").json()) == KEPT_BACK
+    assert reply(invoke(*asked, "--action", "execute").json()) == KEPT_BACK
     answer = invoke(*asked, *OPTIONS).json()
-    assert told(answer) == RELEASED
+    assert reply(answer) == RELEASED
     assert answer["request"] == {**APPROVED, "lexical_only": True}
 
 
@@ -61,9 +61,9 @@ def test_a_request_of_one_shot(db: Path) -> None:
     fields = {"task": TASK, "lexical_only": True, "detail": "compact"}
     for more, expected in (({"action": "execute"}, KEPT_BACK), (APPROVED, RELEASED)):
         asked = json.dumps(fields | more).encode()
-        assert told(json.loads(run("retrieve", "--request", "-", "--db", db, stdin=asked).out)) == (
-            expected
-        )
+        assert reply(
+            json.loads(run("retrieve", "--request", "-", "--db", db, stdin=asked).out)
+        ) == (expected)
 
 
 def test_a_request_to_the_sidecar(db: Path) -> None:
@@ -72,10 +72,10 @@ def test_a_request_to_the_sidecar(db: Path) -> None:
             APPROVED,
             {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},
         ):
-            assert told(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
+            assert reply(sidecar.retrieve(TASK, lexical_only=True, **fields)) == RELEASED
         whole = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
         again = sidecar.call("retrieve", **whole["more"]["params"])
-        assert told(again) == RELEASED
+        assert reply(again) == RELEASED
         with pytest.raises(SidecarError, match="action: must be one of 'read'"):
             sidecar.retrieve(TASK, action="delete")
 
@@ -97,7 +97,7 @@ def test_why_and_compare_take_the_same_options(db: Path) -> None:
 
 def test_nothing_is_asked_of_who_only_reads(db: Path) -> None:
     answer = invoke("retrieve", TASK, "--lexical-only", "--db", db, "--format", "json").json()
-    assert told(answer) == ({"internal", "external", "untrusted"}, {}, [])
+    assert reply(answer) == ({"internal", "external", "untrusted"}, {}, [])
     assert answer["request"] == {"lexical_only": True}
     assert "approvals" not in answer
 
@@ -110,7 +110,7 @@ def test_an_empty_answer_says_what_would_help(db: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "shown_text"),
     [
         (("--action", "delete"), "'delete' is not one of 'read'"),
         (("--approved-by", ""), "approval: must not be blank"),
@@ -119,7 +119,7 @@ def test_an_empty_answer_says_what_would_help(db: Path) -> None:
     ],
 )
 def test_what_makes_no_sense_is_a_usage_error(
-    db: Path, options: tuple[str, ...], said: str
+    db: Path, options: tuple[str, ...], shown_text: str
 ) -> None:
     for command in (
         ("retrieve", TASK),
@@ -128,7 +128,7 @@ def test_what_makes_no_sense_is_a_usage_error(
     ):
         done = invoke(*command, *options, "--db", db)
         assert done.code == 2
-        assert said in done.err
+        assert shown_text in done.err
 
 
 @pytest.mark.parametrize("name", ["agent", "approval"])
