@@ -257,11 +257,11 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     governed, asked = module._is_governed, []
 
     def set_policy_first(corpus: Any) -> bool:
-        found = governed(corpus)
+        result = governed(corpus)
         if not asked:
             asked.append(True)
             set_policy(db, POLICY)
-        return found
+        return result
 
     monkeypatch.setattr(module, "_is_governed", set_policy_first)
     with Engine(db) as engine:
@@ -361,10 +361,10 @@ def test_an_approval_is_recorded_with_its_name(tmp_path: Path) -> None:
     db = build(tmp_path, [document("x", ["the token"], origin="external")], name="team.db")
     set_policy(db, {"ada": {"scopes": [], "access_level": "internal"}})
     with Engine(db) as engine:
-        kept = engine.retrieve(ask("ada", action="execute", lexical_only=True))
-        assert [rejection.reason for rejection in kept.rejected] == ["requires_approval"]
-        given = engine.retrieve(ask("ada", action="execute", approval="Ana", lexical_only=True))
-        assert len(given.selected) == 1
+        withheld = engine.retrieve(ask("ada", action="execute", lexical_only=True))
+        assert [rejection.reason for rejection in withheld.rejected] == ["requires_approval"]
+        approved = engine.retrieve(ask("ada", action="execute", approval="Ana", lexical_only=True))
+        assert len(approved.selected) == 1
     [row] = AuditLog(db).rows(kind="approval")
     assert (row.agent, row.action, row.allowed) == ("ada", "execute", 1)
     assert row.details == {"approved_by": "Ana"}

@@ -35,5 +35,5 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         },
     )
     write(overlays, "planner", source_policy={"domain_boosts": {"product": 4.0}})
-    with Engine(Workspace(build(tmp_path, documents, provider), provider), [overlays]) as one:
-        yield one
+    with Engine(Workspace(build(tmp_path, documents, provider), provider), [overlays]) as engine:
+        yield engine

@@ -12,7 +12,9 @@ from rolebundle.evaluation.collection import load_collection
 QUERIES = '{"_id": "1", "text": "one"}\n{"_id": 2, "text": "two"}\n{"_id": "3", "text": "three"}\n'
 
 
-def made(folder: Path, qrels: str, queries: str = QUERIES, name: str = "qrels.tsv") -> Path:
+def write_collection(
+    folder: Path, qrels: str, queries: str = QUERIES, name: str = "qrels.tsv"
+) -> Path:
     (folder / "corpus.jsonl").write_text('{"_id": "a", "text": "words"}\n', encoding="utf-8")
     (folder / "queries.jsonl").write_text(queries, encoding="utf-8")
     (folder / name).parent.mkdir(exist_ok=True)
@@ -31,21 +33,21 @@ def made(folder: Path, qrels: str, queries: str = QUERIES, name: str = "qrels.ts
     ids=["header", "bare", "trec", "windows"],
 )
 def test_judgments_with_a_header_or_without(tmp_path: Path, qrels: str) -> None:
-    found = load_collection(made(tmp_path, qrels))
-    assert found.questions == {"1": "one"}
-    assert found.qrels == {"1": {"a": 2}}
-    assert found.unjudged == 2, "what is judged 0 or not at all is not asked"
-    assert found.name == tmp_path.name
+    collection = load_collection(write_collection(tmp_path, qrels))
+    assert collection.questions == {"1": "one"}
+    assert collection.qrels == {"1": {"a": 2}}
+    assert collection.unjudged == 2, "what is judged 0 or not at all is not asked"
+    assert collection.name == tmp_path.name
 
 
 def test_judgments_where_beir_packs_them(tmp_path: Path) -> None:
-    found = load_collection(made(tmp_path, "2\ta\t1\n", name="qrels/test.tsv"))
-    assert found.questions == {"2": "two"}
+    collection = load_collection(write_collection(tmp_path, "2\ta\t1\n", name="qrels/test.tsv"))
+    assert collection.questions == {"2": "two"}
 
 
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
 def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
-    made(tmp_path, "1\ta\t1\n")
+    write_collection(tmp_path, "1\ta\t1\n")
     (tmp_path / name).unlink()
     with pytest.raises(ConfigurationError, match=name) as caught:
         load_collection(tmp_path)
@@ -68,7 +70,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 )
 def test_what_is_broken_is_named(tmp_path: Path, qrels: str, queries: str, place: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        load_collection(made(tmp_path, qrels, queries))
+        load_collection(write_collection(tmp_path, qrels, queries))
     assert caught.value.code == "collection_malformed"
     assert place in caught.value.message
     assert caught.value.hint

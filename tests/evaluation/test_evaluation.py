@@ -39,12 +39,15 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 def role(engine: Engine, name: str) -> Role:
-    found = load_role(name, engine.overlay_folders)
-    return Role(name, found.overlay, found.digest)
+    result = load_role(name, engine.overlay_folders)
+    return Role(name, result.overlay, result.digest)
 
 
 def reported(engine: Engine, *questions: GoldenQuestion, **plan: object) -> EvalReport:
-    named = [one.model_copy(update={"id": one.id or str(n)}) for n, one in enumerate(questions)]
+    named = [
+        question.model_copy(update={"id": question.id or str(n)})
+        for n, question in enumerate(questions)
+    ]
     asked, notes = from_golden(
         GoldenSet(questions=named), References(engine.workspace.corpus), None, NOW
     )
@@ -67,10 +70,10 @@ LEAKY = GoldenQuestion(id="leaky", task="tokens that nobody can steal", must_not
 
 class TestGovernance:
     def test_what_holds(self, engine: Engine) -> None:
-        found = reported(engine, GOOD).governance
-        assert found is not None
-        assert [(check.kind, check.found) for check in found.checks if not check.held] == []
-        rates = (found.leak_rate, found.rejection_accuracy, found.posture_accuracy)
+        result = reported(engine, GOOD).governance
+        assert result is not None
+        assert [(check.kind, check.found) for check in result.checks if not check.held] == []
+        rates = (result.leak_rate, result.rejection_accuracy, result.posture_accuracy)
         assert rates == (0.0, 1.0, 1.0)
 
     def test_a_leak_fails_without_being_asked(self, engine: Engine) -> None:
@@ -92,11 +95,11 @@ class TestGovernance:
                 "expect_trust": "strong",
             }
         )
-        found = reported(engine, wrong).governance
-        assert found is not None
-        assert (found.rejection_accuracy, found.posture_accuracy) == (0.0, 0.5)
+        result = reported(engine, wrong).governance
+        assert result is not None
+        assert (result.rejection_accuracy, result.posture_accuracy) == (0.0, 0.5)
         by_kind = {
-            (check.kind, check.about): check.found for check in found.checks if not check.held
+            (check.kind, check.about): check.found for check in result.checks if not check.held
         }
         assert by_kind["expect_rejection", "launch"] == "forbidden_source"
         assert by_kind["expect_rejection", "auth"].startswith("selected")
@@ -106,9 +109,9 @@ class TestGovernance:
         asked = GoldenQuestion(
             task="plan of release token effort", limit=1, expect_rejection={"plan": "budget_cut"}
         )
-        found = reported(engine, asked).governance
-        assert found is not None
-        assert [(check.found, check.held) for check in found.checks] == [
+        result = reported(engine, asked).governance
+        assert result is not None
+        assert [(check.found, check.held) for check in result.checks] == [
             ("selected, budget_cut", False)
         ]
 
@@ -117,16 +120,16 @@ class TestGovernance:
 
     def test_roles_apart(self, engine: Engine) -> None:
         compared = (role(engine, "guard"), role(engine, "planner"))
-        apart = reported(
+        distinct = reported(
             engine, GOOD.model_copy(update={"role": None}), compared=compared
         ).distinctiveness
-        assert apart is not None
-        guard, planner = apart.roles
+        assert distinct is not None
+        guard, planner = distinct.roles
         assert (guard.domains, planner.domains) == (["security"], ["product"])
         assert guard.own_first == 1.0
         assert 0 < planner.own_share < guard.own_share <= 1
-        assert apart.pairs[0].overlap == apart.mean_overlap
-        assert 0 < apart.mean_overlap < 1, "one of them is refused what the other gets"
+        assert distinct.pairs[0].overlap == distinct.mean_overlap
+        assert 0 < distinct.mean_overlap < 1, "one of them is refused what the other gets"
 
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
@@ -157,9 +160,9 @@ class TestReport:
         assert {item.metric for item in report.systems[1].against_lexical} == set(report.metrics)
 
     def test_a_difference_is_of_the_second_over_the_first(self) -> None:
-        found = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
-        assert (found.mean, found.wins, found.losses, found.ties) == (0.25, 2, 1, 1)
-        assert found.relative == pytest.approx(2 / 3)
+        result = difference("mrr", [0.0, 1.0, 0.0, 0.5], [1.0, 0.5, 0.5, 0.5])
+        assert (result.mean, result.wins, result.losses, result.ties) == (0.25, 2, 1, 1)
+        assert result.relative == pytest.approx(2 / 3)
         assert difference("mrr", [0.0], [1.0]).relative is None
 
     def test_same_in_same_out(self, engine: Engine) -> None:
@@ -220,21 +223,21 @@ class TestCompare:
         other = GoldenQuestion(id="other", task="plan of release", expect={"plan": 1})
         before = reported(engine, GOOD, other, GoldenQuestion(task="token", expect={"auth": 1}))
         worse = reported(engine, GOOD.model_copy(update={"role": "planner"}), other)
-        found = compare(before, worse, ("a", "b"))
-        assert (found.questions, found.only_before, found.only_after) == (2, 1, 0)
-        changes = {(change.system, change.metric): change for change in found.changes}
+        result = compare(before, worse, ("a", "b"))
+        assert (result.questions, result.only_before, result.only_after) == (2, 1, 0)
+        changes = {(change.system, change.metric): change for change in result.changes}
         governed = changes["governed", "ndcg@10"]
         assert governed.change == pytest.approx(governed.after - governed.before)
         assert changes["lexical", "mrr"].change == 0
-        assert [question.id for question in found.moved] in ([], ["good"])
-        assert with_change_floors(found, worse, {"lexical.mrr": 0.0}).passed
-        assert not with_change_floors(found, worse, {"ndcg@10": 0.9}).passed
+        assert [question.id for question in result.moved] in ([], ["good"])
+        assert with_change_floors(result, worse, {"lexical.mrr": 0.0}).passed
+        assert not with_change_floors(result, worse, {"ndcg@10": 0.9}).passed
 
     def test_with_itself_nothing_moves(self, engine: Engine) -> None:
         report = reported(engine, GOOD)
-        found = compare(report, report, ("a", "b"))
-        assert found.moved == []
-        assert {(change.change, change.p_value) for change in found.changes} == {(0.0, 1.0)}
+        result = compare(report, report, ("a", "b"))
+        assert result.moved == []
+        assert {(change.change, change.p_value) for change in result.changes} == {(0.0, 1.0)}
 
     def test_nothing_in_common(self, engine: Engine) -> None:
         first, second = (reported(engine, GOOD.model_copy(update={"id": name})) for name in "ab")

@@ -45,17 +45,17 @@ def written(folder: Path, text: str, name: str = "set.toml") -> Path:
 
 def test_all_that_a_set_can_say(tmp_path: Path) -> None:
     path = written(tmp_path, WHOLE)
-    found = load_golden(path)
-    first, second = found.questions
-    assert (found.name, first.id, second.id) == ("set", "first", "2")
+    golden = load_golden(path)
+    first, second = golden.questions
+    assert (golden.name, first.id, second.id) == ("set", "first", "2")
     assert first.expect == {"a.md": 1, "b/**": 1}, "a list is all of grade 1"
     assert (first.role, second.role, second.limit) == ("reviewer", "other", 3)
     assert first.now == datetime(2026, 11, 15, tzinfo=UTC)
     assert second.now == datetime(2026, 1, 1, 12, tzinfo=UTC)
     assert first.must_not_return == ["spam/**", "c.md"]
     assert second.must_not_return == ["spam/**"]
-    assert found.fail_under == {"ndcg@10": 0.5}
-    assert corpus_folder(path, found) == tmp_path.parent / "docs"
+    assert golden.fail_under == {"ndcg@10": 0.5}
+    assert corpus_folder(path, golden) == tmp_path.parent / "docs"
 
 
 def test_json_as_an_object_or_as_a_list(tmp_path: Path) -> None:

@@ -56,13 +56,13 @@ def test_every_measure_is_what_trec_eval_says(ranked: list[str], grades: dict[st
         {"q": grades}, {"ndcg_cut.10", "recall.10,100", "recip_rank", "P.5,10"}
     )
     # Scores that fall with the rank: trec_eval orders by score, and would break ties by id.
-    run = {one: float(len(ranked) - rank) for rank, one in enumerate(ranked)}
+    run = {unit: float(len(ranked) - rank) for rank, unit in enumerate(ranked)}
     theirs = judge.evaluate({"q": run}).get("q") if run else None
-    ours = measures(ranked, {one: max(0, grade) for one, grade in grades.items()})
+    ours = measures(ranked, {unit: max(0, grade) for unit, grade in grades.items()})
     assert tuple(ours) == METRICS
     for name, value in ours.items():
-        wanted = theirs[_THEIRS[name]] if theirs else 0.0
-        assert value == pytest.approx(wanted, abs=1e-9), name
+        expected = theirs[_THEIRS[name]] if theirs else 0.0
+        assert value == pytest.approx(expected, abs=1e-9), name
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=2, max_size=9))
@@ -102,8 +102,8 @@ def test_a_pair_needs_two() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50), st.floats(0, 1))
 def test_percentiles_are_numpys(values: list[float], share: float) -> None:
-    wanted = float(np.quantile(values, share))
-    assert percentile(values, share) == pytest.approx(wanted, rel=1e-9, abs=1e-6)
+    expected = float(np.quantile(values, share))
+    assert percentile(values, share) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 def test_of_nothing() -> None:

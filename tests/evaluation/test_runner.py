@@ -81,8 +81,8 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
             )
         ]
     )
-    (one,), notes = from_golden(golden, References(engine.workspace.corpus), "guard", NOW)
-    assert one.grades == {
+    (question,), notes = from_golden(golden, References(engine.workspace.corpus), "guard", NOW)
+    assert question.grades == {
         "auth": 2,
         "plan": 2,
         "launch": 2,
@@ -91,8 +91,8 @@ def test_what_is_named_and_not_there_is_noted_and_counts(engine: Engine) -> None
         "gone.md": 3,
         "plan#1": 1,
     }
-    assert one.passages == {"plan#1"}
-    assert one.role == "guard"
+    assert question.passages == {"plan#1"}
+    assert question.role == "guard"
     assert [note.split(": ", 1)[1] for note in notes] == [
         "expect: gone.md names nothing in the corpus",
         "must_not_return: typo/** names nothing in the corpus",

@@ -213,7 +213,7 @@ def test_every_malformed_overlay_is_reported_by_lint(tmp_path: Path) -> None:
         (tmp_path / f"o{number}.json").write_bytes(data)
     outcome = invoke("overlay", "lint", "--json", "--overlay-dir", tmp_path)
     assert outcome.code == 3
-    found = {
+    problems = {
         Path(load["path"]).name: load["findings"] for load in json.loads(outcome.out)["overlays"]
     }
-    assert all(found[f"o{number}.json"] for number in range(len(OVERLAYS)))
+    assert all(problems[f"o{number}.json"] for number in range(len(OVERLAYS)))

@@ -66,7 +66,7 @@ def left_alone(db: Path, data: bytes, command: tuple[str, ...]) -> Outcome:
 def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
     """Files that nothing can be read from."""
     chance = random.Random(11)
-    made = {
+    files = {
         "zeroed": bytes(len(image)),
         "random": chance.randbytes(len(image)),
         "text": b"# Not a database\n" * 400,
@@ -79,8 +79,8 @@ def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
     }
     for _ in range(cuts):
         length = chance.randrange(1, len(image) - PAGE)
-        made[f"cut at {length}"] = image[:length]
-    return made
+        files[f"cut at {length}"] = image[:length]
+    return files
 
 
 @rounds(3, 100)
@@ -115,9 +115,9 @@ def damage(image: bytes, chance: random.Random) -> bytes:
         elif kind == "random":
             data[at : at + length] = chance.randbytes(len(data[at : at + length]))
         else:
-            one, two = (PAGE * chance.randrange(1, len(data) // PAGE) for _ in range(2))
-            first, second = data[one : one + PAGE], data[two : two + PAGE]
-            data[one : one + PAGE], data[two : two + PAGE] = second, first
+            start, other = (PAGE * chance.randrange(1, len(data) // PAGE) for _ in range(2))
+            first, second = data[start : start + PAGE], data[other : other + PAGE]
+            data[start : start + PAGE], data[other : other + PAGE] = second, first
     return bytes(data)
 
 
@@ -127,7 +127,7 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
 ) -> None:
     """Readers may not meet the damage; they never change the file, and never end in a traceback."""
     db = tmp_path / "c.db"
-    found = 0
+    detected = 0
     for seed in range(rounds):
         data = damage(image, random.Random(seed))
         for command in READING:
@@ -136,13 +136,13 @@ def test_damage_inside_is_an_answer_or_a_coded_error(
         checked = invoke("status", "--check", "--db", db)
         is_coded(checked)
         assert checked.code in (0, 7), seed
-        found += checked.code == 7
+        detected += checked.code == 7
         db.write_bytes(data)
         ingested = invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db)
         is_coded(ingested)
         # 10: a lookup by a damaged key misses, and the ids seem taken.
         assert ingested.code in (0, 7, 10), (seed, ingested)
-    assert found >= rounds * 0.8
+    assert detected >= rounds * 0.8
 
 
 # -- damage that SQLite does not see ----------------------------------------------------------

@@ -54,7 +54,7 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
                 acknowledged.append((len(disk.log), *state))
         log = disk.log
         assert {operation.kind for operation in log} == {"write", "sync", "truncate", "delete"}
-        syncs = [n + 1 for n, one in enumerate(log) if one.kind == "sync" and n >= opened]
+        syncs = [n + 1 for n, entry in enumerate(log) if entry.kind == "sync" and n >= opened]
         moments = syncs + [chance.randrange(opened, len(log) + 1) for _ in range(rounds)]
         for number, moment in enumerate(moments):
             for torn in (lambda: False, lambda: chance.random() < 0.5, lambda: True):
@@ -66,10 +66,10 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
                     (entry[1:] for entry in acknowledged if entry[0] <= moment), default=(0, 0)
                 )
                 with open_reader(place / "c.db") as corpus:
-                    found = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
-                    assert found[0] >= promised[0], "acknowledged, and lost"
-                    if found[0] == promised[0]:
-                        assert found == promised
+                    state_after = corpus.rows("SELECT generation, documents FROM corpus_state")[0]
+                    assert state_after[0] >= promised[0], "acknowledged, and lost"
+                    if state_after[0] == promised[0]:
+                        assert state_after == promised
                 for left in place.iterdir():
                     left.unlink()
 

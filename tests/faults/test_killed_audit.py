@@ -48,13 +48,13 @@ def assert_kept(corpus: Path, reported: list[str]) -> int:
         if not log.exists:
             assert reported == []
             return 0
-        found = log.verify()
-        assert found.ok, found
+        verification = log.verify()
+        assert verification.ok, verification
         hashes = {str(row.seq): row.hash for row in log.rows()}
         for line in reported:
             what, *rest = line.split()
             assert what == "begun" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
-        return found.rows
+        return verification.rows
 
 
 @rounds(9, 200)
@@ -130,7 +130,7 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
         corpus = folder / "c.db"
         with AuditLog(corpus) as log:
             log.set(REQUIRED)
-        made = Path(f"{corpus}.audit").read_bytes()
+        new_file = Path(f"{corpus}.audit").read_bytes()
         with shimmed_disk() as disk, AuditLog(corpus) as log:
             for number in range(60):
                 row = log.record(entry(number)).row
@@ -145,17 +145,17 @@ def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
             torn = (lambda: False, lambda: chance.random() < 0.5, lambda: True)[number % 3]
             place = folder / f"{number}"
             place.mkdir()
-            replay_onto(made, operations, moment, place, torn)
+            replay_onto(new_file, operations, moment, place, torn)
             promised = [line for at, line in acknowledged if at <= moment]
             assert assert_kept(place / "c.db", promised) >= len(promised) + 1
 
 
-def replay_onto(made: bytes, log: list, moment: int, place: Path, torn: object) -> None:
+def replay_onto(new_file: bytes, log: list, moment: int, place: Path, torn: object) -> None:
     """The files after a power loss, from the one that was there before the log begins."""
     from support.shim import Operation
 
     name = "c.db.audit"
-    base = [Operation("write", name, 0, made), Operation("sync", name)]
+    base = [Operation("write", name, 0, new_file), Operation("sync", name)]
     replay(base + log, moment + len(base), place, torn)  # type: ignore[arg-type]
 
 
@@ -172,7 +172,9 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
             corpus = folder / "c.db"
             with AuditLog(corpus) as log:
                 log.set(REQUIRED)
-                kept = [f"row {row.seq} {row.hash}" for row in (log.record(entry(0)).row,) if row]
+                acknowledged = [
+                    f"row {row.seq} {row.hash}" for row in (log.record(entry(0)).row,) if row
+                ]
             with shimmed_disk() as disk:
                 log = AuditLog(corpus)
                 disk.fail_at(kind, nth, error)
@@ -181,7 +183,7 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                     for number in range(3):
                         row = log.record(entry(number)).row
                         assert row is not None
-                        kept.append(f"row {row.seq} {row.hash}")
+                        acknowledged.append(f"row {row.seq} {row.hash}")
                 except StorageError as raised:
                     failed = True
                     assert (raised.code, raised.exit_code) == ("audit_unwritable", 6)
@@ -189,14 +191,14 @@ def test_a_disk_that_fails(kind: str, error: type[apsw.Error]) -> None:
                 log.close()  # The shim's files are held by one connection alone.
                 log.set(AuditSettings(mode="on"))
                 disk.fail_at(kind, 1, error)
-                told = log.record(entry(9))
-                assert (told.row, bool(told.warning)) == (None, True)
+                record = log.record(entry(9))
+                assert (record.row, bool(record.warning)) == (None, True)
                 disk.fail = None
                 row = log.record(entry(10)).row
                 assert row is not None
-                kept.append(f"row {row.seq} {row.hash}")
+                acknowledged.append(f"row {row.seq} {row.hash}")
                 log.close()
-            assert_kept(corpus, kept)
+            assert_kept(corpus, acknowledged)
             failures += failed
             if not failed:
                 break
@@ -269,8 +271,8 @@ def test_readers_of_the_audit_see_whole_rows_while_it_is_written() -> None:
         checks = 0
         with AuditLog(corpus) as log:
             while os.waitpid(child, os.WNOHANG) == (0, 0):
-                found = log.verify()
-                assert found.ok, found
+                verification = log.verify()
+                assert verification.ok, verification
                 checks += 1
             assert log.verify().rows == 602
         assert checks > 1

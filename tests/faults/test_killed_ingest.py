@@ -152,15 +152,15 @@ def assert_no_process_left(session: int, patience: float = 10) -> None:
 
 
 def _processes_of(session: int) -> list[int]:
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
                 state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                found += [int(entry.name)] if state != "Z" else []
+                pids += [int(entry.name)] if state != "Z" else []
         except (OSError, ValueError):
             continue
-    return found
+    return pids
 
 
 def test_interrupt_during_ingest() -> None:
@@ -197,6 +197,6 @@ def test_interrupt_during_ingest() -> None:
             out, err = process.communicate(timeout=30)
             assert process.returncode in (130, 0), err
             if process.returncode == 130:
-                assert (out, err.strip()) == ("", "interrupted; what was reported as done is kept")
+                assert (out, err.strip()) == ("", "interrupted; completed work is kept")
             assert_no_process_left(process.pid)
             assert_sound(db)

@@ -125,12 +125,12 @@ def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int, rounds: int
     seconds = run_child(lambda _: open_writer(old).close()).seconds
     expected = contents(old)
     chance = random.Random(3)
-    seen = set()
+    versions = set()
     for number in range(rounds):
         db = old.with_name(f"killed-{number}.db")
         db.write_bytes(image)
         run_child(lambda _, db=db: open_writer(db).close(), chance.uniform(0, seconds))
-        seen.add(state_of(db, newer))
+        versions.add(state_of(db, newer))
         open_writer(db).close()
         assert state_of(db, newer) == newer
         assert contents(db) == expected
@@ -140,7 +140,7 @@ def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int, rounds: int
             if ".partial" in backup.name:  # and the journal of one
                 continue
             assert state_of(backup, newer) == newer - 1
-    assert newer - 1 in seen
+    assert newer - 1 in versions
 
 
 def state_of(db: Path, newer: int) -> int:
@@ -191,14 +191,14 @@ def test_kill_while_documents_are_put_into_compartments(rounds: int) -> None:
         image, before, expected = old.read_bytes(), plain_contents(old), contents(new)
         seconds = run_child(lambda _: open_writer(old).close()).seconds
         assert contents(old) == expected
-        seen = set()
+        versions = set()
         for number in range(rounds):
             db = folder / f"killed-{number}.db"
             db.write_bytes(image)
             # The first one is killed at once, so that at least one is left with the old schema.
             moment = chance.uniform(0, seconds) if number else 0
             run_child(lambda _, db=db: open_writer(db).close(), moment)
-            seen.add(schema_of(db))
+            versions.add(schema_of(db))
             if schema_of(db) == 1:
                 assert plain_contents(db) == before
             elif schema_of(db) == opening.latest_version():
@@ -209,7 +209,7 @@ def test_kill_while_documents_are_put_into_compartments(rounds: int) -> None:
             for backup in db.parent.glob(f"{db.name}.schema-1.bak*"):
                 if ".partial" not in backup.name:
                     assert (schema_of(backup), plain_contents(backup)) == (1, before)
-        assert 1 in seen
+        assert 1 in versions
 
 
 def schema_of(db: Path) -> int:
@@ -229,16 +229,16 @@ def plain_contents(db: Path) -> list[object]:
     with apsw.Connection(str(db)) as connection:
         connection.enable_load_extension(True)
         connection.load_extension(sqlite_vec.loadable_path())
-        found = [
+        tables_read = [
             connection.execute(f"SELECT * FROM {table}").fetchall()
             for table in ("document", "chunk", "embedded", "corpus_state", "embedding_index")
         ]
-        found.append(connection.execute("SELECT rowid, embedding FROM vectors_1").fetchall())
+        tables_read.append(connection.execute("SELECT rowid, embedding FROM vectors_1").fetchall())
         for word in ("token", "part", "d7"):
-            found.append(
+            tables_read.append(
                 connection.execute(
                     "SELECT rowid, bm25(lexical) FROM lexical WHERE lexical MATCH ?", (word,)
                 ).fetchall()
             )
     connection.close()
-    return found
+    return tables_read

@@ -48,10 +48,10 @@ def base() -> Iterator[Base]:
         db = build(folder, (canary.document for canary in canaries), HashingProvider(), name="c.db")
         ids = {canary.document.metadata.document_id for canary in canaries[::3]}
         with open_reader(db) as corpus:
-            kept = vector_traces(
+            remaining = vector_traces(
                 corpus, {canary.document.metadata.document_id for canary in canaries} - ids
             )
-            traces = vector_traces(corpus, ids) - kept
+            traces = vector_traces(corpus, ids) - remaining
         traces |= {trace for canary in canaries[::3] for trace in canary.traces}
         assert found_in(files_of(db), traces) == traces, "the look finds what is there"
         image, before = db.read_bytes(), contents(db)
@@ -110,10 +110,10 @@ def test_kill_during_a_purge(base: Base, rounds: int) -> None:
             (folder / str(number) / "copy").mkdir()
             copy = copied(db, folder / str(number) / "copy")
             assert_sound(copy)
-            found = contents(copy)
-            assert found in (base.before, base.after), "a part of it is gone"
-            undone += found == base.before
-            pending += found == base.after and bool(found_in(files_of(db), base.traces))
+            after_kill = contents(copy)
+            assert after_kill in (base.before, base.after), "a part of it is gone"
+            undone += after_kill == base.before
+            pending += after_kill == base.after and bool(found_in(files_of(db), base.traces))
             again = (by_the_same_command, by_finishing, by_an_ingest)[number % 3]
             again(db, base)
             assert found_in(files_of(db), base.traces) == set()

@@ -112,10 +112,10 @@ def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
     monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
-        one, two = tree_of(folder, "one"), tree_of(folder, "two")
+        first_tree, second_tree = tree_of(folder, "one"), tree_of(folder, "two")
         for attempt in range(3):
             db = folder / f"{attempt}.db"
-            _race(db, [one, two, one])
+            _race(db, [first_tree, second_tree, first_tree])
             assert_sound(db)
             with open_reader(db) as corpus:
                 assert len(paths_in(corpus)) == 24
@@ -151,8 +151,8 @@ def test_a_vector_is_never_that_of_another_text(tmp_path: Path) -> None:
 
 
 def build_fresh(folder: Path) -> Any:
-    made = [document("d0", ["the old token"]), document("d1", ["an entirely new text"])]
-    return open_reader(build(folder, made, HashingProvider()))
+    documents = [document("d0", ["the old token"]), document("d1", ["an entirely new text"])]
+    return open_reader(build(folder, documents, HashingProvider()))
 
 
 def vectors_of(corpus: Any) -> Any:
@@ -169,8 +169,8 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
         while not stop.is_set():
             with open_reader(db) as corpus:
                 with corpus.reading():
-                    said = documents.counts(corpus)
-                    found = [
+                    status = documents.counts(corpus)
+                    counts = [
                         corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
                     ]
                     time.sleep(0.001)
@@ -181,8 +181,8 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
                     editions = {
                         text.split()[1] for (text,) in corpus.rows("SELECT content FROM chunk")
                     }
-                assert found == again == [said.documents, said.chunks], (found, again, said)
-                assert embedded == said.chunks
+                assert counts == again == [status.documents, status.chunks], (counts, again, status)
+                assert embedded == status.chunks
                 assert len(editions) <= 1, editions
                 bundle = ask(corpus, provider=HashingProvider(), task="token edition")
                 assert len({chunk.content.split()[1] for chunk in bundle.selected}) == 1

@@ -59,10 +59,10 @@ def test_another_model_writes_nothing_and_answers_lexically(
 def test_a_model_that_nobody_has_through_the_command_line(tmp_path: Path, tree: Path) -> None:
     """The documents are stored and wait; the vectors stay as they are."""
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
-    told = invoke("ingest", tree, "--db", db)
-    assert told.code == 9
-    assert "5 chunks wait" in told.err
-    assert "no embedding provider 'fake'" in told.err
+    outcome = invoke("ingest", tree, "--db", db)
+    assert outcome.code == 9
+    assert "5 chunks wait" in outcome.err
+    assert "no embedding provider 'fake'" in outcome.err
     with open_reader(db) as corpus:
         assert [index.vectors for index in vector_index.all_indexes(corpus)] == [1]
     answered = invoke("retrieve", "token", "--format", "json", "--db", db)
@@ -81,18 +81,18 @@ def good(texts: Sequence[str]) -> np.ndarray:
 
 def spoiled(value: float) -> Answer:
     def answer(texts: Sequence[str]) -> np.ndarray:
-        made = good(texts)
+        vectors = good(texts)
         if any("token 3" in text for text in texts):
-            made[-1, 0] = value
-        return made
+            vectors[-1, 0] = value
+        return vectors
 
     return answer
 
 
 def zeroed(texts: Sequence[str]) -> np.ndarray:
-    made = good(texts)
-    made[["token 3" in text for text in texts]] = 0
-    return made
+    vectors = good(texts)
+    vectors[["token 3" in text for text in texts]] = 0
+    return vectors
 
 
 BAD: dict[str, tuple[Answer, int]] = {

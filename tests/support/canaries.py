@@ -42,13 +42,13 @@ def make_canary(chance: Random, common: Sequence[str], number: int) -> Canary:
         letters = _HAN if chance.random() < 0.2 else ascii_lowercase
         core = "".join(chance.choices(letters, k=16))
         words.append(core)
-        made = core + (chance.choice(_ENDINGS) if letters == ascii_lowercase else "")
-        return made.capitalize() if chance.random() < 0.3 else made
+        text_word = core + (chance.choice(_ENDINGS) if letters == ascii_lowercase else "")
+        return text_word.capitalize() if chance.random() < 0.3 else text_word
 
     def text(length: int) -> str:
-        said = [*chance.choices(common, k=length), word(), word()]
-        chance.shuffle(said)
-        return " ".join(said)
+        words_of_text = [*chance.choices(common, k=length), word(), word()]
+        chance.shuffle(words_of_text)
+        return " ".join(words_of_text)
 
     name = f"{word()}/{word()}-{number}.md"
     source = word() if chance.random() < 0.3 else chance.choice(("wiki", "mail"))
@@ -87,15 +87,15 @@ def make_canary(chance: Random, common: Sequence[str], number: int) -> Canary:
 
 def vector_traces(corpus: Corpus, document_ids: Iterable[str]) -> set[bytes]:
     """Return traces of the documents' vectors: first floats, inner floats, and hashes."""
-    wanted = set(document_ids)
-    found: set[bytes] = set()
+    targets = set(document_ids)
+    traces: set[bytes] = set()
     for document_id, vector, vector_hash in corpus.rows(
         "SELECT d.document_id, e.vector, e.vector_hash FROM embedded e "
         "JOIN chunk c ON c.id = e.chunk JOIN document d ON d.id = c.document"
     ):
-        if document_id in wanted:
-            found |= {vector[:WIDTH], vector[16 : 16 + WIDTH], vector_hash[4:12].encode()}
-    return found
+        if document_id in targets:
+            traces |= {vector[:WIDTH], vector[16 : 16 + WIDTH], vector_hash[4:12].encode()}
+    return traces
 
 
 def files_of(db: Path) -> list[Path]:
@@ -107,7 +107,7 @@ def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
     """Return the traces that occur anywhere in these files, in either case."""
     # Binary search in the sorted traces. np.isin sorts the file's windows and takes ten times as
     # long.
-    wanted = np.array(sorted(int.from_bytes(trace, "little") for trace in traces), dtype=np.uint64)
+    targets = np.array(sorted(int.from_bytes(trace, "little") for trace in traces), dtype=np.uint64)
     hits: set[int] = set()
     for path in paths:
         stored = path.read_bytes()
@@ -115,6 +115,6 @@ def found_in(paths: Iterable[Path], traces: Iterable[bytes]) -> set[bytes]:
             for shift in range(WIDTH):
                 end = shift + (len(data) - shift) // WIDTH * WIDTH
                 windows = np.frombuffer(data[shift:end], dtype="<u8")
-                places = np.searchsorted(wanted, windows).clip(max=len(wanted) - 1)
-                hits.update(windows[wanted[places] == windows].tolist())
+                places = np.searchsorted(targets, windows).clip(max=len(targets) - 1)
+                hits.update(windows[targets[places] == windows].tolist())
     return {hit.to_bytes(WIDTH, "little") for hit in hits}

@@ -12,16 +12,16 @@ Kind = tuple[str, str, tuple[str, ...]]
 
 def only_compartment(corpus: Corpus) -> int:
     """The compartment of a corpus with one scope, one sensitivity and no policy."""
-    [found] = compartments.searchable_compartments(corpus)
-    return found.id
+    [rows] = compartments.searchable_compartments(corpus)
+    return rows.id
 
 
 def only_share(corpus: Corpus) -> Share:
     """The active index's share of the only compartment."""
     index = vector_index.active_index(corpus)
     assert index is not None
-    [found] = index.shares
-    return found
+    [rows] = index.shares
+    return rows
 
 
 def search_everywhere(corpus: Corpus, match: str, limit: int = 1000) -> list[int]:
@@ -58,21 +58,19 @@ def quarantined_documents(corpus: Corpus) -> set[str]:
         for visible_compartment in compartments.visible_compartments(corpus)
         if visible_compartment.quarantined
     }
-    found = corpus.rows("SELECT document_id, compartment FROM document")
-    return {name for name, place in found if place in places}
+    rows = corpus.rows("SELECT document_id, compartment FROM document")
+    return {name for name, place in rows if place in places}
 
 
 def tables(corpus: Corpus) -> set[str]:
     """Return the tables of single compartments, without the internal tables of FTS5, vec0 and vec1."""
-    found = {
+    rows = {
         name
         for (name,) in corpus.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL TABLE%'"
         )
     }
-    return {
-        name for name in found if name.startswith(("lexical_", "indexed_", "vectors_", "fast_"))
-    }
+    return {name for name in rows if name.startswith(("lexical_", "indexed_", "vectors_", "fast_"))}
 
 
 def assert_compartments_are_separate(corpus: Corpus) -> None:
@@ -84,9 +82,11 @@ def assert_compartments_are_separate(corpus: Corpus) -> None:
         "SELECT document_id, scope, sensitivity, coalesce(verdict, ''), compartment FROM document d "
         "LEFT JOIN scanned s ON s.document = d.id"
     ):
-        wanted = (scope, sensitivity, verdict == "quarantine")
+        properties = (scope, sensitivity, verdict == "quarantine")
         assert place in {
-            item.id for item in places if (item.scope, item.sensitivity, item.quarantined) == wanted
+            item.id
+            for item in places
+            if (item.scope, item.sensitivity, item.quarantined) == properties
         }, name
     expected = set()
     for place in places:

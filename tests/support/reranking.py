@@ -47,6 +47,6 @@ class RecordingProvider(HashingProvider):
 @contextmanager
 def known(provider: EmbeddingProvider | None = None) -> Iterator[Any]:
     """Register this model as ``fake:…``."""
-    made = provider or RecordingProvider()
-    with patch.dict(registry._FACTORIES, {"fake": lambda _spec: made}):
-        yield made
+    model = provider or RecordingProvider()
+    with patch.dict(registry._FACTORIES, {"fake": lambda _spec: model}):
+        yield model

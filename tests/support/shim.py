@@ -42,12 +42,12 @@ class Disk:
 
     def fail_at(self, kind: str, nth: int, error: type[apsw.Error]) -> None:
         """Make the ``nth`` operation of a kind from now on fail, and all later ones."""
-        seen = 0
+        count = 0
 
         def judge(operation: Operation) -> type[apsw.Error] | None:
-            nonlocal seen
-            seen += operation.kind == kind
-            return error if operation.kind == kind and seen >= nth else None
+            nonlocal count
+            count += operation.kind == kind
+            return error if operation.kind == kind and count >= nth else None
 
         self.fail = judge
 
@@ -59,26 +59,30 @@ def replay(log: list[Operation], until: int, folder: Path, torn: Callable[[], bo
     """
     last_sync = {
         name: max(
-            (n for n, one in enumerate(log[:until]) if one.kind == "sync" and one.file == name),
+            (
+                n
+                for n, logged in enumerate(log[:until])
+                if logged.kind == "sync" and logged.file == name
+            ),
             default=-1,
         )
         for name in {operation.file for operation in log}
     }
     files: dict[str, bytearray] = {}
-    for number, one in enumerate(log[:until]):
-        certain = number <= last_sync[one.file] or one.durable
-        if one.kind == "sync" or not (certain or torn()):
+    for number, logged in enumerate(log[:until]):
+        certain = number <= last_sync[logged.file] or logged.durable
+        if logged.kind == "sync" or not (certain or torn()):
             continue
-        if one.kind == "delete":
-            files.pop(one.file, None)
+        if logged.kind == "delete":
+            files.pop(logged.file, None)
             continue
-        content = files.setdefault(one.file, bytearray())
-        if one.kind == "truncate":
-            del content[one.offset :]
+        content = files.setdefault(logged.file, bytearray())
+        if logged.kind == "truncate":
+            del content[logged.offset :]
             continue
-        if len(content) < one.offset:
-            content.extend(bytes(one.offset - len(content)))
-        content[one.offset : one.offset + len(one.data)] = one.data
+        if len(content) < logged.offset:
+            content.extend(bytes(logged.offset - len(content)))
+        content[logged.offset : logged.offset + len(logged.data)] = logged.data
     for name, content in files.items():
         (folder / name).write_bytes(content)
 

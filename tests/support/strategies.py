@@ -97,7 +97,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         origin,
     ) = draw(_metadata)
     tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
-    made = plain_document(
+    stored = plain_document(
         name,
         texts,
         title=title,
@@ -115,10 +115,10 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
     )
     if own_rule:
         # One chunk has roles of its own.
-        first = made.chunks[0]
+        first = stored.chunks[0]
         own = chunk(first.chunk_id, first.content, excluded_roles=("reviewer",))
-        made = StoredDocument(made.metadata, (own, *made.chunks[1:]))
-    return made
+        stored = StoredDocument(stored.metadata, (own, *stored.chunks[1:]))
+    return stored
 
 
 @st.composite

@@ -52,10 +52,10 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
                 )
                 for row in beside
             ]
-            made = TextByText(model).embed_passages(texts)
-            expected = unit_vectors(made, len(texts), model.dimensions)
-            for vector, wanted in zip(beside.values(), expected, strict=True):
+            embedded = TextByText(model).embed_passages(texts)
+            expected = unit_vectors(embedded, len(texts), model.dimensions)
+            for vector, expected_vector in zip(beside.values(), expected, strict=True):
                 assert len(vector) == 4 * model.dimensions
-                assert np.allclose(np.frombuffer(vector, dtype="<f4"), wanted, atol=1e-5)
+                assert np.allclose(np.frombuffer(vector, dtype="<f4"), expected_vector, atol=1e-5)
             counted[model.model] = len(beside)
     return counted
