@@ -78,7 +78,7 @@ def active_model(db: Path) -> str:
     return index.identity.model.provider
 
 
-@rounds(4, 100)
+@rounds(3, 100)
 def test_kill_during_embed_and_around_the_change_over(rounds: int) -> None:
     chance = random.Random(4)
     killed = partial = late = over = 0

@@ -84,14 +84,14 @@ def test_there_are_fifty_of_them() -> None:
     assert len(REQUESTS) == 50
 
 
-@every(3)
+@every(7)
 def test_serve_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
     with Sidecar(db=db) as sidecar:
         served = [untimed(sidecar.call("retrieve", **fields)) for fields in requests]
     assert served == from_python(db, requests)
 
 
-@every(9)
+@every(13)
 def test_one_shot_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
     answers = []
     for fields in requests:
@@ -102,7 +102,7 @@ def test_one_shot_answers_as_python_does(db: Path, requests: list[dict[str, Any]
     assert answers == from_python(db, requests)
 
 
-@every(3)
+@every(7)
 def test_mcp_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     from mcp import ClientSession, StdioServerParameters
