@@ -8,39 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.comparison import Comparison
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.lookup import CorpusStatus, Lookup
-from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
-from rolebundle.contracts.why import Why
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
-from rolebundle.policy.access import OPEN_VIEW, AgentView, access_denied, restrict_to_agent
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
+from rolebundle.policy.trust import OPEN_VIEW, AgentView
 from rolebundle.retrieval import pipeline
-from rolebundle.retrieval.compare import compare_roles
-from rolebundle.retrieval.explain import explain
-from rolebundle.retrieval.lookup import corpus_status, look_up, whereabouts
-from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.retrieval.reranker import Reranker, RerankModels
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import page_of_documents
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
+# A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
+if TYPE_CHECKING:
+    from rolebundle.contracts.comparison import Comparison
+    from rolebundle.contracts.document import DocumentMetadata
+    from rolebundle.contracts.lookup import CorpusStatus, Lookup
+    from rolebundle.contracts.replay import Replay
+    from rolebundle.contracts.why import Why
+    from rolebundle.retrieval.reranker import Reranker, RerankModels
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
+
+class _Inputs(NamedTuple):
     """What the pipeline needs to answer a request."""
 
     corpus: Corpus
@@ -74,8 +71,17 @@ class Engine:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
-        self.rerank_models = RerankModels(
-            self.workspace.path, rerank, self.workspace.embed_url, self.workspace.allow_host
+        self.default_rerank = "" if rerank == NO_RERANK else rerank
+        if self.default_rerank:
+            self.rerank_models.check_model(self.default_rerank)
+
+    @cached_property
+    def rerank_models(self) -> RerankModels:
+        """The models that rerank; they are loaded on first use."""
+        from rolebundle.retrieval.reranker import RerankModels
+
+        return RerankModels(
+            self.workspace.path, self.workspace.embed_url, self.workspace.allow_host
         )
 
     def retrieve(
@@ -121,6 +127,8 @@ class Engine:
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
+        from rolebundle.retrieval.explain import explain
+
         with self._errors_for(request.agent):
             with self._inputs(request, overlay) as inputs:
                 explanation = explain(
@@ -147,6 +155,9 @@ class Engine:
             UsageError: the bundle does not contain its whole request.
             OverlayError: its role has no valid overlay today.
         """
+        from rolebundle.retrieval.lookup import whereabouts
+        from rolebundle.retrieval.replay import compare_bundles, request_of
+
         request = request_of(bundle)
         # The engine's default model may have changed since.
         request = request.model_copy(update={"rerank": request.rerank or NO_RERANK})
@@ -165,6 +176,8 @@ class Engine:
             UsageError: no role was named.
             AccessDenied: as for :meth:`retrieve`.
         """
+        from rolebundle.retrieval.compare import compare_roles
+
         request = request.model_copy(update={"now": _now(request)})
         with self._errors_for(request.agent), self.open_view(request.agent):
             bundles = [
@@ -184,6 +197,8 @@ class Engine:
             UsageError: there is no such thing, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.retrieval.lookup import look_up
+
         with self._errors_for(agent):
             with self.open_view(agent) as (corpus, _):
                 lookup = look_up(corpus, reference)
@@ -215,6 +230,8 @@ class Engine:
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.retrieval.lookup import corpus_status
+
         with self._errors_for(agent), self.open_view(agent) as (corpus, _):
             status = corpus_status(corpus)
             if not corpus.is_restricted:
@@ -257,6 +274,8 @@ class Engine:
                     )
                 yield corpus, OPEN_VIEW
             return
+        from rolebundle.policy.access import restrict_to_agent
+
         narrowed = self.workspace.narrowed_corpus
         with narrowed.reading():
             try:
@@ -274,7 +293,7 @@ class Engine:
         request = request.model_copy(
             update={
                 "agent": self._resolve_agent(request.agent),
-                "rerank": self.rerank_models.resolve_rerank_model(request),
+                "rerank": self._resolve_rerank_model(request),
             }
         )
         with self.open_view(request.agent) as (corpus, view):
@@ -292,8 +311,18 @@ class Engine:
                         view,
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
-                    self.rerank_models.reranker(corpus, request.rerank, request.task),
+                    self._reranker(corpus, request),
                 )
+
+    def _resolve_rerank_model(self, request: RetrievalRequest) -> str | None:
+        """The model that reranks the answer to a request; ``None`` for no reranking."""
+        model = request.rerank or self.default_rerank
+        return None if model in ("", NO_RERANK) else model
+
+    def _reranker(self, corpus: Corpus, request: RetrievalRequest) -> Reranker | None:
+        if request.rerank is None:
+            return None
+        return self.rerank_models.reranker(corpus, request.rerank, request.task)
 
     def _resolve_agent(self, agent: str | None) -> str | None:
         """The agent that asks: the one of the request, else the one of this engine.
@@ -305,6 +334,8 @@ class Engine:
             return self.agent or agent
         if self.workspace.path.exists():
             self.workspace.recorder.note(self.workspace.corpus, "refused", agent=self.agent)
+        from rolebundle.policy.access import access_denied
+
         raise access_denied()
 
     def _errors_for(self, agent: str | None) -> AbstractContextManager[None]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
-from rolebundle.embedding.registry import (
-    PASSAGES_DEADLINE_SECONDS,
-    QUERY_DEADLINE_SECONDS,
-    ProviderSpec,
-    provider_for,
-    spec_from_json,
-)
 from rolebundle.errors import ConfigurationError, EmbedderError
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.vector_index import active_index
+
+if TYPE_CHECKING:
+    from rolebundle.embedding.registry import ProviderSpec
 
 
 class Workspace:
@@ -84,28 +81,35 @@ class Workspace:
         If the model cannot be set up, its first use raises the error, so that the lexical lane can
         still answer.
         """
-        return self._provider(corpus, QUERY_DEADLINE_SECONDS)
+        return self._provider(corpus, is_query=True)
 
     def passage_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds passages. It may take longer than for a query."""
-        return self._provider(corpus, PASSAGES_DEADLINE_SECONDS)
+        return self._provider(corpus, is_query=False)
 
-    def _provider(self, corpus: Corpus, deadline_seconds: float) -> EmbeddingProvider:
+    def _provider(self, corpus: Corpus, *, is_query: bool) -> EmbeddingProvider:
         if self._default_provider is not None:
             return self._default_provider
+        # Delayed: the lexical lane alone needs no model.
+        from rolebundle.embedding import registry
+
         index = active_index(corpus)
-        spec = ProviderSpec("static")
+        spec = registry.ProviderSpec("static")
         if index is not None:
-            spec = spec_from_json(
+            spec = registry.spec_from_json(
                 index.reach,
                 index.identity.model,
                 url=self.embed_url,
                 allow_host=self.allow_host,
-                deadline_seconds=deadline_seconds,
+                deadline_seconds=(
+                    registry.QUERY_DEADLINE_SECONDS
+                    if is_query
+                    else registry.PASSAGES_DEADLINE_SECONDS
+                ),
             )
         if spec not in self._providers:
             try:
-                self._providers[spec] = provider_for(spec)
+                self._providers[spec] = registry.provider_for(spec)
             except ConfigurationError as error:
                 return Unavailable(EmbedderError(error.code, error.message, error.hint))
             except EmbedderError as error:

@@ -2,8 +2,6 @@
 
 from typing import Any, Literal, get_args
 
-from pydantic import Field
-
 from rolebundle.contracts.base import Contract
 
 AuditMode = Literal["off", "on", "required"]
@@ -68,8 +66,8 @@ class AuditEntry(Contract):
     query: str = ""
     bundle_digest: str = ""
     allowed: int = 0
-    blocked: dict[str, int] = Field(default_factory=dict)
-    details: dict[str, Any] = Field(default_factory=dict)
+    blocked: dict[str, int] = {}
+    details: dict[str, Any] = {}
 
 
 class AuditRow(Contract):

@@ -5,7 +5,7 @@ Fields that are ours have defaults, so that the reference's bundles parse.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import (
@@ -51,7 +51,7 @@ class QueryTrace(Contract):
     task_text: str
     packet_context_summary: str | None = None
     lexical_query: list[str]
-    expansion_query: list[str] = Field(default_factory=list)
+    expansion_query: list[str] = []
     semantic_query: list[str]
     weights: QueryWeights | None = None
     applied_overlay_rules: list[str]
@@ -155,10 +155,10 @@ class SelectedChunk(Contract):
     source_type: str
     title: str | None = None
     uri: str | None = None
-    headings: list[str] = Field(default_factory=list)
+    headings: list[str] = []
     content: str
     content_type: ContentType
-    lanes: list[Lane] = Field(default_factory=list)
+    lanes: list[Lane] = []
     scores: Scores
     raw: RawScores | None = None
     reasons_selected: list[str]
@@ -311,7 +311,7 @@ class RetrievalBundle(Contract):
     summary: Summary
     selected: list[SelectedChunk]
     rejected: list[Rejection]
-    rejected_summary: dict[RejectionCode, int] = Field(default_factory=dict)
+    rejected_summary: dict[RejectionCode, int] = {}
     approvals: list[Approval] | None = None
     provenance: Provenance
     warnings: list[BundleWarning]

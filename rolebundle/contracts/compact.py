@@ -6,8 +6,6 @@ no value. The counts are those of the whole bundle, however little of it is show
 
 from typing import Literal
 
-from pydantic import Field
-
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import Approval, OverlayRef, Rejection, RequestEcho
 from rolebundle.contracts.terms import (
@@ -182,7 +180,7 @@ class CompactBundle(Contract):
     summary: CompactSummary
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
-    rejected_summary: dict[RejectionCode, int] = Field(default_factory=dict)
+    rejected_summary: dict[RejectionCode, int] = {}
     approvals: list[Approval] | None = None
     provenance: CompactProvenance
     warnings: list[CompactWarning]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTier
 
@@ -13,8 +13,7 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentMetadata:
+class DocumentMetadata(NamedTuple):
     """What the corpus keeps about a document: every declaration resolved, defaults filled in."""
 
     document_id: str
@@ -37,16 +36,14 @@ class DocumentMetadata:
     supersedes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Superseder:
+class Superseder(NamedTuple):
     """A document that declares that it replaces another one."""
 
     document_id: str
     trust_tier: TrustTier
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A chunk as the corpus holds it, with the metadata that it carries."""
 
     rowid: int

@@ -38,9 +38,9 @@ class GoldenQuestion(Contract):
     agent: str | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     now: Moment | None = None
-    expect: dict[Reference, Grade] = Field(default_factory=dict)
-    must_not_return: list[Reference] = Field(default_factory=list)
-    expect_rejection: dict[Reference, RejectionCode] = Field(default_factory=dict)
+    expect: dict[Reference, Grade] = {}
+    must_not_return: list[Reference] = []
+    expect_rejection: dict[Reference, RejectionCode] = {}
     expect_fallback: FallbackState | None = None
     expect_trust: TrustPosture | None = None
     expect_freshness: FreshnessPosture | None = None
@@ -61,8 +61,8 @@ class GoldenSet(Contract):
     agent: str | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     now: Moment | None = None
-    must_not_return: list[Reference] = Field(default_factory=list)
-    fail_under: dict[str, float] = Field(default_factory=dict)
+    must_not_return: list[Reference] = []
+    fail_under: dict[str, float] = {}
     questions: list[GoldenQuestion]
 
 
@@ -83,7 +83,7 @@ class SystemResult(Contract):
 
     system: System
     metrics: dict[str, float]
-    against_lexical: list[Difference] = Field(default_factory=list)
+    against_lexical: list[Difference] = []
 
 
 class QuestionResult(Contract):
@@ -93,7 +93,7 @@ class QuestionResult(Contract):
     task: str
     role: str | None = None
     scores: dict[System, dict[str, float]]
-    best: list[str] = Field(default_factory=list)
+    best: list[str] = []
     """The governed result's first ten."""
     latency_ms: float
     passages: int
@@ -121,7 +121,7 @@ class Governance(Contract):
     leak_rate: float | None = None
     rejection_accuracy: float | None = None
     posture_accuracy: float | None = None
-    checks: list[Check] = Field(default_factory=list)
+    checks: list[Check] = []
 
 
 class RoleShare(Contract):
@@ -219,14 +219,14 @@ class EvalReport(Contract):
     questions: list[QuestionResult]
     governance: Governance | None = None
     distinctiveness: Distinctiveness | None = None
-    harm: list[Harm] = Field(default_factory=list)
+    harm: list[Harm] = []
     latency_ms: Spread
     answer_characters: Spread
     passages: Spread
     degraded: str = ""
     """Why the semantic lane did not answer, where it did not."""
-    notes: list[str] = Field(default_factory=list)
-    floors: list[Floor] = Field(default_factory=list)
+    notes: list[str] = []
+    floors: list[Floor] = []
     seconds: Seconds
     passed: bool
 
@@ -267,6 +267,6 @@ class EvalComparison(Contract):
     moved: list[QuestionChange]
     latency_p50: list[float]
     """Before and after, in milliseconds."""
-    governance: dict[str, list[float | None]] = Field(default_factory=dict)
-    floors: list[Floor] = Field(default_factory=list)
+    governance: dict[str, list[float | None]] = {}
+    floors: list[Floor] = []
     passed: bool = True

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import Field
-
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState
 from rolebundle.contracts.terms import ContentType, TrustTier
@@ -127,9 +125,9 @@ class CorpusStatus(Contract):
     corpus: CorpusState
     sources: list[SourceStatus]
     waiting: int
-    indexes: list[IndexStatus] = Field(default_factory=list)
+    indexes: list[IndexStatus] = []
     cached_vectors: int = 0
-    better_models: list[BetterModel] = Field(default_factory=list)
+    better_models: list[BetterModel] = []
     fast_index_would_pay: bool = False
     checked: bool = False
-    problems: list[CheckProblem] = Field(default_factory=list)
+    problems: list[CheckProblem] = []

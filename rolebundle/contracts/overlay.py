@@ -21,10 +21,10 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 class Vocabulary(Contract):
     """The role's words. The first three boost phrases are its signature."""
 
-    preferred_terms: list[Phrase] = Field(default_factory=list)
-    synonyms: dict[Phrase, list[Phrase]] = Field(default_factory=dict)
-    boost_phrases: list[Phrase] = Field(default_factory=list)
-    suppress_phrases: list[Phrase] = Field(default_factory=list)
+    preferred_terms: list[Phrase] = []
+    synonyms: dict[Phrase, list[Phrase]] = {}
+    boost_phrases: list[Phrase] = []
+    suppress_phrases: list[Phrase] = []
 
 
 class SourceRule(Contract):
@@ -38,12 +38,12 @@ class SourceRule(Contract):
 class SourcePolicy(Contract):
     """Which sources the role prefers, is limited to, and must not use."""
 
-    preferred_sources: list[SourceRule] = Field(default_factory=list)
-    allowed_sources: list[SourceRule] = Field(default_factory=list)
-    forbidden_sources: list[SourceRule] = Field(default_factory=list)
-    trust_tier_boosts: dict[TrustTier, Boost] = Field(default_factory=dict)
-    document_type_boosts: dict[Phrase, Boost] = Field(default_factory=dict)
-    domain_boosts: dict[Phrase, Boost] = Field(default_factory=dict)
+    preferred_sources: list[SourceRule] = []
+    allowed_sources: list[SourceRule] = []
+    forbidden_sources: list[SourceRule] = []
+    trust_tier_boosts: dict[TrustTier, Boost] = {}
+    document_type_boosts: dict[Phrase, Boost] = {}
+    domain_boosts: dict[Phrase, Boost] = {}
 
 
 class RetrievalPolicy(Contract):
@@ -83,9 +83,9 @@ class RetrievalPolicy(Contract):
 class SynthesisPolicy(Contract):
     """What the agent should make of the evidence. Carried, not interpreted."""
 
-    prioritize: list[str] = Field(default_factory=list)
-    avoid: list[str] = Field(default_factory=list)
-    required_evidence_kinds: list[str] = Field(default_factory=list)
+    prioritize: list[str] = []
+    avoid: list[str] = []
+    required_evidence_kinds: list[str] = []
     citation_style: Literal["inline", "footnote", "bundle_only"] = "inline"
 
 
@@ -93,7 +93,7 @@ class EvalProfile(Contract):
     """Which golden set measures the role."""
 
     golden_set_id: str = ""
-    distinctiveness_checks: list[str] = Field(default_factory=list)
+    distinctiveness_checks: list[str] = []
 
 
 class Overlay(Contract):
@@ -104,10 +104,10 @@ class Overlay(Contract):
     extends: RoleId | None = None
     label: str = ""
     mission: str = ""
-    anti_goals: list[str] = Field(default_factory=list)
-    vocabulary: Vocabulary = Vocabulary()
-    source_policy: SourcePolicy = SourcePolicy()
-    retrieval_policy: RetrievalPolicy = RetrievalPolicy()
-    synthesis_policy: SynthesisPolicy = SynthesisPolicy()
-    bridge_roles: list[str] = Field(default_factory=list)
-    eval_profile: EvalProfile = EvalProfile()
+    anti_goals: list[str] = []
+    vocabulary: Vocabulary = Vocabulary.model_construct()
+    source_policy: SourcePolicy = SourcePolicy.model_construct()
+    retrieval_policy: RetrievalPolicy = RetrievalPolicy.model_construct()
+    synthesis_policy: SynthesisPolicy = SynthesisPolicy.model_construct()
+    bridge_roles: list[str] = []
+    eval_profile: EvalProfile = EvalProfile.model_construct()

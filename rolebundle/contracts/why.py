@@ -6,8 +6,6 @@ steps were run again with the passage let in, to say what would have become of i
 
 from typing import Literal
 
-from pydantic import Field
-
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, OverlayRef, RawScores, RequestEcho, Scores
 from rolebundle.contracts.lookup import LookupKind
@@ -58,7 +56,7 @@ class FilterTrace(Contract):
     allowed: bool
     code: RejectionCode | None = None
     notes: str = ""
-    factors: list[str] = Field(default_factory=list)
+    factors: list[str] = []
     freshness: FreshnessStatus
 
 

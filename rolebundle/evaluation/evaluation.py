@@ -36,7 +36,7 @@ from rolebundle.evaluation.metrics import (
 )
 from rolebundle.evaluation.questions import Question, References
 from rolebundle.evaluation.runner import MAX_BEST, Answer, Runner
-from rolebundle.retrieval.lookup import corpus_state
+from rolebundle.retrieval.lanes import corpus_state
 
 SYSTEMS: tuple[System, ...] = get_args(System)
 Progress = Callable[[str, int, int], None]

@@ -78,8 +78,7 @@ def _scanned_document(
     if result.text == text:
         return ScannedDocument(parsed, metadata, record)
     lines = iter(result.text.split("\n"))
-    clean_metadata = replace(
-        metadata,
+    clean_metadata = metadata._replace(
         title=_next_text(lines, metadata.title),
         tags=_clean_all(metadata.tags, masks),
         retrieval_hints=_clean_all(metadata.retrieval_hints, masks),

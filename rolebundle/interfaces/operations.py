@@ -137,7 +137,7 @@ class Operations:
             ConfigurationError: it names an unknown provider.
         """
         model = request.rerank
-        if model is None or model in (NO_RERANK, self.engine.rerank_models.default):
+        if model is None or model in (NO_RERANK, self.engine.default_rerank):
             return
         if names_folder(model):
             raise AccessDenied(

@@ -26,7 +26,7 @@ INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tool:
     """One tool.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from rolebundle.policy.policy_file import (
     parse_policy,
     read_policy_file,
 )
-from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
+from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, documents, stored_policy
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
@@ -32,21 +31,6 @@ from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no
 from rolebundle.storage.store import increment_generation
 from rolebundle.storage.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
-
-
-@dataclass(frozen=True, slots=True)
-class AgentView:
-    """What holds for the part of the corpus that an agent may see.
-
-    ``quarantined`` is the number of documents that only the quarantine hides from the agent.
-    """
-
-    trust: TrustTable = DEFAULT_TABLE
-    quarantined: int = 0
-
-
-OPEN_VIEW = AgentView()
-"""The view of a corpus without a policy and without quarantined documents."""
 
 
 def access_denied() -> AccessDenied:

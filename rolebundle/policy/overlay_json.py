@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -30,8 +30,7 @@ _NULL_HINT = (
 Values = dict[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong with an overlay file, and where."""
 
     place: str
@@ -40,8 +39,7 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flaw:
+class _Flaw(NamedTuple):
     """Stands in the parsed value where the text was not acceptable, so that it has a place."""
 
     message: str

@@ -9,11 +9,10 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.errors import OverlayError
@@ -35,8 +34,7 @@ _SUFFIX = ".json"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedOverlay:
+class ResolvedOverlay(NamedTuple):
     """An overlay with all that it inherits.
 
     ``digest`` names its meaning: equal for equal policies however their files are written.
@@ -49,8 +47,7 @@ class ResolvedOverlay:
     ancestors: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayEntry:
+class OverlayEntry(NamedTuple):
     """One line of the list of overlays. ``problem`` is empty where it would load."""
 
     role_id: str
@@ -61,8 +58,7 @@ class OverlayEntry:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Resolution:
+class _Resolution(NamedTuple):
     values: Values
     overlay: Overlay
     ancestors: tuple[Path, ...]

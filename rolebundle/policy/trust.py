@@ -16,10 +16,9 @@ and at a risk of 4 even internal documents require an approval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, RejectionCode
@@ -40,12 +39,11 @@ _DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TrustTable:
+class TrustTable(NamedTuple):
     """The trust of each origin, 0 to 3, and the risk of each action, 1 to 4."""
 
-    origins: Mapping[Origin, int] = field(default_factory=lambda: _DEFAULT_ORIGINS)
-    actions: Mapping[Action, int] = field(default_factory=lambda: _DEFAULT_ACTIONS)
+    origins: Mapping[Origin, int] = _DEFAULT_ORIGINS
+    actions: Mapping[Action, int] = _DEFAULT_ACTIONS
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object], source: str) -> TrustTable:
@@ -93,8 +91,7 @@ class TrustTable:
 DEFAULT_TABLE = TrustTable()
 
 
-@dataclass(frozen=True, slots=True)
-class Purpose:
+class Purpose(NamedTuple):
     """What the passages of one answer are for, and the trust table that applies.
 
     ``approved_by`` is the person who approved the action, or empty.
@@ -226,3 +223,17 @@ def _numbers(
 
 def _bad_table(source: str, message: str, allowed: str) -> ConfigurationError:
     return ConfigurationError("bad_trust_table", f"{source}: {message}", f"allowed are {allowed}")
+
+
+class AgentView(NamedTuple):
+    """What holds for the part of the corpus that an agent may see.
+
+    ``quarantined`` is the number of documents that only the quarantine hides from the agent.
+    """
+
+    trust: TrustTable = DEFAULT_TABLE
+    quarantined: int = 0
+
+
+OPEN_VIEW = AgentView()
+"""The view of a corpus without a policy and without quarantined documents."""

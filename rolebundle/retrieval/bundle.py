@@ -70,23 +70,24 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     )
     if retrieval.rerank is not None:
         warnings += [
-            BundleWarning(code=code, message=message) for code, message in retrieval.rerank.warnings
+            BundleWarning.model_construct(code=code, message=message)
+            for code, message in retrieval.rerank.warnings
         ]
-    return RetrievalBundle(
+    return RetrievalBundle.model_construct(
         version="1.0",
         role_id=request.role_id,
         query=_query_trace(request, retrieval),
         summary=_summary(selected, codes, request, retrieval),
         selected=selected,
         rejected=[
-            Rejection(
+            Rejection.model_construct(
                 chunk_id=rejection.candidate.chunk_id, reason=rejection.code, notes=rejection.note
             )
             for rejection in rejected
         ],
         rejected_summary=_rejected_summary(codes, request.quarantined),
         approvals=_approvals(selection.selected, request),
-        provenance=Provenance(
+        provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
             trust_posture=trust_posture(selected),
@@ -109,7 +110,9 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
     """Which overlay governed, by content."""
     if request.overlay is None:
         return None
-    return OverlayRef(role_id=request.overlay.role_id, digest=request.overlay_digest)
+    return OverlayRef.model_construct(
+        role_id=request.overlay.role_id, digest=request.overlay_digest
+    )
 
 
 # -- selected passages ---------------------------------------------------------------------------
@@ -118,7 +121,7 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
 def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -> SelectedChunk:
     passage, document = candidate.passage, candidate.passage.document
     page = f", p. {passage.page}" if passage.page else ""
-    return SelectedChunk(
+    return SelectedChunk.model_construct(
         rank=rank,
         chunk_id=passage.chunk_id,
         document_id=document.document_id,
@@ -134,9 +137,9 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
         raw=raw_scores_of(candidate),
         reasons_selected=_reasons(candidate),
         overlay_hits=[hit for part in candidate.score.contributions for hit in part.hits],
-        metadata=ChunkMetadata(
+        metadata=ChunkMetadata.model_construct(
             trust_tier=document.trust_tier,
-            freshness=Freshness(
+            freshness=Freshness.model_construct(
                 status=candidate.freshness,
                 updated_at=document.updated_at,
                 max_age_days=request.max_age_days,
@@ -152,7 +155,7 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
             flags=list(passage.flags) or None,
             scope=document.scope,
         ),
-        citation=Citation(
+        citation=Citation.model_construct(
             reference=f"{document.title} [{document.source_id}]{page}", locator=passage.locator
         ),
         allowed_actions=request.purpose.allowed_actions(document.origin),
@@ -162,7 +165,7 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
 def scores_of(candidate: Candidate) -> Scores:
     """The terms of a candidate's final score, rounded to six decimals as in every answer."""
     score = candidate.score
-    return Scores(
+    return Scores.model_construct(
         lexical=rounded(score.lexical),
         semantic=rounded(score.semantic),
         metadata=rounded(score.metadata),
@@ -174,7 +177,7 @@ def scores_of(candidate: Candidate) -> Scores:
 
 def raw_scores_of(candidate: Candidate) -> RawScores:
     """What the lanes and the filter measured of a candidate, rounded likewise."""
-    return RawScores(
+    return RawScores.model_construct(
         bm25=rounded_if_any(candidate.bm25),
         bm25_expansion=rounded_if_any(candidate.bm25_expansion),
         cosine=rounded_if_any(candidate.cosine),
@@ -230,7 +233,7 @@ def _reasons(candidate: Candidate) -> list[str]:
 
 def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
     query = retrieval.query
-    return QueryTrace(
+    return QueryTrace.model_construct(
         task_text=query.task_text,
         lexical_query=[term.shown for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.shown for term in query.expansion_terms],
@@ -255,7 +258,7 @@ def _summary(
     strategy = "overlay-weighted" if request.overlay else "default-weighted"
     strategy += "-rrf" if request.fusion == "rrf" else ""
     strategy += "-contextual" if retrieval.rerank and retrieval.rerank.state else ""
-    return Summary(
+    return Summary.model_construct(
         total_candidates=len(retrieval.candidates),
         selected_count=len(selected),
         stale_count=stale + codes["stale"],
@@ -281,14 +284,18 @@ def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[
     ]
     if not chunk_ids:
         return None
-    return [Approval(approved_by=purpose.approved_by, action=purpose.action, chunk_ids=chunk_ids)]
+    return [
+        Approval.model_construct(
+            approved_by=purpose.approved_by, action=purpose.action, chunk_ids=chunk_ids
+        )
+    ]
 
 
 def _diagnostics(
     codes: Counter[RejectionCode], retrieval: Retrieval, seconds: float
 ) -> Diagnostics:
     pool, rerank = retrieval.pool, retrieval.rerank
-    return Diagnostics(
+    return Diagnostics.model_construct(
         latency_ms=round(seconds * 1000, 3),
         # Counted before any step could lose one, so that law 1 can be checked from the bundle.
         candidate_pool_size=len(retrieval.candidates),
@@ -384,7 +391,7 @@ def warnings_for(
                 f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`",
             )
         )
-    return [BundleWarning(code=code, message=message) for code, message in warnings]
+    return [BundleWarning.model_construct(code=code, message=message) for code, message in warnings]
 
 
 def _restricted(codes: Mapping[RejectionCode, int]) -> str:
@@ -438,7 +445,7 @@ def decide_fallback(
     if not selected:
         is_incomplete = bool(semantic.degraded or semantic.waiting)
         verdict = empty_verdict(rejected, corpus.chunks, is_incomplete)
-        return Fallback(
+        return Fallback.model_construct(
             state="no_strong_match",
             action="block",
             message=_why_empty(verdict, rejected, overlay, corpus, semantic),
@@ -449,7 +456,7 @@ def decide_fallback(
     if all(chunk.raw is not None and not chunk.raw.bm25 for chunk in selected):
         # There is a nearest neighbour of every task. Nothing else speaks for these passages.
         message += "; no passage has a word of the task"
-    return Fallback(state=state, action=action, message=message)
+    return Fallback.model_construct(state=state, action=action, message=message)
 
 
 def _fallback_of_selection(

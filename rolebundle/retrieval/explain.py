@@ -103,8 +103,7 @@ class _Answered:
             passage.rowid: lexical.get(passage.rowid, LexicalHit(passage.rowid, 0.0, 0.0))
             for passage in missing
         }
-        pool = replace(
-            pool,
+        pool = pool._replace(
             lexical={**pool.lexical, **_as_proposed(lexical)},
             semantic={**pool.semantic, **_as_proposed(semantic)},
             passages={**pool.passages, **{passage.rowid: passage for passage in passages}},
@@ -180,7 +179,7 @@ class _Placement:
         """Whether it would be selected with this final score, or with this floor."""
         own, request = self.own, self.request
         if final is not None:
-            own = own.with_score(replace(own.score, final=final))
+            own = own.with_score(own.score._replace(final=final))
         if min_score is not None:
             request = replace(request, min_score=min_score)
         others = (candidate for candidate in self.ranked if candidate is not self.own)
@@ -276,7 +275,7 @@ def explain(
 
 
 def _as_proposed(hits: Mapping[int, Hit]) -> dict[int, Hit]:
-    return {rowid: replace(hit, proposed=True) for rowid, hit in hits.items()}
+    return {rowid: hit._replace(proposed=True) for rowid, hit in hits.items()}
 
 
 # -- the passage and where it stands -------------------------------------------------------------
@@ -568,7 +567,7 @@ def _selection_changes(answered: _Answered, placement: _Placement) -> list[str]:
     if own.is_superseded:
         newer = ", ".join(document.document_id for document in own.passage.superseded_by)
         changes.append(f"no newer version of its document in the corpus: {newer} replaces it")
-        current = replace(own.passage, superseded_by=())
+        current = own.passage._replace(superseded_by=())
         ranked = answered.ranked_with([current])
         placement = _Placement.of(own.chunk_id, ranked, placement.request, is_supposed=True)
     if placement.code == "duplicate":

@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from rolebundle.contracts.bundle import CorpusState
+from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
 from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
 from rolebundle.retrieval.filter import first_rejection, rejects_by_age
-from rolebundle.retrieval.lookup import corpus_state
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import latest_version
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 POOL_DEPTH = 100
@@ -160,6 +160,31 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return Lanes(corpus, query, degraded=f"{error.message}; {error.hint}")
     return Lanes(corpus, query, index, vector, confidence)
+
+
+def corpus_state(corpus: Corpus) -> CorpusState:
+    """Which corpus this is, and in what state."""
+    counts = documents.counts(corpus)
+    index = vector_index.active_index(corpus)
+    return CorpusState.model_construct(
+        file=corpus.path.name,
+        corpus_id=counts.corpus_id,
+        schema_version=latest_version(),
+        generation=counts.generation,
+        documents=counts.documents,
+        chunks=counts.chunks,
+        index=_index_state(index) if index else None,
+    )
+
+
+def _index_state(index: EmbeddingIndex) -> IndexState:
+    model = index.identity.model
+    return IndexState.model_construct(
+        provider=model.provider,
+        model=model.model,
+        dimensions=model.dimensions,
+        chunker=index.identity.chunker,
+    )
 
 
 def first_depth(limit: int) -> int:

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import (
     CheckProblem,
@@ -20,11 +19,11 @@ from rolebundle.contracts.lookup import (
 )
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import UsageError
+from rolebundle.retrieval.lanes import corpus_state
 from rolebundle.storage import approximate_index, documents, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.opening import latest_version
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
@@ -152,31 +151,6 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         problems=[
             CheckProblem(code=problem.code, message=problem.message) for problem in problems or ()
         ],
-    )
-
-
-def corpus_state(corpus: Corpus) -> CorpusState:
-    """Which corpus this is, and in what state."""
-    counts = documents.counts(corpus)
-    index = vector_index.active_index(corpus)
-    return CorpusState(
-        file=corpus.path.name,
-        corpus_id=counts.corpus_id,
-        schema_version=latest_version(),
-        generation=counts.generation,
-        documents=counts.documents,
-        chunks=counts.chunks,
-        index=_index_state(index) if index else None,
-    )
-
-
-def _index_state(index: EmbeddingIndex) -> IndexState:
-    model = index.identity.model
-    return IndexState(
-        provider=model.provider,
-        model=model.model,
-        dimensions=model.dimensions,
-        chunker=index.identity.chunker,
     )
 
 

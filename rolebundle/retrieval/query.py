@@ -81,7 +81,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         expansion_terms=expansion,
         semantic_text=topic,
         context_text=context,
-        weights=QueryWeights(
+        weights=QueryWeights.model_construct(
             lexical_task=1 - lexical_share,
             lexical_expansion=lexical_share,
             semantic_task=1 - semantic_share,
@@ -234,10 +234,12 @@ def _stands_in(phrase: list[str], words: list[str]) -> bool:
 
 def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
     policy = overlay.source_policy
-    found = [AppliedFilter(field="excluded_roles", op="not_in", value=[overlay.role_id])]
+    found = [
+        AppliedFilter.model_construct(field="excluded_roles", op="not_in", value=[overlay.role_id])
+    ]
     if policy.forbidden_sources:
         found.append(
-            AppliedFilter(
+            AppliedFilter.model_construct(
                 field="source",
                 op="not_contains",
                 value=[rule.pattern for rule in policy.forbidden_sources],
@@ -245,7 +247,7 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
         )
     if policy.allowed_sources:
         found.append(
-            AppliedFilter(
+            AppliedFilter.model_construct(
                 field="source",
                 op="contains",
                 value=[rule.pattern for rule in policy.allowed_sources],
@@ -253,5 +255,5 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
         )
     maximum_age = overlay.retrieval_policy.freshness_max_age_days
     if maximum_age is not None and overlay.retrieval_policy.stale_penalty >= 1:
-        found.append(AppliedFilter(field="age_days", op="lt", value=maximum_age))
+        found.append(AppliedFilter.model_construct(field="age_days", op="lt", value=maximum_age))
     return tuple(found)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 
@@ -218,7 +217,7 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
             term = min(1.0, (lifted - weights.lexical * lexical) / weights.semantic + LIFT_MARGIN)
         if chunk_id in contextual or term != candidate.score.semantic:
             score = candidate.score.with_lanes("rerank", lexical, term, weights)
-            changed[chunk_id] = replace(candidate, score=score, contextual=by_id.get(chunk_id))
+            changed[chunk_id] = candidate._replace(score=score, contextual=by_id.get(chunk_id))
     return [changed.get(candidate.chunk_id, candidate) for candidate in candidates]
 
 
@@ -255,7 +254,7 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
             if original is None:
                 compared.append((passage.chunk_id, shingles))
         originals.setdefault(passage.content_hash, original or passage.chunk_id)
-        marked.append(candidate if original is None else replace(candidate, duplicate_of=original))
+        marked.append(candidate if original is None else candidate._replace(duplicate_of=original))
     return marked
 
 

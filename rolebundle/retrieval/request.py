@@ -9,8 +9,7 @@ from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
-from rolebundle.policy.access import OPEN_VIEW, AgentView
-from rolebundle.policy.trust import Purpose, purpose_of
+from rolebundle.policy.trust import OPEN_VIEW, AgentView, Purpose, purpose_of
 from rolebundle.retrieval.candidate import Weights
 
 
@@ -92,7 +91,7 @@ def resolve_request(
         now=now,
         purpose=purpose_of(request, view.trust),
         quarantined=view.quarantined,
-        echo=RequestEcho(
+        echo=RequestEcho.model_construct(
             agent=request.agent,
             action=request.action,
             approval=request.approval,

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import (
     PROBE_TEXT,
     TEXT_FAULTS,
@@ -62,20 +61,21 @@ class RerankModels:
         ConfigurationError: ``default`` names no known provider.
     """
 
-    def __init__(self, path: Path, default: str, embed_url: str, allow_host: str) -> None:
-        self.default = "" if default == NO_RERANK else default
-        if self.default:
-            parse_spec(self.default)
+    def __init__(self, path: Path, embed_url: str, allow_host: str) -> None:
         self._path, self._embed_url, self._allow_host = path, embed_url, allow_host
         self._providers: dict[str, EmbeddingProvider] = {}
 
-    def resolve_rerank_model(self, request: RetrievalRequest) -> str | None:
-        """The model that reranks the answer to a request; ``None`` for no reranking."""
-        name = request.rerank or self.default
-        return None if name in ("", NO_RERANK) else name
+    @staticmethod
+    def check_model(model: str) -> None:
+        """Check that a model, ``PROVIDER:MODEL``, has a known provider.
 
-    def reranker(self, corpus: Corpus, model: str | None, task: str) -> Reranker | None:
-        """The reranker of one request; ``None`` without a model.
+        Raises:
+            ConfigurationError: it has none.
+        """
+        parse_spec(model)
+
+    def reranker(self, corpus: Corpus, model: str, task: str) -> Reranker:
+        """The reranker of one request.
 
         If the model is not available, its first use raises the error, so that there is an answer
         without it.
@@ -83,8 +83,6 @@ class RerankModels:
         Raises:
             ConfigurationError: the name is malformed, or lacks what its provider requires.
         """
-        if model is None:
-            return None
         if model not in self._providers:
             provider = self._open(model)
             while len(self._providers) >= MAX_MODELS:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from types import NoneType
 from typing import NamedTuple, get_args
@@ -40,8 +39,7 @@ _JOINED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusCounts:
+class CorpusCounts(NamedTuple):
     """The identity, generation and recorded sizes of a corpus."""
 
     corpus_id: str

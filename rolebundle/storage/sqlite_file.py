@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 import apsw
@@ -46,8 +46,7 @@ def _no_views(kind: str, name: str, sql: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class FileFormat:
+class FileFormat(NamedTuple):
     """How one kind of SQLite file is recognized, and how its errors are reported.
 
     Attributes:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -141,7 +140,7 @@ class Machine(RuleBasedStateMachine):
         scope, sensitivity, folder = place
         metadata = document.metadata.__class__(
             **{
-                **asdict(document.metadata),
+                **document.metadata._asdict(),
                 "document_id": name,
                 "scope": scope,
                 "sensitivity": sensitivity,

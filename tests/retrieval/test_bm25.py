@@ -152,7 +152,7 @@ def test_the_extent_is_what_was_indexed(documents: list[StoredDocument]) -> None
 
 def asking(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
     made = query("token")
-    values: dict[str, Any] = {name: getattr(made, name) for name in type(made).__dataclass_fields__}
+    values: dict[str, Any] = made._asdict()
     return Query(**(values | {"task_terms": tuple(task), "expansion_terms": tuple(expansion)}))
 
 

@@ -517,7 +517,7 @@ def test_the_order_of_requests_does_not_matter(db: Path) -> None:
 
 def test_the_model_embeds_the_same_text_as_an_index(tmp_path: Path) -> None:
     same = document("token", ["token rotation"])
-    same = replace(same, metadata=replace(same.metadata, title="token rotation"))
+    same = replace(same, metadata=same.metadata._replace(title="token rotation"))
     db = build(tmp_path, [*DOCUMENTS, same], HashingProvider(), name="team.db")
     with known() as model:
         retrieve_reranked(db)

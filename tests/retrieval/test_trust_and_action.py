@@ -18,8 +18,7 @@ from rolebundle.interfaces import model_text, render
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
-from rolebundle.policy.access import AgentView
-from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable, purpose_of
+from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpose_of
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH

@@ -57,7 +57,7 @@ class TestPassages:
         passage = stored.passage_by_id(corpus, "d#0")
         assert passage is not None
         assert passage.document.tags == ("a", 'b"c')
-        for name in whole.metadata.__dataclass_fields__:
+        for name in whole.metadata._fields:
             assert getattr(passage.document, name) == getattr(whole.metadata, name), name
         assert (passage.content, passage.content_hash) == (own.content, own.content_hash)
         assert (passage.headings, passage.content_type, passage.page) == (("H", "I"), "table", 2)

@@ -19,7 +19,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.texts import embedding_text
 from rolebundle.interfaces.parse import request_from
-from rolebundle.policy.access import OPEN_VIEW, AgentView
+from rolebundle.policy.trust import OPEN_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
@@ -13,7 +12,7 @@ from rolebundle.retrieval.filter import normalize_metadata
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage.store import content_hash
 
-_DOCUMENT_FIELDS = frozenset(DocumentMetadata.__dataclass_fields__)
+_DOCUMENT_FIELDS = frozenset(DocumentMetadata._fields)
 
 
 def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
@@ -78,8 +77,7 @@ def allowed(
     of_weights = of_weights or weights()
     merged = candidate(of, of_weights=of_weights, **fields)
     metadata = normalize_metadata(metadata_score)
-    return replace(
-        merged,
+    return merged._replace(
         score=merged.score.with_metadata(metadata, overlay_hits, of_weights),
         metadata_score=metadata_score,
         freshness=freshness,
@@ -97,8 +95,8 @@ def ranked(
     """A candidate as ``rank`` returns it, with this final score."""
     filtered = allowed(of, **fields)
     score = filtered.score.with_vocabulary(0.0, vocabulary_hits, weights())
-    score = replace(score, final=final, diversity_penalty=diversity_penalty)
-    return replace(filtered, score=score, duplicate_of=duplicate_of)
+    score = score._replace(final=final, diversity_penalty=diversity_penalty)
+    return filtered._replace(score=score, duplicate_of=duplicate_of)
 
 
 def rejected(

@@ -255,8 +255,8 @@ def _plan(
         questions, notes = from_collection(test_set, references, role, moment)
     else:
         questions, notes = from_golden(test_set, references, role, moment)
-    if engine.rerank_models.default:
-        notes = [*notes, f"governed: reranked by {engine.rerank_models.default}"]
+    if engine.default_rerank:
+        notes = [*notes, f"governed: reranked by {engine.default_rerank}"]
     return Plan(
         kind="collection" if isinstance(test_set, Collection) else "golden",
         name=test_set.name,

@@ -14,6 +14,10 @@ import click
 from rolebundle.errors import RolebundleError, StorageError
 from rolebundle.interfaces.cli.output import writable
 
+# pydantic looks through all installed packages for plugins when it builds the first model. That
+# takes as long as the search, and a plugin has no business in our validation.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
     "retrieve": "rolebundle.interfaces.cli.retrieve",

@@ -63,7 +63,7 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
     """
     entries = list_overlays(overlay_folders(overlay_dirs))
     if as_json:
-        files = [OverlayFile(**asdict(entry) | {"path": str(entry.path)}) for entry in entries]
+        files = [OverlayFile(**entry._asdict() | {"path": str(entry.path)}) for entry in entries]
         print_json(OverlayList(overlays=files), indent=2)
     else:
         _print_lines(_table(entries))

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import click
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.interfaces import model_text, render
+from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -21,7 +21,6 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import load_file
 
 _MIN_WIDTH = 40
@@ -84,14 +83,19 @@ def retrieve(
         bundle = engine.retrieve(request, overlay)
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
-    if request_file is not None:
+    if request_file is not None or form == "json":
+        # Delayed, like the module for prompts: the text needs neither.
+        from rolebundle.interfaces.shape import shaped_bundle
+
         answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
-        click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    elif form == "json":
-        answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        if form == "json":
+            click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
+        else:
+            click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
     elif form == "prompt":
-        click.echo(model_text.prompt(bundle))
+        from rolebundle.interfaces.model_text import prompt
+
+        click.echo(prompt(bundle))
     else:
         width = max(_MIN_WIDTH, shutil.get_terminal_size((render.DEFAULT_WIDTH, 24)).columns)
         click.echo(render.text(bundle, width))
