@@ -46,6 +46,7 @@ from typing import Any
 import pytest
 
 from support.commands import CHECKOUT, PROGRAM
+from support.program_server import forked_python
 
 NOT_RUN = {
     ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet . && "):
@@ -273,7 +274,8 @@ def make_environment(folder: Path) -> Path:
     """Make something like ``.venv`` with the program and this Python; return its programs."""
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
-    for name, command in (("rolebundle", PROGRAM), ("python", (sys.executable,))):
+    rolebundle = (*forked_python(), PROGRAM[-1])
+    for name, command in (("rolebundle", rolebundle), ("python", (sys.executable,))):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
         program.chmod(0o755)

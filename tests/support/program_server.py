@@ -1,0 +1,159 @@
+"""Python processes that start fast: a server has imported `rolebundle` and forks for each of them.
+
+``forked_python()`` stands for ``[sys.executable, "-c"]``. The process that it starts is a small client: it
+passes its arguments, folder, variables and standard streams to the server, forwards signals to the
+forked process and ends with its exit code. If the client is killed, so is the forked process.
+
+A forked process has the settings with which Python started the server. Tests that depend on
+Python's start or end, on imports or on limits of a process start a real one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import marshal
+import os
+import pkgutil
+import select
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+CLIENT = """
+import marshal, os, signal, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.connect(sys.argv[1])
+signals = {signal.SIGINT, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+socket.send_fds(server, [b"streams"], [0, 1, 2])
+server.sendall(marshal.dumps((sys.argv[2:], os.getcwd(), dict(os.environ))) + b"end")
+os.close(0)
+os.close(1)
+child = int(server.recv(16, socket.MSG_WAITALL))
+for number in signals:
+    signal.signal(number, lambda number, _: os.kill(child, number))
+signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+code = server.recv(16)
+os._exit(int(code) if code else 99)
+"""
+
+
+@cache
+def forked_python() -> tuple[str, ...]:
+    """The beginning of a command: after it come Python code and its arguments."""
+    # Not a folder of pytest's: the path of a socket must be short.
+    folder = Path(mkdtemp(prefix="rolebundle-test-"))
+    address, client = folder / "socket", folder / "client.py"
+    client.write_text(CLIENT, encoding="utf-8")
+    process = subprocess.Popen(
+        # -P: this folder has a module `mcp`, which is not the one that the program needs.
+        [sys.executable, "-P", __file__, str(address)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+        rmtree(folder, ignore_errors=True)
+
+    atexit.register(end)
+    # -I -S: the client needs no packages, and starts faster without them.
+    return (sys.executable, "-I", "-S", str(client), str(address))
+
+
+def _serve(address: str) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    print("ready", flush=True)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _handle(connection)
+        connection.close()
+
+
+def _handle(connection: socket.socket) -> None:
+    """Fork the process, report its number and exit code, and kill it if the client is gone."""
+    _, streams, _, _ = socket.recv_fds(connection, len(b"streams"), 3)
+    request = b""
+    while not request.endswith(b"end"):
+        part = connection.recv(65536)
+        if not part:
+            os._exit(1)
+        request += part
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        os.close(reading)
+        # The other end of the pipe is closed when this process has ended.
+        os.set_inheritable(writing, False)
+        _run(streams, *marshal.loads(request[: -len(b"end")]))
+    for descriptor in (writing, *streams):
+        os.close(descriptor)
+    with suppress(OSError):
+        connection.sendall(b"%016d" % child)
+    ready, _, _ = select.select([connection, reading], [], [])
+    if reading not in ready:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    with suppress(OSError):
+        connection.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
+    os._exit(0)
+
+
+def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> None:
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    code, *rest = arguments
+    sys.argv = ["-c", *rest]
+    result: object = 0
+    try:
+        exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        result = end.code
+    except BaseException:
+        traceback.print_exc()
+        result = 1
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+    # Python's own end would cost more than most commands: it takes apart all that was imported.
+    os._exit(result if isinstance(result, int) else int(result is not None))
+
+
+def _import_everything() -> None:
+    import rolebundle
+
+    for module in pkgutil.walk_packages(rolebundle.__path__, "rolebundle."):
+        with suppress(ImportError):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    # What commands import late. The model's libraries and rich are most of a start.
+    for name in ("numpy", "safetensors", "tokenizers", "rich.console", "rich.table", "rich.text"):
+        importlib.import_module(name)
+
+
+if __name__ == "__main__":
+    _import_everything()
+    gc.freeze()
+    _serve(sys.argv[1])
