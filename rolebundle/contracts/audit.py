@@ -1,4 +1,4 @@
-"""The audit: what is put on record, a row as it stands, and what a check of the rows says."""
+"""The audit: its settings, its entries and rows, and the result of `audit verify`."""
 
 from typing import Any, Literal, get_args
 
@@ -42,11 +42,12 @@ AUDIT_KINDS: tuple[AuditKind, ...] = get_args(AuditKind)
 
 
 class AuditSettings(Contract):
-    """Whether a record is made, and what it keeps of the query.
+    """Whether calls are recorded, and how the query is recorded.
 
     Attributes:
-        mode: ``on`` warns where a record cannot be made, ``required`` refuses the answer.
-        query: the text itself, its digest, or nothing.
+        mode: ``off`` records nothing. ``on`` gives the answer with a warning if the call cannot be
+            recorded. ``required`` gives an error instead of the answer in that case.
+        query: ``text`` records the query itself, ``digest`` only a digest of it, ``off`` neither.
     """
 
     mode: AuditMode = "off"
@@ -54,9 +55,19 @@ class AuditSettings(Contract):
 
 
 class AuditEntry(Contract):
-    """What is to be put on record. No text of a document, and no id of one, belongs in here.
+    """What to record about one call. It must not contain texts or ids of documents.
 
-    ``query`` is the text; the audit itself makes of it what its settings say.
+    Attributes:
+        kind: the call.
+        agent: the agent that asked; empty if there was none.
+        role: the role; empty if there was none.
+        action: the action that was asked for; empty if there was none.
+        query: the text of the query. The audit stores the text, a digest or nothing, as its
+            settings require.
+        bundle_digest: digest of the answer without timings; empty if there was no bundle.
+        allowed: number of selected passages.
+        blocked: number of rejected candidates by rejection code.
+        details: other small, plain values.
     """
 
     kind: AuditKind
@@ -73,8 +84,15 @@ class AuditEntry(Contract):
 class AuditRow(Contract):
     """A row of the audit.
 
-    An agent that reads its own rows gets them counted from 1 and without ``previous`` and ``hash``:
-    the true ones would tell how much others do.
+    An agent that reads its own rows gets them numbered from 1, and ``previous`` and ``hash`` are
+    empty. The true values would reveal how much other agents do.
+
+    Attributes:
+        seq: number of the row, from 1.
+        time: ISO 8601 in UTC.
+        query: the text of the query, its digest, or empty, as the settings required.
+        previous: hash of the row before it.
+        hash: hash of this row. It covers ``previous``.
     """
 
     seq: int
@@ -93,7 +111,7 @@ class AuditRow(Contract):
 
 
 class AuditProblem(Contract):
-    """The first thing that a check of the audit found."""
+    """The first problem of an audit. ``seq`` is the row; ``None`` if it is not about one row."""
 
     code: AuditFlaw
     seq: int | None = None
@@ -103,8 +121,13 @@ class AuditProblem(Contract):
 class Verification(Contract):
     """The answer to `audit verify`.
 
-    ``head`` is ``seq:hash`` of the last row. Kept elsewhere and given back as ``expected``, it
-    shows later that nothing up to there was changed or cut off.
+    Attributes:
+        ok: whether no row was changed, inserted or removed.
+        rows: number of rows.
+        head: ``seq:hash`` of the last row; empty if there are no rows. Store it elsewhere and pass
+            it to a later check, which then also detects that rows were cut off at the end.
+        expected: the head of an earlier check that was passed to this one; empty if none was.
+        problem: the first problem; ``None`` if ``ok``.
     """
 
     ok: bool

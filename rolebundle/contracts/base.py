@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Contract(BaseModel):
-    """A JSON document that crosses the boundary, or a part of one.
+    """A JSON document that is exchanged with callers or stored in a file, or a part of one.
 
-    Unknown keys are refused, no value is converted to another type, and numbers are finite.
+    Unknown keys are an error and numbers must be finite. A value of another type is an error, not
+    converted, except in fields whose type has its own validator.
     """
 
     model_config = ConfigDict(
@@ -20,10 +21,10 @@ class Contract(BaseModel):
     def model_dump_json(  # type: ignore[override]
         self, *, exclude_none: bool = False, indent: int | None = None
     ) -> str:
-        """The contract as JSON text, with every float as Python's ``repr`` writes it.
+        """Return the contract as JSON text. Floats are written as by Python's ``repr``.
 
-        pydantic's own writer shortens some floats (``1e-05`` to ``1e-5``), so that a bundle that
-        is read and written again would be another text with another digest.
+        pydantic's own writer shortens some floats (``1e-05`` to ``1e-5``). A bundle that is read
+        and written again would then have another text and another digest.
         """
         return json.dumps(
             self.model_dump(exclude_none=exclude_none),

@@ -1,6 +1,6 @@
-"""The RetrievalBundle: the answer. A superset of the reference's, version 1.0.
+"""The RetrievalBundle, the answer to `retrieve`: a superset of Knowledge Core's bundle 1.0.
 
-Fields that are ours have defaults, so that the reference's bundles parse.
+All additional fields have defaults. So bundles of Knowledge Core are valid.
 """
 
 from typing import Annotated, Any, Literal
@@ -26,7 +26,7 @@ from rolebundle.contracts.terms import (
 
 
 class AppliedFilter(Contract):
-    """One filter that policy put on the candidates."""
+    """One filter that the overlay's policy applies to the candidates."""
 
     field: str
     op: Literal["eq", "neq", "in", "not_in", "gt", "lt", "contains", "not_contains"]
@@ -34,9 +34,14 @@ class AppliedFilter(Contract):
 
 
 class QueryWeights(Contract):
-    """The say of the task's own words and of the role's, lane by lane. Each pair sums to 1.
+    """Weights in [0, 1] of the task and of the role, for each lane. Each pair sums to 1.
 
-    Of ``semantic_context`` the mission gets the part that is its cosine with the task.
+    Attributes:
+        lexical_task: weight of the task's words.
+        lexical_expansion: weight of the words that the overlay adds.
+        semantic_task: weight of the task's vector.
+        semantic_context: weight of the vector of the overlay's mission. The mission's vector is
+            weighted with this times its cosine with the task, or 0 if the cosine is negative.
     """
 
     lexical_task: float
@@ -46,7 +51,17 @@ class QueryWeights(Contract):
 
 
 class QueryTrace(Contract):
-    """What was searched."""
+    """What was searched.
+
+    Attributes:
+        task_text: the task.
+        packet_context_summary: only in bundles of Knowledge Core.
+        lexical_query: the task's words and phrases.
+        expansion_query: the words and phrases that the overlay adds.
+        semantic_query: the texts that were embedded.
+        applied_overlay_rules: names of the rules that shaped the query.
+        generated_at: the time that ages are measured against, ISO 8601 in UTC.
+    """
 
     task_text: str
     packet_context_summary: str | None = None
@@ -60,7 +75,16 @@ class QueryTrace(Contract):
 
 
 class Summary(Contract):
-    """Counts."""
+    """Counts.
+
+    Attributes:
+        total_candidates: selected and rejected candidates.
+        stale_count: selected passages that are stale, and candidates rejected as ``stale``.
+        forbidden_hits: candidates rejected as ``forbidden_source``.
+        trust_tier_breakdown: number of selected passages by trust tier.
+        source_breakdown: number of selected passages by source id.
+        rerank_strategy: how the final score was computed.
+    """
 
     total_candidates: int
     selected_count: int
@@ -72,10 +96,11 @@ class Summary(Contract):
 
 
 class Scores(Contract):
-    """The terms of the final score, each as it was weighed.
+    """The terms of the final score, before they are multiplied by their weights.
 
-    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``. Where a
-    candidate was re-scored in context, ``semantic`` has that in it; ``rerank`` is the vocabulary.
+    ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``. The four
+    terms are in [0, 1]. ``rerank`` is the vocabulary term. If the candidate was scored again by a
+    reranking model, that score is part of ``semantic``.
     """
 
     lexical: float
@@ -87,11 +112,15 @@ class Scores(Contract):
 
 
 class RawScores(Contract):
-    """What the lanes measured, before normalization. ``None``: the lane has no such value.
+    """Scores before normalization. ``None`` if there is no such score.
 
-    ``bm25`` and ``bm25_expansion`` are positive, larger is better; ``cosine`` is in [−1, 1];
-    ``metadata`` is the filter's product in [0.01, 10]. ``contextual`` is the cosine by the model
-    that reranked, in [−1, 1]; ``None`` for what it did not look at.
+    Attributes:
+        bm25: BM25 of the task's words, 0 or more; larger is better.
+        bm25_expansion: BM25 of the words that the overlay adds, 0 or more.
+        cosine: cosine of the passage and the query, in [−1, 1].
+        contextual: cosine by the reranking model, in [−1, 1]; ``None`` if it did not score the
+            passage.
+        metadata: product of the filter's factors, in [0.01, 10].
     """
 
     bm25: float | None = None
@@ -108,7 +137,12 @@ def _validate_days(value: object, validate: ValidatorFunctionWrapHandler) -> obj
 
 
 class Freshness(Contract):
-    """A chunk's age against the maximum age."""
+    """A chunk's age compared with the maximum age.
+
+    Attributes:
+        updated_at: date or time in UTC, ISO 8601; ``None`` if the chunk is undated.
+        max_age_days: the maximum age in days.
+    """
 
     status: FreshnessStatus
     updated_at: str | None = None
@@ -116,7 +150,12 @@ class Freshness(Contract):
 
 
 class ChunkMetadata(Contract):
-    """What the corpus knows about a chunk."""
+    """Metadata of a chunk.
+
+    Attributes:
+        flags: kinds of the scan's findings in the chunk's document; ``None`` if there are none. The
+            passage is shown without the text that was hidden.
+    """
 
     trust_tier: TrustTier
     freshness: Freshness
@@ -131,21 +170,26 @@ class ChunkMetadata(Contract):
     origin: str | None = None
     scope: str | None = None
     flags: list[str] | None = None
-    """What the scan at the door found in its document; the text is shown without what was hidden.
-    """
 
 
 class Citation(Contract):
-    """Where the passage stands. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
+    """How to cite the passage. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
 
     reference: str
     locator: str | None = None
 
 
 class SelectedChunk(Contract):
-    """One passage of the answer.
+    """One selected passage.
 
-    ``allowed_actions`` are what it may be used for, by risk and then by name.
+    Attributes:
+        rank: place in the answer, from 1.
+        title: title of the document.
+        headings: the headings above the passage, outermost first.
+        lanes: the lanes that proposed it.
+        reasons_selected: why it was selected, in words.
+        overlay_hits: names of the overlay's rules that matched it.
+        allowed_actions: what it may be used for, lowest risk first; ``None`` without a policy.
     """
 
     rank: int | None = None
@@ -169,7 +213,7 @@ class SelectedChunk(Contract):
 
 
 class Approval(Contract):
-    """Who approved which action, and the passages that are in the answer for that alone."""
+    """Who approved which action, and the passages that are selected only because of this."""
 
     approved_by: str
     action: Action
@@ -177,7 +221,7 @@ class Approval(Contract):
 
 
 class Rejection(Contract):
-    """A candidate that did not make it."""
+    """A candidate that was not selected. ``notes`` explain the code."""
 
     chunk_id: str
     reason: RejectionCode
@@ -185,7 +229,7 @@ class Rejection(Contract):
 
 
 class Provenance(Contract):
-    """How far the selection can be trusted."""
+    """Sources and documents of the selected passages, and how far these can be trusted."""
 
     source_ids: list[str]
     document_ids: list[str]
@@ -194,20 +238,30 @@ class Provenance(Contract):
 
 
 class BundleWarning(Contract):
-    """Something that the reader of the bundle should know."""
+    """A warning about the answer."""
 
     code: WarningCode
     message: str
 
 
 class Diagnostics(Contract):
-    """Pool sizes and timings.
+    """Numbers of candidates, and timings in milliseconds.
 
-    Only the timings may differ between equal calls, and how many passages had to be embedded for
-    the rerank (``rerank_embedded``) or were found in its cache (``rerank_cached``), and whether
-    the question had to be (``rerank_question_embedded``). Under a policy these three are left out:
-    they would tell an agent what others have asked. ``rerank_note`` says why the cache could not
-    be used, where it could not: that costs time, and changes no answer.
+    Fields are ``None`` if the step did not run. Equal calls give equal values, except for the
+    fields in ``VOLATILE_DIAGNOSTICS``. Under a policy ``rerank_embedded``, ``rerank_cached`` and
+    ``rerank_question_embedded`` are ``None``, because they would reveal what other agents asked.
+
+    Attributes:
+        candidate_pool_size: number of candidates; equals selected + rejected (law 1).
+        deduped_count: candidates rejected as ``duplicate``.
+        dropped_forbidden_count: candidates rejected as ``forbidden_source``.
+        dropped_stale_count: candidates rejected as ``stale``.
+        refills: how often the lanes were asked for more candidates.
+        rerank_embedded: passages that had to be embedded for the rerank.
+        rerank_cached: passages whose vectors were in the rerank cache.
+        rerank_question_embedded: whether the question had to be embedded for the rerank.
+        rerank_note: why the rerank cache could not be used. This costs time but does not change
+            the answer.
     """
 
     latency_ms: float
@@ -224,25 +278,28 @@ class Diagnostics(Contract):
     rerank_question_embedded: bool | None = None
     rerank_note: str | None = None
 
-    @staticmethod
-    def that_may_differ() -> tuple[str, ...]:
-        """The fields in which two equal calls may differ."""
-        return (
-            "latency_ms",
-            "lexical_ms",
-            "semantic_ms",
-            "rerank_ms",
-            "rerank_embedded",
-            "rerank_cached",
-            "rerank_question_embedded",
-            "rerank_note",
-        )
+
+VOLATILE_DIAGNOSTICS = (
+    "latency_ms",
+    "lexical_ms",
+    "semantic_ms",
+    "rerank_ms",
+    "rerank_embedded",
+    "rerank_cached",
+    "rerank_question_embedded",
+    "rerank_note",
+)
+"""The fields of ``Diagnostics`` that may differ between equal calls."""
 
 
 class Fallback(Contract):
     """What the caller should do with the answer, and why.
 
-    ``verdict`` says why nothing was selected; it is there if and only if nothing was.
+    Attributes:
+        state: how good the answer is.
+        action: what the caller should do.
+        message: the reason, in words.
+        verdict: why nothing was selected; ``None`` if something was.
     """
 
     state: FallbackState
@@ -252,7 +309,11 @@ class Fallback(Contract):
 
 
 class IndexState(Contract):
-    """The identity of the embedding index that answered."""
+    """The embedding index that was searched.
+
+    Attributes:
+        chunker: version of the chunker and of the text that is embedded for a chunk.
+    """
 
     provider: str
     model: str
@@ -261,7 +322,7 @@ class IndexState(Contract):
 
 
 class RerankState(Contract):
-    """The model that re-scored candidates in context, and how many it scored."""
+    """The reranking model, and the number of candidates that it scored."""
 
     provider: str
     model: str
@@ -271,7 +332,13 @@ class RerankState(Contract):
 
 
 class CorpusState(Contract):
-    """Which corpus answered, and in what state."""
+    """The corpus that was searched, and its state.
+
+    Attributes:
+        file: name of the corpus file, without its folder.
+        generation: counter that grows with each change of the corpus.
+        index: the active embedding index; ``None`` if there is none.
+    """
 
     file: str
     corpus_id: str
@@ -283,14 +350,14 @@ class CorpusState(Contract):
 
 
 class OverlayRef(Contract):
-    """Which overlay governed, by content."""
+    """The overlay that was applied, and the digest of its content."""
 
     role_id: str
     digest: str
 
 
 class RequestEcho(Contract):
-    """What was asked besides the task, the role and the time: enough to ask the same again."""
+    """The fields of the request other than task, role and time, so that it can be repeated."""
 
     agent: str | None = None
     action: Action | None = None
@@ -303,7 +370,17 @@ class RequestEcho(Contract):
 
 
 class RetrievalBundle(Contract):
-    """What was searched, what was selected and why, what was rejected, and what went wrong."""
+    """What was searched, selected and rejected, with reasons and warnings.
+
+    Attributes:
+        role_id: the role; empty if there was none.
+        selected: the selected passages, best first.
+        rejected: the other candidates.
+        rejected_summary: number of rejected candidates by rejection code.
+        approvals: ``None`` if no passage was selected because of an approval.
+        fusion: how the lanes were combined.
+        rerank: ``None`` if there was no reranking.
+    """
 
     version: Literal["1.0"]
     role_id: str
@@ -324,15 +401,12 @@ class RetrievalBundle(Contract):
     diagnostics: Diagnostics
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The bundle as JSON text; fields without a value are left out."""
+        """Return the bundle as JSON text. Fields that are ``None`` are left out."""
         return self.model_dump_json(exclude_none=True, indent=indent)
 
     def without_timings(self) -> dict[str, Any]:
-        """The bundle as plain values, for comparison: law 3 leaves out the timings.
-
-        With them goes what a rerank found in its cache, which is a matter of time as well.
-        """
+        """Return the bundle as plain values without ``VOLATILE_DIAGNOSTICS``, for comparison."""
         plain = self.model_dump(exclude_none=True)
-        for name in Diagnostics.that_may_differ():
+        for name in VOLATILE_DIAGNOSTICS:
             plain["diagnostics"].pop(name, None)
         return plain

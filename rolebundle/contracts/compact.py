@@ -1,72 +1,144 @@
-"""What `retrieve` answers with detail `ids` or `compact`: the bundle, cut to a model's context.
+"""The answer to `retrieve` with detail `ids` or `compact`: a projection of the full bundle.
 
-A field stands where it stands in the whole bundle. What `ids` or a small ``max_chars`` lacks has
-no value. The counts are those of the whole bundle, however little of it is shown.
+Fields have the same path as in the full bundle. Fields that are left out, because of the detail or
+because of `max_chars`, are missing. Counts are those of the full bundle, even if passages are left
+out. :mod:`rolebundle.interfaces.shape` has the projection.
 """
 
-from typing import Literal
+from typing import Any, Literal
+
+from pydantic import create_model
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import Approval, OverlayRef, Rejection, RequestEcho
-from rolebundle.contracts.terms import (
-    Action,
-    FallbackAction,
-    FallbackState,
-    FreshnessPosture,
-    FreshnessStatus,
-    Fusion,
-    RejectionCode,
-    TrustPosture,
-    TrustTier,
-    Verdict,
-    WarningCode,
+from rolebundle.contracts.bundle import (
+    Approval,
+    BundleWarning,
+    ChunkMetadata,
+    Citation,
+    CorpusState,
+    Diagnostics,
+    Fallback,
+    Freshness,
+    OverlayRef,
+    Provenance,
+    QueryTrace,
+    Rejection,
+    RequestEcho,
+    Scores,
+    Summary,
+)
+from rolebundle.contracts.terms import Action, Fusion, RejectionCode
+
+
+def _part(
+    title: str,
+    full: type[Contract],
+    description: str,
+    fields: str,
+    *,
+    optional: str = "",
+    **types: Any,
+) -> Any:
+    """Create a contract that has some of the fields of a full contract.
+
+    Args:
+        title: the name of the new contract.
+        full: the full contract.
+        description: the docstring of the new contract.
+        fields: the names of its fields, separated by spaces, in their order.
+        optional: those of them that may be missing, though the full contract requires them.
+        types: types of fields whose type is another one than in the full contract.
+    """
+    definitions: dict[str, Any] = {}
+    for name in fields.split():
+        field = full.model_fields[name]
+        type_: Any = types.get(name, field.annotation)
+        if name in optional.split():
+            definitions[name] = (type_ | None, None)
+        else:
+            definitions[name] = (type_, ... if field.is_required() else field.default)
+    return create_model(title, __base__=Contract, __doc__=description, **definitions)
+
+
+CompactQuery: Any = _part(
+    "CompactQuery",
+    QueryTrace,
+    "The task, on one line, and the time that ages are measured against.",
+    "task_text generated_at",
+    optional="task_text",
+)
+CompactSummary: Any = _part(
+    "CompactSummary",
+    Summary,
+    "Counts of the full bundle.",
+    "total_candidates selected_count",
+)
+CompactScores: Any = _part(
+    "CompactScores", Scores, "The final score, by which passages are ranked.", "final"
+)
+CompactFreshness: Any = _part(
+    "CompactFreshness",
+    Freshness,
+    "A chunk's age compared with the maximum age.",
+    "status updated_at",
+)
+CompactMetadata: Any = _part(
+    "CompactMetadata",
+    ChunkMetadata,
+    "How far the passage can be trusted, and its age.",
+    "trust_tier freshness",
+    freshness=CompactFreshness,
+)
+CompactCitation: Any = _part(
+    "CompactCitation",
+    Citation,
+    "``locator`` is ``path:start-end``, lines from 1, inclusive.",
+    "locator",
+)
+CompactProvenance: Any = _part(
+    "CompactProvenance",
+    Provenance,
+    "How far the selected passages together can be trusted. Their ids are in the passages.",
+    "trust_posture freshness_posture",
+)
+CompactWarning: Any = _part(
+    "CompactWarning",
+    BundleWarning,
+    "A warning about the answer.",
+    "code message",
+    optional="message",
+)
+CompactFallback: Any = _part(
+    "CompactFallback",
+    Fallback,
+    "What the caller should do with the answer, and why.",
+    "state action message verdict",
+    optional="message",
+)
+CompactCorpus: Any = _part(
+    "CompactCorpus",
+    CorpusState,
+    "The corpus that was searched.",
+    "file corpus_id generation documents chunks",
+)
+CompactDiagnostics: Any = _part(
+    "CompactDiagnostics",
+    Diagnostics,
+    "The number of candidates of the full bundle. It equals selected + rejected (law 1).",
+    "candidate_pool_size",
 )
 
 
-class CompactQuery(Contract):
-    """The task, on one line, and the time that ages were measured against."""
-
-    task_text: str | None = None
-    generated_at: str
-
-
-class CompactSummary(Contract):
-    """Counts of the whole bundle."""
-
-    total_candidates: int
-    selected_count: int
-
-
-class CompactScores(Contract):
-    """The score that ranks."""
-
-    final: float
-
-
-class CompactFreshness(Contract):
-    """A chunk's age against the maximum age."""
-
-    status: FreshnessStatus
-    updated_at: str | None = None
-
-
-class CompactMetadata(Contract):
-    """How far the passage can be trusted."""
-
-    trust_tier: TrustTier
-    freshness: CompactFreshness
-
-
-class CompactCitation(Contract):
-    """``path:start-end``, lines from 1, inclusive."""
-
-    locator: str | None = None
-
-
 class CompactPassage(Contract):
-    """One passage. Ids are never shortened; where ``truncated``, ``content`` is its beginning.
+    """One selected passage. Ids are never shortened.
 
-    ``content_chars`` is the length of the whole content, which `get` with the ``chunk_id`` gives.
+    Attributes:
+        rank: place in the answer, from 1.
+        content: the text; not with detail `ids`.
+        truncated: true if ``content`` is only the beginning of the text; otherwise missing.
+        content_chars: length of the whole text in characters, if ``truncated``. `get` with the
+            ``chunk_id`` returns the whole text.
+        allowed_actions: what the passage may be used for; missing without a policy.
     """
 
     rank: int
@@ -85,47 +157,11 @@ class CompactPassage(Contract):
     allowed_actions: list[Action] | None = None
 
 
-class CompactProvenance(Contract):
-    """How far the selection can be trusted; its ids stand at the passages."""
-
-    trust_posture: TrustPosture
-    freshness_posture: FreshnessPosture
-
-
-class CompactWarning(Contract):
-    """Something that the reader of the bundle should know."""
-
-    code: WarningCode
-    message: str | None = None
-
-
-class CompactFallback(Contract):
-    """What the caller should do with the answer, and why."""
-
-    state: FallbackState
-    action: FallbackAction
-    message: str | None = None
-    verdict: Verdict | None = None
-
-
-class CompactCorpus(Contract):
-    """Which corpus answered."""
-
-    file: str
-    corpus_id: str
-    generation: int
-    documents: int
-    chunks: int
-
-
-class CompactDiagnostics(Contract):
-    """Law 1: as many candidates as passages selected and rejected."""
-
-    candidate_pool_size: int
-
-
 class SameRequest(Contract):
-    """The request again, for the whole bundle. The time is fixed: the same comes back."""
+    """The parameters that return the full bundle: those of this request, but detail `full`.
+
+    ``now`` is set to the time of this answer, so that the same passages are returned.
+    """
 
     task: str | None = None
     role: str | None = None
@@ -142,7 +178,7 @@ class SameRequest(Contract):
 
 
 class Omitted(Contract):
-    """How much of the whole bundle does not stand in this answer."""
+    """How much of the full bundle is not in this answer: numbers of items and of characters."""
 
     passages: int
     rejections: int
@@ -150,13 +186,14 @@ class Omitted(Contract):
 
 
 class More(Contract):
-    """How to fetch the rest.
+    """How to fetch the full bundle.
 
     Attributes:
-        method: what to call.
-        params: with what; none where there was no room for it: as in this request.
-        repeat: fields that are too long to stand in ``params``: send them as in this request.
-        omitted: what the rest is.
+        method: the method to call.
+        params: its parameters. Missing if they did not fit in ``max_chars``; then send the
+            parameters of this request again, with detail `full`.
+        repeat: parameters that are too long to be in ``params``: copy them from this request.
+        omitted: how much is not in this answer.
         notes: what was left out or shortened, in words.
     """
 
@@ -168,9 +205,14 @@ class More(Contract):
 
 
 class CompactBundle(Contract):
-    """What was selected, what was left out, and how to fetch it.
+    """What was selected, what was rejected or left out, and how to fetch the full bundle.
 
-    ``approvals`` name those of their passages that stand here.
+    Attributes:
+        role_id: the role; empty if there was none.
+        selected: the selected passages, best first.
+        rejected: some of the rejected candidates; missing with detail `ids`.
+        rejected_summary: number of rejected candidates of the full bundle by rejection code.
+        approvals: as in the full bundle, with the ids of passages that are in this answer.
     """
 
     version: Literal["1.0"]

@@ -1,4 +1,4 @@
-"""What `compare` answers: what each of several roles sees for one task."""
+"""The answer to `compare`: what each of several roles gets for one task."""
 
 from typing import Literal
 
@@ -15,7 +15,14 @@ StandingState = Literal["selected", "rejected", "not_found"]
 
 
 class RoleView(Contract):
-    """What one role sees. ``selected`` are chunk ids by rank; ``own`` are those no other sees."""
+    """The answer for one role.
+
+    Attributes:
+        candidates: number of candidates.
+        selected: chunk ids by rank.
+        own: chunk ids that are selected for no other role.
+        rejected_summary: number of rejected candidates by rejection code.
+    """
 
     role_id: str
     overlay_digest: str
@@ -30,7 +37,15 @@ class RoleView(Contract):
 
 
 class Standing(Contract):
-    """How a passage stands with one role. `not_found`: no lane proposed it for that role."""
+    """What happened to a passage for one role.
+
+    Attributes:
+        state: ``not_found`` means that no lane proposed the passage for this role.
+        rank: place in the role's answer, from 1; ``None`` if the passage is not selected.
+        score: final score; ``None`` if the passage is not selected.
+        reason: rejection code; ``None`` if the passage is not rejected.
+        notes: explanation of the code.
+    """
 
     role_id: str
     state: StandingState
@@ -41,7 +56,7 @@ class Standing(Contract):
 
 
 class ComparedPassage(Contract):
-    """A passage that at least one role selected, and how it stands with each of them."""
+    """A passage that is selected for at least one role, and what happened to it for each role."""
 
     chunk_id: str
     document_id: str
@@ -53,9 +68,10 @@ class ComparedPassage(Contract):
 
 
 class Overlap(Contract):
-    """How far two roles see the same: of what either selected, the share that both did.
+    """How much of what is selected for two roles is the same.
 
-    ``chunks`` and ``documents`` are Jaccard indexes in [0, 1]; 1 where neither selected anything.
+    ``chunks`` and ``documents`` are Jaccard indexes in [0, 1]: selected for both, divided by
+    selected for at least one. They are 1 if nothing is selected for either role.
     """
 
     first: str
@@ -67,7 +83,13 @@ class Overlap(Contract):
 
 
 class Comparison(Contract):
-    """The answer to `compare`. ``shared`` are the chunk ids that every role selected."""
+    """The answer to `compare`.
+
+    Attributes:
+        generated_at: the time that ages are measured against, ISO 8601 in UTC.
+        shared: chunk ids that are selected for every role.
+        overlaps: one for each pair of roles.
+    """
 
     task_text: str
     generated_at: str

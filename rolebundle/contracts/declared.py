@@ -1,4 +1,4 @@
-"""What may be declared about a document: by itself, by a manifest, or by a flag."""
+"""The metadata that a document, a manifest or a command line option may declare."""
 
 import re
 import textwrap
@@ -9,11 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN
+from rolebundle.contracts.overlay import RoleId
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 
 
-def _parse_moment(value: object) -> str:
+def _parse_utc(value: object) -> str:
     if isinstance(value, datetime):
         moment = value
     elif isinstance(value, date):
@@ -25,7 +25,7 @@ def _parse_moment(value: object) -> str:
             raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01") from None
     else:
         raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")  # noqa: TRY004
-    # A time without a zone is taken as UTC, so that the answer does not depend on the machine.
+    # A time without a zone is taken as UTC, so that the result does not depend on the machine.
     return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
@@ -33,80 +33,91 @@ def _without_repeats(values: list[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
-_BETWEEN_KEYWORDS = re.compile(r"[,;\n]")
-# "Kim, A. and Lee, B.": a comma may stand inside a name.
-_BETWEEN_AUTHORS = re.compile(r"[;\n]|\s(?:and|&)\s")
-_LONGEST_KEYWORD = 200
-_LONGEST_AUTHOR = 1000
-_MOST_LISTED = 50
+_KEYWORD_SEPARATOR = re.compile(r"[,;\n]")
+# A comma may be part of a name: "Kim, A. and Lee, B.".
+_AUTHOR_SEPARATOR = re.compile(r"[;\n]|\s(?:and|&)\s")
+_MAX_KEYWORD_CHARS = 200
+_MAX_AUTHOR_CHARS = 1000
+_MAX_NAMES = 50
 
 
 def _keywords(value: object) -> object:
-    return _listed(value, _BETWEEN_KEYWORDS, _LONGEST_KEYWORD)
+    return _split_names(value, _KEYWORD_SEPARATOR, _MAX_KEYWORD_CHARS)
 
 
 def _authors(value: object) -> object:
-    return _listed(value, _BETWEEN_AUTHORS, _LONGEST_AUTHOR)
+    return _split_names(value, _AUTHOR_SEPARATOR, _MAX_AUTHOR_CHARS)
 
 
-def _listed(value: object, between: re.Pattern[str], longest: int) -> object:
-    """Texts out of what other tools write: one text with separators, texts, or named things."""
-    listed = between.split(value) if isinstance(value, str) else value
-    parts: list[str] = []
-    for one in listed if isinstance(listed, list) else [listed]:
-        text = one.get("name") if isinstance(one, dict) else one
-        if isinstance(text, int) and not isinstance(text, bool):
-            text = str(text)  # Some collections name their authors by number.
-        if not isinstance(text, str):
+def _split_names(value: object, separator: re.Pattern[str], max_chars: int) -> list[str]:
+    """Return the first 50 different names in a value.
+
+    Args:
+        value: a string with separators, an integer, an object with a ``name``, or a list of
+            strings, integers and such objects.
+        separator: what separates the names in a string. Strings in a list are not split.
+        max_chars: longer names are wrapped into several.
+
+    Raises:
+        ValueError: the value has another form.
+    """
+    items = separator.split(value) if isinstance(value, str) else value
+    names: list[str] = []
+    for item in items if isinstance(items, list) else [items]:
+        name = item.get("name") if isinstance(item, dict) else item
+        if isinstance(name, int) and not isinstance(name, bool):
+            name = str(name)  # Some collections number their authors.
+        if not isinstance(name, str):
             raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
-        parts += textwrap.wrap(text, longest)
-    # A thousand names would make the document look long, and are not what it is about.
-    return list(dict.fromkeys(parts))[:_MOST_LISTED]
+        names += textwrap.wrap(name, max_chars)
+    # More names would make the document long for BM25, and do not describe its content.
+    return list(dict.fromkeys(names))[:_MAX_NAMES]
 
 
-RoleName = Annotated[str, StringConstraints(pattern=ROLE_ID_PATTERN)]
-Moment = Annotated[str, BeforeValidator(_parse_moment)]
-Slug = Annotated[
+UtcText = Annotated[str, BeforeValidator(_parse_utc)]
+"""A date or time as ISO 8601 in UTC."""
+# One line in any script; it may have spaces and slashes.
+ShortLine = Annotated[
     str,
     StringConstraints(
         strip_whitespace=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$"
     ),
 ]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
-Slugs = Annotated[list[Slug], AfterValidator(_without_repeats)]
-Keywords = Annotated[list[Slug], BeforeValidator(_keywords)]
+ShortLines = Annotated[list[ShortLine], AfterValidator(_without_repeats)]
+Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
 Authors = Annotated[list[Line], BeforeValidator(_authors)]
 
 
 class DeclaredMetadata(Contract):
-    """The keys that front matter, a manifest or a flag may set. ``None`` is: not declared.
+    """The keys that front matter, a manifest or a command line option may set.
 
-    ``keywords``, ``authors`` and ``author`` are how other tools say it: a document is found by
-    them, keywords as further tags and authors as retrieval hints, the first fifty of either.
+    ``None`` means that the key is not declared. ``keywords``, ``authors`` and ``author`` are keys
+    of other tools: keywords are added to ``tags``, authors to ``retrieval_hints``, at most 50 each.
     """
 
-    document_id: Slug | None = None
-    source_id: Slug | None = None
+    document_id: ShortLine | None = None
+    source_id: ShortLine | None = None
     title: Line | None = None
     uri: Line | None = None
-    document_type: Slug | None = None
-    domain: Slug | None = None
+    document_type: ShortLine | None = None
+    domain: ShortLine | None = None
     trust_tier: TrustTier | None = None
-    updated_at: Moment | None = None
-    language: Slug | None = None
-    source_kind: Slug | None = None
+    updated_at: UtcText | None = None
+    language: ShortLine | None = None
+    source_kind: ShortLine | None = None
     sensitivity: Sensitivity | None = None
     origin: Origin | None = None
-    scope: Slug | None = None
-    tags: Slugs | None = None
+    scope: ShortLine | None = None
+    tags: ShortLines | None = None
     keywords: Keywords | None = None
-    applicable_roles: list[RoleName] | None = None
-    excluded_roles: list[RoleName] | None = None
+    applicable_roles: list[RoleId] | None = None
+    excluded_roles: list[RoleId] | None = None
     retrieval_hints: list[Line] | None = None
     authors: Authors | None = None
     author: Authors | None = None
-    supersedes: Slugs | None = None
+    supersedes: ShortLines | None = None
 
     def declared_values(self) -> dict[str, Any]:
-        """The declared values by key. Takes a third of the time of ``model_dump``."""
+        """Return the declared values by key. This takes a third of the time of ``model_dump``."""
         return {key: value for key, value in self.__dict__.items() if value is not None}

@@ -1,4 +1,7 @@
-"""What `eval` takes and what it answers: golden sets, the report, and the comparison of two."""
+"""The golden sets that `eval` reads, its report, and the comparison of two reports.
+
+Metrics such as nDCG@10 are in [0, 1]. A p-value is that of a paired randomization test.
+"""
 
 from typing import Annotated, Literal
 
@@ -16,20 +19,32 @@ from rolebundle.contracts.terms import (
 )
 
 System = Literal["lexical", "semantic", "weighted", "rrf", "governed"]
-"""A lane alone, a fusion of the lanes with no overlay, or the answer as an agent gets it."""
+"""One lane, a fusion of both lanes without an overlay, or the governed answer."""
 CheckKind = Literal[
     "must_not_return", "expect_rejection", "expect_fallback", "expect_trust", "expect_freshness"
 ]
 
-Reference = Annotated[str, StringConstraints(max_length=2000, pattern=r"\S")]
+GoldenReference = Annotated[str, StringConstraints(max_length=2000, pattern=r"\S")]
+"""A document id, a path, a glob over document ids and paths, or a chunk id."""
 Grade = Annotated[int, Field(ge=0, le=100)]
 
 
 class GoldenQuestion(Contract):
-    """One question and what has to come of it.
+    """One question and the expected result.
 
-    ``expect`` (reference → grade), ``must_not_return`` and ``expect_rejection`` (reference → code)
-    name documents by id, by path or by a glob over either, or one passage by its chunk id.
+    A reference is a document id, a path, a glob over document ids and paths, or a chunk id. A field
+    that is missing is not checked.
+
+    Attributes:
+        id: if empty, the number of the question is used.
+        task: the task to retrieve for.
+        role: the role of the request; ``agent``, ``limit`` and ``now`` likewise.
+        expect: grades of relevant documents by reference. 0 means not relevant.
+        must_not_return: references that must not be selected.
+        expect_rejection: references that must be rejected, with the rejection code.
+        expect_fallback: the expected state of the fallback.
+        expect_trust: the expected trust posture.
+        expect_freshness: the expected freshness posture.
     """
 
     id: str = ""
@@ -38,21 +53,23 @@ class GoldenQuestion(Contract):
     agent: str | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     now: Moment | None = None
-    expect: dict[Reference, Grade] = {}
-    must_not_return: list[Reference] = []
-    expect_rejection: dict[Reference, RejectionCode] = {}
+    expect: dict[GoldenReference, Grade] = {}
+    must_not_return: list[GoldenReference] = []
+    expect_rejection: dict[GoldenReference, RejectionCode] = {}
     expect_fallback: FallbackState | None = None
     expect_trust: TrustPosture | None = None
     expect_freshness: FreshnessPosture | None = None
 
 
 class GoldenSet(Contract):
-    """Questions over one corpus, and what holds for all of them.
+    """Questions for one corpus, and their defaults.
 
-    ``role``, ``agent``, ``limit`` and ``now`` are those of every question that does not say
-    otherwise; ``must_not_return`` is added to every question's own. ``corpus`` is the folder, from
-    the file on, that is ingested where no corpus file is given. ``fail_under`` are floors that the
-    set puts on its own result.
+    Attributes:
+        corpus: folder of documents, relative to the file of the golden set. It is ingested if no
+            corpus file is passed with `--db`.
+        role: the role of questions without one; ``agent``, ``limit`` and ``now`` likewise.
+        must_not_return: references that no question may return, in addition to its own.
+        fail_under: thresholds by metric. The evaluation fails if a threshold is not met.
     """
 
     name: str = ""
@@ -61,13 +78,22 @@ class GoldenSet(Contract):
     agent: str | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] | None = None
     now: Moment | None = None
-    must_not_return: list[Reference] = []
+    must_not_return: list[GoldenReference] = []
     fail_under: dict[str, float] = {}
     questions: list[GoldenQuestion]
 
 
 class Difference(Contract):
-    """A system against the lexical lane on one measure: question by question, and in the mean."""
+    """A system compared with the lexical lane by one metric.
+
+    Attributes:
+        mean: mean of the system minus mean of the lexical lane.
+        relative: ``mean`` divided by the mean of the lexical lane; ``None`` if that is 0.
+        p_value: in [0, 1].
+        wins: number of questions for which the system is better.
+        losses: number of questions for which it is worse.
+        ties: number of questions for which both are equal.
+    """
 
     metric: str
     mean: float
@@ -79,7 +105,7 @@ class Difference(Contract):
 
 
 class SystemResult(Contract):
-    """The means of a system's measures over all judged questions."""
+    """The means of a system's metrics over all judged questions."""
 
     system: System
     metrics: dict[str, float]
@@ -87,22 +113,35 @@ class SystemResult(Contract):
 
 
 class QuestionResult(Contract):
-    """One question: each system's measures, and what the governed answer was like."""
+    """The metrics of each system for one question, and figures of the governed answer.
+
+    Attributes:
+        best: ids of the first ten documents of the governed answer.
+        latency_ms: duration of the governed answer in milliseconds.
+        passages: number of selected passages.
+        answer_characters: characters of the selected passages' texts.
+    """
 
     id: str
     task: str
     role: str | None = None
     scores: dict[System, dict[str, float]]
     best: list[str] = []
-    """The governed result's first ten."""
     latency_ms: float
     passages: int
     answer_characters: int
-    """Of the selected passages' text."""
 
 
 class Check(Contract):
-    """One expectation on governance, and what was found."""
+    """The result of one expectation of a question.
+
+    Attributes:
+        question: id of the question.
+        about: the reference; empty for an expectation about the whole answer.
+        expected: the expected result.
+        found: the actual result.
+        held: whether the expectation is met.
+    """
 
     question: str
     kind: CheckKind
@@ -113,9 +152,15 @@ class Check(Contract):
 
 
 class Governance(Contract):
-    """How governance fared. A rate is ``None`` where nothing was expected of it.
+    """The results of the checks. Rates are in [0, 1], or ``None`` if there was no such check.
 
-    ``leak_rate``: of the questions with ``must_not_return``, the share whose answer had some of it.
+    Attributes:
+        leak_rate: fraction of the questions with ``must_not_return`` whose answer has a forbidden
+            passage.
+        rejection_accuracy: fraction of the ``expect_rejection`` checks that are met.
+        posture_accuracy: fraction of the ``expect_fallback``, ``expect_trust`` and
+            ``expect_freshness`` checks that are met.
+        checks: every check.
     """
 
     leak_rate: float | None = None
@@ -125,10 +170,12 @@ class Governance(Contract):
 
 
 class RoleShare(Contract):
-    """How much of what a role gets is its own.
+    """How much of a role's answers is from its own domains.
 
-    ``own_share``: of its passages, those from ``domains``, which its overlay boosts. ``own_first``:
-    of its answers, those that begin with one.
+    Attributes:
+        domains: the domains that the role's overlay boosts.
+        own_share: fraction of an answer's passages that are from these domains, on average.
+        own_first: fraction of the answers whose first passage is from these domains.
     """
 
     role_id: str
@@ -138,7 +185,7 @@ class RoleShare(Contract):
 
 
 class RolePair(Contract):
-    """The mean Jaccard index of the documents that two roles selected for the same question."""
+    """The mean Jaccard index, in [0, 1], of the documents selected for two roles."""
 
     first: str
     second: str
@@ -146,7 +193,12 @@ class RolePair(Contract):
 
 
 class Distinctiveness(Contract):
-    """How far roles differ in what they get for the same questions."""
+    """How much the answers of roles to the same questions differ.
+
+    Attributes:
+        questions: number of questions that were asked for every role.
+        mean_overlap: mean of the pairs' ``overlap``, in [0, 1].
+    """
 
     questions: int
     mean_overlap: float
@@ -155,7 +207,18 @@ class Distinctiveness(Contract):
 
 
 class Harm(Contract):
-    """What an overlay does to questions: nDCG@10 with it against nDCG@10 with none."""
+    """The effect of an overlay on questions outside of its role's work.
+
+    Attributes:
+        digest: digest of the overlay.
+        without: mean nDCG@10 without an overlay.
+        with_overlay: mean nDCG@10 with the overlay.
+        relative: ``with_overlay / without - 1``. Negative if the overlay makes answers worse. 0 if
+            ``without`` is 0.
+        p_value: in [0, 1].
+        wins: number of questions that are better with the overlay.
+        losses: number of questions that are worse with it.
+    """
 
     role_id: str
     digest: str
@@ -168,7 +231,7 @@ class Harm(Contract):
 
 
 class Spread(Contract):
-    """How values are distributed."""
+    """Mean, percentiles and maximum (``most``) of values."""
 
     mean: float
     p50: float
@@ -179,7 +242,14 @@ class Spread(Contract):
 
 
 class Floor(Contract):
-    """A bound that was asked for. ``at_most`` where less is better."""
+    """A threshold of a metric, from `--fail-under` or from the golden set.
+
+    Attributes:
+        bound: the threshold.
+        at_most: whether the value must be at most ``bound``; otherwise it must be at least that.
+        value: the measured value; ``None`` if the metric was not measured, which fails.
+        held: whether the threshold is met.
+    """
 
     metric: str
     bound: float
@@ -189,7 +259,7 @@ class Floor(Contract):
 
 
 class EvaluatedCorpus(Contract):
-    """What was searched."""
+    """The corpus that was searched."""
 
     documents: int
     chunks: int
@@ -197,7 +267,7 @@ class EvaluatedCorpus(Contract):
 
 
 class Seconds(Contract):
-    """Where the time went."""
+    """Duration of each step, in seconds."""
 
     ingest: float
     questions: float
@@ -205,7 +275,23 @@ class Seconds(Contract):
 
 
 class EvalReport(Contract):
-    """The answer of `eval`."""
+    """The answer to `eval`.
+
+    Attributes:
+        kind: ``collection`` for a test collection, ``golden`` for a golden set.
+        metrics: names of the metrics.
+        judged: number of questions with grades.
+        unjudged: number of questions without grades.
+        governance: ``None`` if no question has an expectation about governance.
+        distinctiveness: ``None`` if roles were not compared.
+        harm: effect of each overlay that was measured.
+        latency_ms: durations of the governed answers, in milliseconds.
+        answer_characters: characters of the governed answers.
+        passages: passages of the governed answers.
+        degraded: why the semantic lane did not run; empty if it ran.
+        floors: the thresholds.
+        passed: whether all thresholds are met and no forbidden passage was returned.
+    """
 
     version: Literal["1.0"] = "1.0"
     kind: Literal["collection", "golden"]
@@ -224,7 +310,6 @@ class EvalReport(Contract):
     answer_characters: Spread
     passages: Spread
     degraded: str = ""
-    """Why the semantic lane did not answer, where it did not."""
     notes: list[str] = []
     floors: list[Floor] = []
     seconds: Seconds
@@ -232,7 +317,15 @@ class EvalReport(Contract):
 
 
 class MetricChange(Contract):
-    """One measure of one system in two reports, over the questions that both have."""
+    """One metric of one system in two reports, for the questions that both have.
+
+    Attributes:
+        change: ``after`` minus ``before``.
+        p_value: in [0, 1].
+        wins: number of questions that are better in the second report.
+        losses: number of questions that are worse.
+        ties: number of questions that are equal.
+    """
 
     system: System
     metric: str
@@ -246,7 +339,7 @@ class MetricChange(Contract):
 
 
 class QuestionChange(Contract):
-    """A question whose nDCG@10 is another one."""
+    """A question whose nDCG@10 in the governed system changed."""
 
     id: str
     task: str
@@ -255,7 +348,20 @@ class QuestionChange(Contract):
 
 
 class EvalComparison(Contract):
-    """The answer of `eval --compare`. ``moved`` are the governed results that changed most."""
+    """The answer to `eval --compare`.
+
+    Attributes:
+        before: name of the first report.
+        after: name of the second report.
+        questions: number of questions that both reports have.
+        only_before: number of questions that only the first report has.
+        only_after: number of questions that only the second report has.
+        moved: the questions whose nDCG@10 changed most, the largest change first.
+        latency_p50: median duration of an answer before and after, in milliseconds.
+        governance: each rate before and after.
+        floors: the thresholds.
+        passed: whether all thresholds are met.
+    """
 
     version: Literal["1.0"] = "1.0"
     before: str
@@ -266,7 +372,6 @@ class EvalComparison(Contract):
     changes: list[MetricChange]
     moved: list[QuestionChange]
     latency_p50: list[float]
-    """Before and after, in milliseconds."""
     governance: dict[str, list[float | None]] = {}
     floors: list[Floor] = []
     passed: bool = True

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
-    """Everything about a model that changes its vectors."""
+    """Everything about a model that its vectors depend on.
+
+    Attributes:
+        digest: identifies the version of the model.
+        query_prefix: text that is put before a query.
+        passage_prefix: text that is put before a passage.
+    """
 
     provider: str
     model: str
@@ -19,7 +25,13 @@ class ModelIdentity:
 
 @dataclass(frozen=True, slots=True)
 class IndexIdentity:
-    """A model, and the chunker whose passages it embedded with what of them."""
+    """What the vectors of an index depend on.
+
+    Attributes:
+        model: the model.
+        chunker: version of the chunker and of the text that is embedded for a chunk.
+        normalization: ``unit`` if vectors have length 1.
+    """
 
     model: ModelIdentity
     chunker: str

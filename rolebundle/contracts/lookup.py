@@ -1,4 +1,4 @@
-"""What `get` and `status` answer."""
+"""The answers to `get` and `status`."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ LookupKind = Literal["chunk", "document", "lines", "passages"]
 
 
 class FoundDocument(Contract):
-    """The document that a lookup led to."""
+    """The document of a lookup. ``superseded_by`` are ids of documents that replace it."""
 
     document_id: str
     source_id: str
@@ -24,10 +24,14 @@ class FoundDocument(Contract):
 
 
 class FoundPassage(Contract):
-    """A passage, whole, or the lines of it that were asked for.
+    """A passage, or those of its lines that were asked for.
 
-    ``place`` is its number in the document, from 1: ``#document_id:place:count`` reads on from it.
-    Where ``truncated``, ``content`` is the beginning of ``content_chars`` characters.
+    Attributes:
+        place: number of the passage in its document, from 1. ``#document_id:place:count`` is the
+            reference of ``count`` passages from this one on.
+        content: the text.
+        truncated: true if ``content`` is only the beginning of the text; otherwise missing.
+        content_chars: length of the whole text in characters, if ``truncated``.
     """
 
     chunk_id: str
@@ -41,20 +45,20 @@ class FoundPassage(Contract):
 
 
 class LookupReference(Contract):
-    """What to ask `get` for."""
+    """The parameters of `get`."""
 
     id: str
 
 
 class LookupOmitted(Contract):
-    """How much of what was found does not stand in the answer."""
+    """How much is not in the answer: numbers of passages and of characters."""
 
     passages: int
     content_chars: int
 
 
 class LookupMore(Contract):
-    """How to fetch the rest; no ``params`` where the reference itself is too long to be said."""
+    """How to fetch the rest. ``params`` is missing if the reference does not fit in `max_chars`."""
 
     method: Literal["get"]
     params: LookupReference | None = None
@@ -62,7 +66,14 @@ class LookupMore(Contract):
 
 
 class Lookup(Contract):
-    """The answer to `get`: one reference, its document, its passages in order."""
+    """The answer to `get`.
+
+    Attributes:
+        reference: what was asked for.
+        kind: what the reference names.
+        passages: the passages, in the order of the document.
+        more: how to fetch the rest; missing if nothing was left out.
+    """
 
     reference: str
     kind: LookupKind
@@ -72,7 +83,7 @@ class Lookup(Contract):
 
 
 class SourceStatus(Contract):
-    """What the corpus holds of one source."""
+    """Numbers of one source. ``trust_tiers`` has the number of documents of each trust tier."""
 
     source_id: str
     documents: int
@@ -81,7 +92,20 @@ class SourceStatus(Contract):
 
 
 class IndexStatus(Contract):
-    """One embedding index. ``fast_doubt`` says why its fast companion does not answer."""
+    """One embedding index.
+
+    Attributes:
+        digest: identifies the version of the model.
+        query_prefix: text that is put before a query.
+        passage_prefix: text that is put before a passage.
+        chunker: version of the chunker and of the text that is embedded for a chunk.
+        active: whether this index is searched.
+        vectors: number of chunks with a vector.
+        waiting: number of chunks without a vector.
+        since: time when the index was created, ISO 8601 in UTC.
+        fast_recall: measured recall of the approximate index, in [0, 1]; missing if there is none.
+        fast_doubt: why the approximate index is not used; empty if it is used or there is none.
+    """
 
     id: int
     provider: str
@@ -101,7 +125,13 @@ class IndexStatus(Contract):
 
 
 class BetterModel(Contract):
-    """A model at hand that would answer better, and the command that builds its index."""
+    """A better model that is available on this machine.
+
+    Attributes:
+        command: the command that builds its index.
+        seconds: estimated duration of this command.
+        brings: what is better with this model, in words.
+    """
 
     provider: str
     model: str
@@ -111,14 +141,24 @@ class BetterModel(Contract):
 
 
 class CheckProblem(Contract):
-    """Something that a check of the corpus found."""
+    """A problem that a check of the corpus found."""
 
     code: str
     message: str
 
 
 class CorpusStatus(Contract):
-    """The answer to `status`."""
+    """The answer to `status`.
+
+    Attributes:
+        location: path of the corpus file.
+        bytes: size of the corpus file.
+        waiting: number of chunks without a vector in the active index.
+        cached_vectors: number of vectors in the cache.
+        fast_index_would_pay: whether the active index is so large that an approximate index is
+            recommended, and has none.
+        checked: whether the corpus was checked. ``problems`` are the result.
+    """
 
     location: str
     bytes: int

@@ -1,4 +1,4 @@
-"""What is wrong with a JSON document that is no contract: pydantic's errors in plain English."""
+"""The mistakes in a JSON document that does not fit its contract, in plain English."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ MistakeKind = Literal["unknown", "missing", "value", "object"]
 
 
 class Mistake(NamedTuple):
-    """One thing that is wrong.
+    """One mistake in a JSON document.
 
     Attributes:
-        place: the keys and list indexes that lead to it.
-        kind: ``unknown`` and ``missing`` are about a key, ``value`` is about one value, ``object``
-            about several values of one object together.
+        place: the keys and list indexes that lead to the mistake.
+        kind: ``unknown`` or ``missing`` for a key, ``value`` for one value, ``object`` for several
+            values of one object together.
         message: the reason, as the end of a sentence that begins with the place.
-        value: what is there.
-        allowed: the keys or values that would be right, if they can be listed.
+        value: the wrong value; ``None`` if a key is missing.
+        allowed: the allowed keys or values, if they can be listed.
     """
 
     place: Place
@@ -32,16 +32,16 @@ class Mistake(NamedTuple):
 
 
 def mistakes_in(error: ValidationError, contract: type[BaseModel]) -> list[Mistake]:
-    """All mistakes that pydantic found in values for ``contract``.
+    """Return all mistakes in pydantic's error.
 
-    Unknown keys come first: a misspelt key is often the reason why another one is missing.
+    Unknown keys come first, because a misspelt key is often the reason why another is missing.
     """
     mistakes = [_mistake(details, contract) for details in error.errors(include_url=False)]
     return sorted(mistakes, key=lambda mistake: mistake.kind != "unknown")
 
 
 def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
-    """The keys that a contract has at a place; empty if any key is allowed there."""
+    """Return the keys of a contract at a place. Empty if any key is allowed there."""
     kind: Any = contract
     for step in place:
         if isinstance(step, int):
@@ -82,7 +82,7 @@ _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {
 
 def _mistake(details: Any, contract: type[BaseModel]) -> Mistake:
     kind, context, value = details["type"], details.get("ctx", {}), details["input"]
-    # pydantic marks a dictionary's key, as opposed to its value, by a last step of its own.
+    # If a dictionary's key is wrong, and not its value, pydantic adds the step "[key]".
     place = tuple(step for step in details["loc"] if step != "[key]")
     message = _MESSAGES.get(kind, f"is not valid: {details['msg']}")
     text = message if isinstance(message, str) else message(context)

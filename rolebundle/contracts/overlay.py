@@ -1,4 +1,4 @@
-"""The overlay: how one role retrieves. A superset of the reference's format, version 1.0."""
+"""The overlay: how one role retrieves. A superset of Knowledge Core's format, version 1.0."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,15 +11,24 @@ ROLE_ID_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 WEIGHT_TOLERANCE = 0.01
 
 RoleId = Annotated[str, StringConstraints(max_length=64, pattern=ROLE_ID_PATTERN)]
-# A blank pattern would match every source, and one with outer blanks none that it means.
+# A blank pattern would match every source. A pattern with spaces at its ends would match nothing.
 Phrase = Annotated[str, StringConstraints(max_length=500, pattern=r"^\S([\s\S]*\S)?$")]
 Boost = Annotated[float, Field(gt=0, le=100)]
-Unit = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Vocabulary(Contract):
-    """The role's words. The first three boost phrases are its signature."""
+    """The role's words.
+
+    Attributes:
+        preferred_terms: words that are added to the query if the task has them. A passage with one
+            is ranked higher.
+        synonyms: for a term, the words to search for in addition if the task has the term.
+        boost_phrases: a passage with one is ranked higher. The first three are added to every
+            query of the role, the others if the task has enough of their words.
+        suppress_phrases: a passage with one is ranked lower.
+    """
 
     preferred_terms: list[Phrase] = []
     synonyms: dict[Phrase, list[Phrase]] = {}
@@ -28,7 +37,13 @@ class Vocabulary(Contract):
 
 
 class SourceRule(Contract):
-    """A case-insensitive substring of source_id, document_type or domain, and why it matters."""
+    """A rule for sources.
+
+    Attributes:
+        pattern: a part of the source_id, document_type, domain or path, in any case.
+        reason: why the rule exists.
+        boost: factor of the metadata score if the source is preferred. Default: 1.5.
+    """
 
     pattern: Phrase
     reason: str = ""
@@ -36,7 +51,13 @@ class SourceRule(Contract):
 
 
 class SourcePolicy(Contract):
-    """Which sources the role prefers, is limited to, and must not use."""
+    """Which sources the role prefers, is limited to, and must not use.
+
+    A boost is a factor of the metadata score, above 0 and at most 100.
+
+    Attributes:
+        allowed_sources: if there are any, all other sources are forbidden.
+    """
 
     preferred_sources: list[SourceRule] = []
     allowed_sources: list[SourceRule] = []
@@ -49,23 +70,34 @@ class SourcePolicy(Contract):
 class RetrievalPolicy(Contract):
     """Weights and limits. The four weights sum to 1 ± 0.01.
 
-    ``min_score`` (the floor under which a candidate is ``low_score``), ``fusion`` and
-    ``expansion_weight`` (the say of the role's words beside the task's own, 0–1) are ours.
+    ``min_score``, ``fusion`` and ``expansion_weight`` are not part of Knowledge Core's format.
+
+    Attributes:
+        max_selected_chunks: number of passages of an answer.
+        max_chunks_per_source: number of passages of one source that have no diversity penalty.
+        freshness_max_age_days: age in days from which a passage is stale; 365 if missing.
+        stale_penalty: the metadata score of a stale passage is multiplied by 1 minus this; 1
+            rejects it as ``stale``.
+        role_mismatch_penalty: likewise for a passage whose ``applicable_roles`` do not include the
+            role; 1 rejects it as ``role_mismatch``.
+        min_score: a candidate whose final score is lower is rejected as ``low_score``.
+        expansion_weight: weight of the role's terms in the query; the task's terms have 1 minus
+            this.
     """
 
     max_selected_chunks: Count = 10
-    lexical_weight: Unit = 0.3
-    semantic_weight: Unit = 0.3
-    metadata_weight: Unit = 0.2
-    rerank_weight: Unit = 0.2
+    lexical_weight: Fraction = 0.3
+    semantic_weight: Fraction = 0.3
+    metadata_weight: Fraction = 0.2
+    rerank_weight: Fraction = 0.2
     require_source_diversity: bool = False
     max_chunks_per_source: Count = 3
     freshness_max_age_days: Annotated[float, Field(gt=0)] | None = None
-    stale_penalty: Unit = 0.5
-    role_mismatch_penalty: Unit = 0.5
+    stale_penalty: Fraction = 0.5
+    role_mismatch_penalty: Fraction = 0.5
     min_score: Annotated[float, Field(ge=0, le=2)] = 0.1
     fusion: Fusion = "weighted"
-    expansion_weight: Unit = 0.2
+    expansion_weight: Fraction = 0.2
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> Self:
@@ -81,7 +113,7 @@ class RetrievalPolicy(Contract):
 
 
 class SynthesisPolicy(Contract):
-    """What the agent should make of the evidence. Carried, not interpreted."""
+    """How the agent should use the evidence. It is passed on and has no effect on retrieval."""
 
     prioritize: list[str] = []
     avoid: list[str] = []
@@ -90,14 +122,22 @@ class SynthesisPolicy(Contract):
 
 
 class EvalProfile(Contract):
-    """Which golden set measures the role."""
+    """The golden set that evaluates the role. ``distinctiveness_checks`` has no effect."""
 
     golden_set_id: str = ""
     distinctiveness_checks: list[str] = []
 
 
 class Overlay(Contract):
-    """One role, resolved: ``extends`` has been followed before this is built."""
+    """The overlay of one role, after inheritance.
+
+    Attributes:
+        extends: the role whose overlay this one extends. Its values are already included.
+        label: name of the role for people.
+        mission: what the role does. It is part of the semantic query.
+        anti_goals: what the role does not do. No effect on retrieval.
+        bridge_roles: roles to work with. No effect on retrieval.
+    """
 
     version: Literal["1.0"]
     role_id: RoleId

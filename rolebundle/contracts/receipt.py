@@ -1,4 +1,4 @@
-"""The receipt of a purge: that something was erased, and how much; never what."""
+"""The receipt of a purge: how much was erased, but not what."""
 
 from typing import Literal
 
@@ -9,10 +9,14 @@ Obstacle = Literal["", "reader", "writer", "disk", "cache"]
 
 
 class Receipt(Contract):
-    """That something was erased. Nothing in here is made of what it was: the id is random.
+    """How much was erased. No field is derived from the erased content: the id is random.
 
-    ``pending`` means that it can no longer be found, and that copies of its bytes may still be in
-    the corpus file or its log. ``waiting_for`` names what stood in the way.
+    Attributes:
+        purged_at: ISO 8601 in UTC.
+        documents: number of erased documents; ``chunks`` and ``vectors`` likewise.
+        state: ``pending`` means that nothing erased can be retrieved any more, but copies of its
+            bytes may still be in the corpus file or its log. ``done`` means that none are.
+        waiting_for: what prevented the overwriting of these copies; empty if ``done``.
     """
 
     id: str

@@ -1,4 +1,7 @@
-"""What `replay` answers: whether the same bundle comes out today, and if not, what changed."""
+"""The answer to `replay`: whether a recorded bundle is the same today, and if not, what changed.
+
+*Before* is the recorded bundle, *after* is the bundle that the same request gives today.
+"""
 
 from typing import Literal
 
@@ -24,7 +27,7 @@ Whereabouts = Literal["in_corpus", "document_changed", "document_gone", "not_in_
 
 
 class Cause(Contract):
-    """Something that the answer depends on and that is not what it was."""
+    """Something that the answer depends on and that changed. ``message`` explains the change."""
 
     kind: CauseKind
     before: str
@@ -33,7 +36,7 @@ class Cause(Contract):
 
 
 class Outcome(Contract):
-    """What became of a candidate: a rank and a score, or the code that rejected it."""
+    """The result for a candidate: rank and score if selected, code and notes if rejected."""
 
     rank: int | None = None
     score: float | None = None
@@ -42,16 +45,20 @@ class Outcome(Contract):
 
 
 class PassageChange(Contract):
-    """A candidate that did not fare as it did.
+    """A candidate whose result differs between the two bundles.
 
     Attributes:
-        chunk_id: the candidate.
-        document_id: its document; bundles name it for selected passages alone.
-        kinds: what is different. `new` and `gone`: no lane proposed it then, or proposes it today.
-        before: what became of it then; ``None`` for a new one.
-        after: what becomes of it today; ``None`` for one that is gone.
-        whereabouts: where one that is gone stands today. `document_changed`: this text is not in
-            its document any more. `not_in_corpus`: the text is gone, its document is not known.
+        chunk_id: id of the candidate.
+        document_id: its document; missing if it is not known, because bundles have the document
+            only of selected passages.
+        kinds: what differs. `new`: the candidate is only in the second bundle. `gone`: it is only
+            in the first one.
+        before: the recorded result; missing for a `new` candidate.
+        after: the result today; missing for a `gone` candidate.
+        whereabouts: whether the chunk of a `gone` candidate still exists. `in_corpus`: it exists,
+            but no lane proposes it. `document_changed`: its document exists, but has other chunks.
+            `document_gone`: its document does not exist. `not_in_corpus`: the chunk does not
+            exist, and its document is not known.
     """
 
     chunk_id: str
@@ -66,17 +73,17 @@ class Replay(Contract):
     """The answer to `replay`.
 
     Attributes:
-        same: the two bundles are equal, the timings aside.
-        same_selection: the same passages in the same order, whatever else is different.
-        role_id: whose overlay governs; empty where none does.
-        task_text: what was asked.
-        generated_at: the time that ages are measured against, then and in the replay.
-        selected_before: how many passages were selected.
-        selected_after: how many are selected today.
-        kept: how many of them are in both.
-        differs: the fields of the bundle that are not equal.
-        causes: what is not as it was.
-        passages: the candidates that do not fare as they did; selected ones come first.
+        same: whether the two bundles are equal, timings aside.
+        same_selection: whether the same passages are selected in the same order.
+        role_id: the role; empty if there was none.
+        task_text: the task.
+        generated_at: the time that ages are measured against in both bundles, ISO 8601 in UTC.
+        selected_before: number of passages that were selected.
+        selected_after: number of passages that are selected today.
+        kept: number of passages that are selected in both bundles.
+        differs: names of the fields of the bundle that differ.
+        causes: why the bundles differ.
+        passages: the candidates whose result differs, selected ones first.
     """
 
     same: bool

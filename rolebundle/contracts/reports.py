@@ -1,4 +1,4 @@
-"""What the commands of the corpus's owner print with `--json`."""
+"""The answers of the owner's commands (printed with `--json`), `roles.list` and `roles.show`."""
 
 from typing import Literal
 
@@ -18,10 +18,19 @@ class SkippedFile(Contract):
 
 
 class IngestResult(Contract):
-    """`ingest`: the files of the run, and the totals of the corpus after it.
+    """`ingest`.
 
-    ``flagged`` and ``quarantined`` count documents of this run with findings of the scan.
-    ``embedding_problem`` says why ``waiting`` chunks have no vector.
+    Attributes:
+        added: number of files that were added; ``updated``, ``unchanged``, ``removed`` likewise.
+        skipped: files and documents that were not ingested.
+        flagged: number of documents of this run with findings of the scan.
+        quarantined: number of documents of this run that were put into quarantine.
+        notes: notes on files that were ingested.
+        documents: number of documents in the corpus after the run.
+        chunks: number of chunks in the corpus after the run.
+        embedded: number of chunks that were embedded in this run.
+        waiting: number of chunks in the corpus without a vector.
+        embedding_problem: why ``waiting`` chunks have no vector; empty if there was no problem.
     """
 
     added: int
@@ -40,9 +49,13 @@ class IngestResult(Contract):
 
 
 class EmbedResult(Contract):
-    """`embed`: chunks embedded and waiting, and the fast index if one was built.
+    """`embed`.
 
-    ``recall`` is the sampled recall of the fast index in [0, 1]; ``fast`` whether it is used.
+    Attributes:
+        embedded: number of chunks that were embedded in this run.
+        waiting: number of chunks without a vector.
+        recall: recall of the approximate index on a sample, in [0, 1]; null if none was built.
+        fast: whether the approximate index is used; null if none was built.
     """
 
     embedded: int
@@ -52,7 +65,14 @@ class EmbedResult(Contract):
 
 
 class EmbedPlan(Contract):
-    """`embed --dry-run`: what a run would take, in chunks, seconds and bytes."""
+    """`embed --dry-run`: an estimate of a run.
+
+    Attributes:
+        chunks: number of chunks in the corpus.
+        waiting: number of chunks to embed.
+        seconds: duration.
+        bytes: growth of the corpus file.
+    """
 
     chunks: int
     waiting: int
@@ -67,7 +87,10 @@ class EmbeddingIndexes(Contract):
 
 
 class QuarantinedDocument(Contract):
-    """A document with findings of the scan, and the kinds of the findings."""
+    """A document with findings of the scan, and the kinds of these findings.
+
+    With the verdict ``quarantine`` it is not retrieved; with ``label`` it is, with flags.
+    """
 
     document_id: str
     title: str
@@ -77,7 +100,7 @@ class QuarantinedDocument(Contract):
 
 
 class ScanFinding(Contract):
-    """A finding at the characters ``start`` to ``end`` of a document."""
+    """A finding in a document. ``start`` and ``end`` are offsets in characters, from 0."""
 
     kind: str
     start: int
@@ -99,7 +122,13 @@ class QuarantineDetails(QuarantinedDocument):
 
 
 class PolicyChange(Contract):
-    """`scopes set`: the agents of the policy, and how many documents changed compartment."""
+    """`scopes set`.
+
+    Attributes:
+        agents: ids of the policy's agents.
+        moved: number of documents whose compartment (scope and sensitivity) changed.
+        location: path of the policy file.
+    """
 
     agents: list[str]
     moved: int
@@ -107,7 +136,14 @@ class PolicyChange(Contract):
 
 
 class AgentAccess(Contract):
-    """What the policy allows an agent, and how many documents it sees."""
+    """The policy's rule for one agent.
+
+    Attributes:
+        scopes: the allowed scopes; empty means all.
+        access_level: the highest sensitivity that the agent may read.
+        deny_patterns: globs over paths that the agent may not read.
+        documents: number of documents that the agent may read.
+    """
 
     agent: str
     scopes: list[str]
@@ -117,7 +153,16 @@ class AgentAccess(Contract):
 
 
 class PolicySummary(Contract):
-    """`scopes show`: the current policy. ``doubt`` says why every agent is denied, if so."""
+    """`scopes show`.
+
+    Attributes:
+        policy: whether the corpus has a policy.
+        location: path of the policy file.
+        set_at: time when the policy was set, ISO 8601 in UTC.
+        doubt: why every agent is denied; empty if the policy is in effect.
+        documents: number of documents in the corpus.
+        agents: the rules of the agents.
+    """
 
     policy: bool
     location: str
@@ -150,14 +195,17 @@ class OverlayProblems(Contract):
 
 
 class OverlayLint(Contract):
-    """`overlay lint`: the problems of each overlay, and the corpus that the rules were run on."""
+    """`overlay lint`: the problems of each overlay.
+
+    ``corpus`` is the corpus on which the source rules were tried; null if there was none.
+    """
 
     corpus: str | None
     overlays: list[OverlayProblems]
 
 
 class Role(Contract):
-    """A role that has an overlay. ``problem`` says why it cannot be used, if so."""
+    """A role that has an overlay. ``problem`` is why it cannot be used; empty if it can."""
 
     role_id: str
     label: str
@@ -173,14 +221,14 @@ class RoleList(Contract):
 
 
 class RoleDetails(Contract):
-    """The method `roles.show`: an overlay with what it extends and all defaults."""
+    """The method `roles.show`: an overlay after inheritance, with all defaults, and its digest."""
 
     digest: str
     overlay: Overlay
 
 
 class OverlayFile(Contract):
-    """An overlay and its file."""
+    """An overlay and its file. ``problem`` is why it cannot be used; empty if it can."""
 
     role_id: str
     label: str
@@ -204,7 +252,10 @@ class ExtendedOverlay(Contract):
 
 
 class OverlayDetails(Contract):
-    """`overlay show`: an overlay with what it extends and all defaults."""
+    """`overlay show`: an overlay after inheritance, with all defaults.
+
+    ``extends`` are the overlays that it extends, the nearest first.
+    """
 
     role_id: str
     digest: str
@@ -219,7 +270,7 @@ class PurgeResult(Contract):
     Attributes:
         receipts: one for each purge that was done or is pending.
         returning: files on disk that the next ingest would add again.
-        backups: backups that may still hold the documents.
+        backups: backup files that may still contain the documents.
         backups_deleted: how many backups were deleted.
     """
 
@@ -230,7 +281,13 @@ class PurgeResult(Contract):
 
 
 class PurgePreview(Contract):
-    """`purge --dry-run`: what would be erased. Without names only the backups are listed."""
+    """`purge --dry-run`: what would be erased. Without document names only ``backups`` is present.
+
+    Attributes:
+        backups: backup files that may contain the documents.
+        documents: number of documents; ``chunks`` and ``vectors`` likewise.
+        returning: files on disk that the next ingest would add again.
+    """
 
     backups: list[str]
     documents: int | None = None
@@ -251,7 +308,7 @@ class BridgeEnd(Contract):
 
 
 class BridgePair(Contract):
-    """The closest two passages of two documents in different scopes."""
+    """The most similar passages of two documents in different scopes, and their cosine."""
 
     cosine: float
     left: BridgeEnd
@@ -259,7 +316,15 @@ class BridgePair(Contract):
 
 
 class BridgeReport(Contract):
-    """`bridges`: pairs with a cosine of at least ``threshold``, among ``vectors`` vectors."""
+    """`bridges`: pairs of documents in different scopes with similar passages.
+
+    Attributes:
+        threshold: the lowest cosine of a listed pair, in [−1, 1].
+        vectors: number of vectors that were compared.
+        scopes: number of scopes that were compared.
+        bridges: the pairs, the highest cosine first.
+        more: whether there are more pairs than listed.
+    """
 
     threshold: float
     vectors: int

@@ -1,4 +1,4 @@
-"""The requests: the same fields in every interface."""
+"""The requests. Their fields are the same in every interface."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -14,8 +14,8 @@ MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
 NO_RERANK = "none"
 """The value of ``rerank`` for no reranking, even if the server has a default model."""
-LEAST_CHARACTERS = 1_000
-"""The lowest ``max_chars``: the smallest answer needs this many characters."""
+MIN_MAX_CHARS = 1_000
+"""The smallest ``max_chars``: the smallest answer has nearly as many characters."""
 
 
 def _parse_moment(value: object) -> object:
@@ -57,8 +57,8 @@ class RetrievalRequest(Contract):
     agent: Name | None = Field(None, description=_AGENT)
     action: Action | None = Field(
         None,
-        description="What the passages are for. Default: read. Ask again before you do more with "
-        "them.",
+        description="What the passages are for. Default: read. Before you use them for more, "
+        "send a new request with that action.",
     )
     approval: Name | None = Field(
         None, description="Name of the person who approved the action. Never make one up."
@@ -80,8 +80,8 @@ class RetrievalRequest(Contract):
     )
     rerank: Name | None = Field(
         None,
-        description="The model, PROVIDER:MODEL, that re-scores the best passages, or none. "
-        "Default: as configured.",
+        description="The model, as PROVIDER:MODEL, that scores the best passages again, or the "
+        "word none for no reranking. Default: the configured model.",
     )
     now: Moment | None = Field(
         None,
@@ -92,9 +92,7 @@ class RetrievalRequest(Contract):
         description="How much of the answer comes back as JSON. ids: references and scores. "
         "compact: passages to read. full: everything.",
     )
-    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = Field(
-        None, description=_MAX_CHARS
-    )
+    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(None, description=_MAX_CHARS)
     deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
@@ -103,7 +101,7 @@ class RetrievalRequest(Contract):
 
 
 class WhyRequest(RetrievalRequest):
-    """A request, and the passage or document to follow through it."""
+    """A request for passages, and the passage or document whose result is explained."""
 
     id: Reference = Field(
         description="The chunk_id, document_id or path:start-end to follow through the search."
@@ -111,20 +109,18 @@ class WhyRequest(RetrievalRequest):
 
 
 class GetRequest(Contract):
-    """What to look up."""
+    """A request for a passage or document by its reference."""
 
     id: Reference = Field(
-        description="A chunk_id, a document_id, path:start-end or #document_id:from:count, from an "
-        "answer."
+        description="A chunk_id, a document_id, path:start-end or #document_id:place:count, from "
+        "an answer."
     )
     agent: Name | None = Field(None, description=_AGENT)
-    max_chars: Annotated[int, Field(ge=LEAST_CHARACTERS)] | None = Field(
-        None, description=_MAX_CHARS
-    )
+    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(None, description=_MAX_CHARS)
 
 
 class RoleRequest(Contract):
-    """The role whose overlay to show."""
+    """A request for the overlay of a role."""
 
     role: RoleId = Field(description="Id of the role.")
     agent: Name | None = Field(None, description=_AGENT)
@@ -141,7 +137,9 @@ class IngestRequest(Contract):
 
     paths: list[str] = Field(description="Absolute paths of files and folders.")
     lexical_only: bool = Field(
-        False, description="Do not embed. New chunks wait for a vector, and only words find them."
+        False,
+        description="Do not embed. New chunks then have no vector, and only the lexical lane finds "
+        "them.",
     )
 
 
@@ -160,4 +158,4 @@ ALIASES = {
     "chunk_id": "id",
     "document_id": "id",
 }
-"""Names that models guess for a field, and the field. camelCase is accepted, too."""
+"""Other names of fields that models use, and the field. camelCase is accepted, too."""

@@ -88,7 +88,7 @@ SCHEMAS: dict[str, type[Contract]] = {
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of one contract."""
+    """Return the JSON Schema (2020-12) of a contract."""
     schema = SCHEMAS[name].model_json_schema()
     names = schema.get("properties", {})
     aliases = {alias: field for alias, field in ALIASES.items() if field in names}
@@ -98,7 +98,7 @@ def json_schema(name: str) -> dict[str, Any]:
 
 
 def schema_text(name: str) -> str:
-    """The schema as it stands in its file."""
+    """Return the text of the schema's file."""
     return json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
 
 

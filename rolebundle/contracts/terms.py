@@ -1,4 +1,4 @@
-"""The closed vocabularies of the contracts, each in one place."""
+"""The closed vocabularies of the contracts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Verdict = Literal[
     "all_superseded",
     "rejected_by_policy",
 ]
-"""Why an answer is empty; :func:`rolebundle.retrieval.bundle.empty_verdict` has the rule."""
+"""Why nothing was selected. :func:`rolebundle.retrieval.bundle.empty_verdict` has the rules."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -67,9 +67,9 @@ REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
 HIGH_TRUST: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
 
 DEFAULT_MAX_AGE_DAYS = 365
-"""Maximum age of a chunk where the overlay names none."""
+"""Maximum age of a chunk in days, if the overlay has none."""
 
 
 def trust_rank(tier: TrustTier) -> int:
-    """How much a tier is trusted: the higher, the more."""
+    """Return the rank of a trust tier: a higher rank means more trust."""
     return -TRUST_TIERS.index(tier)

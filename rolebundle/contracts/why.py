@@ -1,7 +1,7 @@
-"""What `why` answers: one passage, followed through every step of the pipeline.
+"""The answer to `why`: the result of every step of the pipeline for one passage.
 
-Scores are rounded to six decimals, as in the bundle. ``supposed`` marks what did not happen: the
-steps were run again with the passage let in, to say what would have become of it.
+Scores are rounded to six decimals, as in the bundle. If the passage was not ranked, the steps are
+run again as if it had been proposed and allowed; then ``supposed`` is true.
 """
 
 from typing import Literal
@@ -17,7 +17,7 @@ FoundBy = Literal["task_words", "role_words", "meaning"]
 
 
 class WordsTrace(Contract):
-    """Which words of the query the index has for the passage: its text, title, headings, tags."""
+    """Which words of the query are in the passage's text, title, headings or tags."""
 
     task_found: list[str]
     task_missing: list[str]
@@ -25,17 +25,20 @@ class WordsTrace(Contract):
 
 
 class LaneTrace(Contract):
-    """One way to be found.
+    """One search of a lane.
 
     Attributes:
-        by: the lexical lane looks for the task's words and for the role's, each by itself.
-        ran: whether it searched at all; ``note`` says why not.
-        proposed: whether it found the passage.
-        rank: the passage's place among the ``pool`` passages that it proposed, from 1.
-        score: the passage's BM25 (≥ 0) or cosine ([−1, 1]), proposed or not; none where it has no
-            vector.
-        least: the lowest score among those that it proposed.
-        depth: how many it was asked for.
+        by: what was searched for. The lexical lane searches for the task's words and for the words
+            that the overlay adds separately.
+        ran: whether the search was run.
+        note: why it was not run; empty if it was.
+        proposed: whether the search proposed the passage.
+        rank: place of the passage among the proposed passages, from 1; missing if not proposed.
+        score: the passage's BM25 (0 or more) or cosine (in [−1, 1]), also if it was not proposed;
+            missing if the search was not run or the passage has no vector.
+        pool: number of passages that the search proposed.
+        least: lowest score of a proposed passage; missing if there is none.
+        depth: maximum number of passages that the search was asked for.
     """
 
     lane: Lane
@@ -51,7 +54,13 @@ class LaneTrace(Contract):
 
 
 class FilterTrace(Contract):
-    """What policy made of the passage; of one that no lane proposed, what it would have made."""
+    """The result of the filter for the passage, also if no lane proposed it.
+
+    Attributes:
+        code: rejection code; missing if the passage is allowed.
+        notes: explanation of the code.
+        factors: names of the rules that changed the metadata score.
+    """
 
     allowed: bool
     code: RejectionCode | None = None
@@ -61,7 +70,7 @@ class FilterTrace(Contract):
 
 
 class ScoreWeights(Contract):
-    """What each term of the final score is multiplied with."""
+    """The weights of the four terms of the final score."""
 
     lexical: float
     semantic: float
@@ -70,11 +79,17 @@ class ScoreWeights(Contract):
 
 
 class ScoreTrace(Contract):
-    """The terms of the final score, and where they put the passage.
+    """The passage's score, and its place in the ranking.
 
-    ``place`` is among all ``of`` allowed candidates, in the order of the final score; ``rank`` is
-    the place in the answer, where it has one; ``code`` is what the cut did otherwise. Where the
-    request had a rerank, ``rerank_note`` says why this passage was not re-scored, if it was not.
+    Attributes:
+        vocabulary: names of the overlay's vocabulary rules that matched.
+        place: place among the ``of`` ranked candidates, from 1.
+        rank: place in the answer, from 1; missing if the passage is not selected.
+        code: rejection code of the selection; missing if the passage is selected.
+        supposed: whether the passage was not ranked, so that these are the values that it would
+            have if it had been proposed and allowed.
+        rerank_note: why the reranking model did not score this passage; empty if it did or if there
+            was no reranking.
     """
 
     scores: Scores
@@ -90,7 +105,7 @@ class ScoreTrace(Contract):
 
 
 class Rival(Contract):
-    """A passage that came before; with a rank where it was selected."""
+    """A passage that is ranked before this one. ``rank`` is missing if it is not selected."""
 
     rank: int | None = None
     chunk_id: str
@@ -99,7 +114,13 @@ class Rival(Contract):
 
 
 class PoolTrace(Contract):
-    """How far the lanes looked: candidates in all, what each lane was asked for, refills."""
+    """Numbers of the candidate pool.
+
+    Attributes:
+        candidates: number of candidates.
+        depth: maximum number of candidates that each search was asked for.
+        refills: how often the lanes were asked for more candidates.
+    """
 
     candidates: int
     depth: int
@@ -110,12 +131,19 @@ class Why(Contract):
     """Why a passage is in the answer, or is not.
 
     Attributes:
-        passages: how many passages the reference names; this is about the best placed of them.
-        rank: the place in the answer, where it is selected.
-        step: the step that rejected it, with ``code`` and ``notes`` as in the bundle.
-        lost_to: what it lost to: the last of the selected, its better copy, or its newer version.
-        needs: what would have had to be different, all of it together; alternatives stand in one
-            sentence. Empty where the passage is selected.
+        passages: number of passages that the reference names. The answer is about the one with the
+            best place.
+        outcome: ``not_proposed`` means that no lane proposed the passage.
+        rank: place in the answer, from 1; missing if the passage is not selected.
+        step: the step that rejected it; missing if it is selected.
+        code: rejection code, as in the bundle; missing if there is none.
+        notes: explanation of the code.
+        limit: maximum number of selected passages.
+        min_score: final score that a passage must have to be selected.
+        lost_to: passages that were preferred: the last selected ones, a better copy of the passage,
+            or a newer version.
+        needs: what would have to be different for the passage to be selected. All items are needed
+            together; one item may name alternatives. Empty if the passage is selected.
     """
 
     reference: str

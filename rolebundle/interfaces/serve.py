@@ -19,9 +19,9 @@ from traceback import print_exc
 from typing import Any
 
 from rolebundle.contracts.request import (
-    LEAST_CHARACTERS,
     MAX_REFERENCE_CHARACTERS,
     MAX_TASK_CHARACTERS,
+    MIN_MAX_CHARS,
 )
 from rolebundle.errors import Interrupted, RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_value
@@ -204,7 +204,7 @@ class Server:
                     "task_characters": MAX_TASK_CHARACTERS,
                     "reference_characters": MAX_REFERENCE_CHARACTERS,
                     "passages": MAX_PASSAGES,
-                    "least_max_chars": LEAST_CHARACTERS,
+                    "least_max_chars": MIN_MAX_CHARS,
                 },
             },
         }

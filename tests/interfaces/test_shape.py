@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.request import LEAST_CHARACTERS
+from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import REJECTION_CODES, Detail, Verdict, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
@@ -204,7 +204,7 @@ class TestBounds:
     def test_what_gives_way_first(self, sample: Engine) -> None:
         bundle = asked(sample, role="security-reviewer")
         seen = []
-        for most in range(16_000, LEAST_CHARACTERS - 1, -250):
+        for most in range(16_000, MIN_MAX_CHARS - 1, -250):
             answer = shaped_bundle(bundle, "compact", most)
             is_sound(bundle, answer)
             assert size(answer) <= most
@@ -235,10 +235,10 @@ class TestBounds:
         names,
         st.sampled_from(["token", "token sync " * 30, "token " + "x" * 3000]),
         st.integers(1, 8),
-        st.integers(LEAST_CHARACTERS, 12_000),
+        st.integers(MIN_MAX_CHARS, 12_000),
         st.booleans(),
     )
-    @example([("n" * 900, "token " * 900)], '"' * 900, "token", 5, LEAST_CHARACTERS, True)
+    @example([("n" * 900, "token " * 900)], '"' * 900, "token", 5, MIN_MAX_CHARS, True)
     def test_a_bound_is_a_bound(
         self, texts: list[tuple[str, str]], source: str, task: str, limit: int, most: int, on: bool
     ) -> None:
@@ -294,8 +294,8 @@ class TestBounds:
                 ],
             }
         )
-        answer = shaped_bundle(worst, detail, LEAST_CHARACTERS)
-        assert size(answer) <= LEAST_CHARACTERS
+        answer = shaped_bundle(worst, detail, MIN_MAX_CHARS)
+        assert size(answer) <= MIN_MAX_CHARS
         assert [one["code"] for one in answer["warnings"]] == list(codes)
         CompactBundle.model_validate(answer)
 
@@ -346,9 +346,9 @@ class TestLookup:
 def test_the_example_of_the_documentation() -> None:
     path = Path(__file__).parent.parent.parent / "docs" / "example-bundle.json"
     bundle = RetrievalBundle.model_validate_json(path.read_bytes())
-    answer = shaped_bundle(bundle, "compact", LEAST_CHARACTERS)
+    answer = shaped_bundle(bundle, "compact", MIN_MAX_CHARS)
     assert len(answer["selected"]) == 1
-    assert size(answer) <= LEAST_CHARACTERS
+    assert size(answer) <= MIN_MAX_CHARS
 
 
 def test_every_field_of_the_projection_is_in_the_contract() -> None:
