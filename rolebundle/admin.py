@@ -45,8 +45,8 @@ from rolebundle.workspace import Workspace
 
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
+    from rolebundle.contracts.reports import BridgeReport
     from rolebundle.ingest.sync import IngestOptions, IngestReport
-    from rolebundle.policy.bridges import Bridges
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -257,7 +257,7 @@ class Admin:
 
     def find_bridges(
         self, threshold: float, limit: int, *, progress: Progress | None = None
-    ) -> Bridges:
+    ) -> BridgeReport:
         """Close passages of different scopes; :func:`rolebundle.policy.bridges.find_bridges`."""
         from rolebundle.policy.bridges import find_bridges
 

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
 from unicodedata import normalize
 
-from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
+from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
 from rolebundle.policy.policy_file import (
     AgentRule,
     Policy,
@@ -222,77 +221,3 @@ def _plain(path: str) -> str:
     # File systems differ in whether they compose accents.
     plain = normalize("NFC", normalize("NFC", path).casefold()).replace("\\", "/")
     return plain.removeprefix("./").lstrip("/")
-
-
-class AgentReport(TypedDict):
-    """One agent's rule, and how many documents it sees."""
-
-    agent: str
-    scopes: list[str]
-    access_level: str
-    deny_patterns: list[str]
-    documents: int
-
-
-class PolicyReport(TypedDict):
-    """The active policy, why it may deny everyone (``doubt``), and what each agent sees."""
-
-    policy: bool
-    location: str
-    set_at: str
-    doubt: str
-    documents: int
-    agents: list[AgentReport]
-
-
-def report_policy(corpus: Corpus, agent: str | None = None) -> PolicyReport:
-    """The active policy and its effect.
-
-    Args:
-        corpus: a corpus as its owner sees it.
-        agent: the only agent to report on.
-
-    Raises:
-        UsageError: the policy does not name that agent.
-    """
-    with corpus.reading():
-        stored = stored_policy.load_policy(corpus)
-        visible = compartments.visible_compartments(corpus)
-    total = sum(compartment.documents for compartment in visible)
-    if stored is None:
-        return PolicyReport(
-            policy=False, location="", set_at="", doubt="", documents=total, agents=[]
-        )
-    problem = policy_problem(stored)
-    try:
-        policy = parse_policy(stored.content, stored.format, "the policy")
-    except RolebundleError as error:
-        policy, problem = Policy(), error.message
-    if agent is not None and agent not in policy.agents:
-        raise UsageError(
-            "unknown_agent",
-            f"{agent}: the policy does not name this agent, so it sees nothing",
-            f"agents: {', '.join(policy.agents) or 'none'}",
-        )
-    return PolicyReport(
-        policy=True,
-        location=stored.location,
-        set_at=stored.set_at,
-        doubt=problem,
-        documents=total,
-        agents=[
-            AgentReport(
-                agent=name,
-                scopes=list(rule.scopes),
-                access_level=rule.access_level,
-                deny_patterns=list(rule.deny_patterns),
-                documents=0
-                if problem
-                else sum(
-                    compartment.documents for compartment in visible if may_see(rule, compartment)
-                ),
-            )
-            for name, rule in policy.agents.items()
-            if agent in (None, name)
-        ],
-    )

@@ -1,20 +1,21 @@
-"""Lint a policy: rules that are more open than they look, or that match nothing."""
+"""Report on a policy, and lint it: rules that are more open than they look, or match nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rolebundle.errors import RolebundleError
-from rolebundle.policy.access import denies, policy_problem
-from rolebundle.policy.overlay_lint import LintFinding
+from rolebundle.contracts.reports import AgentAccess, LintProblem, PolicySummary
+from rolebundle.errors import RolebundleError, UsageError
+from rolebundle.policy.access import denies, may_see, policy_problem
+from rolebundle.policy.overlay_lint import lint_error, lint_warning
 from rolebundle.policy.policy_file import AgentRule, Policy, level_rank, parse_policy
 from rolebundle.policy.trust import loosened_values
-from rolebundle.storage import stored_policy
+from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import AccessAttributes, access_attributes
 
 
-def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFinding]:
+def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintProblem]:
     """The findings for a policy, and for its effect on a corpus if one is given."""
     findings = list(_lint_rules(policy))
     if corpus is not None:
@@ -24,47 +25,47 @@ def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintFindin
     return findings
 
 
-def lint_active_policy(corpus: Corpus) -> list[LintFinding]:
+def lint_active_policy(corpus: Corpus) -> list[LintProblem]:
     """The findings for the policy of a corpus."""
     stored = stored_policy.load_policy(corpus)
     if stored is None:
         message = "no policy was set: everyone sees every document, with or without an agent id"
-        return [LintFinding("warning", "", "no_policy", message)]
+        return [lint_warning("", "no_policy", message)]
     problem = policy_problem(stored)
     try:
         policy = parse_policy(stored.content, stored.format, stored.location or "the policy")
     except RolebundleError as error:
-        return [LintFinding("error", "", error.code, f"everyone is denied: {error.message}")]
+        return [lint_error("", error.code, f"everyone is denied: {error.message}")]
     findings = lint_policy(policy, corpus)
     if problem:
         message = f"everyone is denied: {problem}"
-        findings.insert(0, LintFinding("error", "", "policy_doubtful", message))
+        findings.insert(0, lint_error("", "policy_doubtful", message))
     return findings
 
 
-def _lint_rules(policy: Policy) -> Iterator[LintFinding]:
+def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
     if not policy.agents:
-        yield LintFinding("warning", "", "no_agents", "names no agent: everyone is denied")
+        yield lint_warning("", "no_agents", "names no agent: everyone is denied")
     for agent, rule in policy.agents.items():
         if rule.access_level == "denied":
             message = "has the access level denied: it sees nothing"
-            yield LintFinding("warning", agent, "denied_agent", message)
+            yield lint_warning(agent, "denied_agent", message)
         elif not rule.scopes:
             message = "is empty, which means EVERY scope, including later ones"
-            yield LintFinding("warning", f"{agent}.scopes", "all_scopes", message)
+            yield lint_warning(f"{agent}.scopes", "all_scopes", message)
     for message in loosened_values(policy.trust):
-        yield LintFinding("warning", "trust", "trust_loosened", message)
+        yield lint_warning("trust", "trust_loosened", message)
 
 
 def _lint_against(
     agent: str, rule: AgentRule, documents: Sequence[AccessAttributes]
-) -> Iterator[LintFinding]:
+) -> Iterator[LintProblem]:
     scopes = {document.scope for document in documents}
     for scope in rule.scopes:
         if scope not in scopes:
             known = ", ".join(sorted(scopes)) or "none"
             message = f"no document has the scope {scope!r}; in the corpus: {known}"
-            yield LintFinding("warning", f"{agent}.scopes", "unknown_scope", message)
+            yield lint_warning(f"{agent}.scopes", "unknown_scope", message)
     in_scope = [
         document for document in documents if not rule.scopes or document.scope in rule.scopes
     ]
@@ -72,10 +73,61 @@ def _lint_against(
     has_visible = any(rank >= level_rank(document.sensitivity) for document in in_scope)
     if in_scope and not has_visible and rule.access_level != "denied":
         message = f"{rule.access_level} reaches none of the {len(in_scope)} documents in its scopes"
-        yield LintFinding("warning", f"{agent}.access_level", "level_too_low", message)
+        yield lint_warning(f"{agent}.access_level", "level_too_low", message)
     for pattern in rule.deny_patterns:
         if not any(denies(pattern, document.path, document.location) for document in documents):
             message = f"{pattern!r} matches no document of the corpus"
-            yield LintFinding(
-                "warning", f"{agent}.deny_patterns", "pattern_matches_nothing", message
+            yield lint_warning(f"{agent}.deny_patterns", "pattern_matches_nothing", message)
+
+
+def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
+    """The active policy and its effect.
+
+    Args:
+        corpus: a corpus as its owner sees it.
+        agent: the only agent to report on.
+
+    Raises:
+        UsageError: the policy does not name that agent.
+    """
+    with corpus.reading():
+        stored = stored_policy.load_policy(corpus)
+        visible = compartments.visible_compartments(corpus)
+    total = sum(compartment.documents for compartment in visible)
+    if stored is None:
+        return PolicySummary(
+            policy=False, location="", set_at="", doubt="", documents=total, agents=[]
+        )
+    problem = policy_problem(stored)
+    try:
+        policy = parse_policy(stored.content, stored.format, "the policy")
+    except RolebundleError as error:
+        policy, problem = Policy(), error.message
+    if agent is not None and agent not in policy.agents:
+        raise UsageError(
+            "unknown_agent",
+            f"{agent}: the policy does not name this agent, so it sees nothing",
+            f"agents: {', '.join(policy.agents) or 'none'}",
+        )
+    return PolicySummary(
+        policy=True,
+        location=stored.location,
+        set_at=stored.set_at,
+        doubt=problem,
+        documents=total,
+        agents=[
+            AgentAccess(
+                agent=name,
+                scopes=list(rule.scopes),
+                access_level=rule.access_level,
+                deny_patterns=list(rule.deny_patterns),
+                documents=0
+                if problem
+                else sum(
+                    compartment.documents for compartment in visible if may_see(rule, compartment)
+                ),
             )
+            for name, rule in policy.agents.items()
+            if agent in (None, name)
+        ],
+    )

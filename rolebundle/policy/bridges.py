@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rolebundle.contracts.reports import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
@@ -33,45 +34,6 @@ _MAX_PAIRS = 4 * MAX_LIMIT
 """The pairs of documents to which :class:`_BestPairs` is reduced when it has twice as many."""
 
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One end of a bridge."""
-
-    scope: str
-    document_id: str
-    title: str
-    chunk_id: str
-    locator: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bridge:
-    """The nearest two passages of two documents in different scopes."""
-
-    cosine: float
-    left: Side
-    right: Side
-
-
-@dataclass(frozen=True, slots=True)
-class Bridges:
-    """The bridges over a threshold, the highest cosine first.
-
-    Attributes:
-        threshold: the lowest cosine.
-        vectors: how many vectors were compared.
-        scopes: in how many scopes they are.
-        bridges: the best pairs of documents.
-        more: whether there are more pairs than the limit.
-    """
-
-    threshold: float
-    vectors: int
-    scopes: int
-    bridges: tuple[Bridge, ...]
-    more: bool
 
 
 @dataclass(slots=True)
@@ -104,7 +66,7 @@ def find_bridges(
     threshold: float = DEFAULT_THRESHOLD,
     limit: int = DEFAULT_LIMIT,
     progress: Progress | None = None,
-) -> Bridges:
+) -> BridgeReport:
     """Find the pairs of documents in different scopes with passages over a cosine.
 
     The search is exact. It compares every vector with every vector of the other scopes, block by
@@ -148,7 +110,7 @@ def find_bridges(
                 if progress:
                     progress("comparing", compared, total - counts[scopes[-1]])
         ranked = sorted(best.pairs.values(), reverse=True)
-        return Bridges(
+        return BridgeReport(
             threshold=threshold,
             vectors=total,
             scopes=len(scopes),
@@ -195,17 +157,25 @@ def _compare(left: _Block, right: _Block, best: _BestPairs) -> None:
             )
 
 
-def _described(corpus: Corpus, pairs: Sequence[tuple[float, int, int]]) -> tuple[Bridge, ...]:
+def _described(corpus: Corpus, pairs: Sequence[tuple[float, int, int]]) -> tuple[BridgePair, ...]:
     rows = [-row for _, *negative in pairs for row in negative]
     passages = documents.passages(corpus, rows)
     return tuple(
-        Bridge(round(cosine, 4), _side(passages[-left]), _side(passages[-right]))
+        BridgePair(
+            cosine=round(cosine, 4),
+            left=_end(passages[-left]),
+            right=_end(passages[-right]),
+        )
         for cosine, left, right in pairs
     )
 
 
-def _side(passage: Passage) -> Side:
+def _end(passage: Passage) -> BridgeEnd:
     document = passage.document
-    return Side(
-        document.scope, document.document_id, document.title, passage.chunk_id, passage.locator
+    return BridgeEnd(
+        scope=document.scope,
+        document_id=document.document_id,
+        title=document.title,
+        chunk_id=passage.chunk_id,
+        locator=passage.locator,
     )

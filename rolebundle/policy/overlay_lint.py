@@ -9,34 +9,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
+from rolebundle.contracts.reports import LintProblem
 from rolebundle.policy.overlay_json import nearest
 from rolebundle.policy.overlays import found_by_name, load_file, problems_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import all_documents
 
-Level = Literal["error", "warning"]
-
 _PREFERRED = "source_policy.preferred_sources"
 _ALLOWED = "source_policy.allowed_sources"
 _FORBIDDEN = "source_policy.forbidden_sources"
 _MAX_SHOWN_DOCUMENTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class LintFinding:
-    """A problem in an overlay or a policy file.
-
-    ``place`` is the dotted path of the key, or empty if the problem concerns the whole file.
-    """
-
-    level: Level
-    place: str
-    code: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +35,17 @@ class CorpusFacts:
     tiers: frozenset[str]
 
 
-def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[LintFinding]:
+def lint_error(place: str, code: str, message: str) -> LintProblem:
+    """A rule that has no effect, or the opposite effect. ``place`` is empty for the whole file."""
+    return LintProblem(level="error", place=place, code=code, message=message)
+
+
+def lint_warning(place: str, code: str, message: str) -> LintProblem:
+    """A rule that may be unintended."""
+    return LintProblem(level="warning", place=place, code=code, message=message)
+
+
+def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
 
     Args:
@@ -64,8 +59,7 @@ def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> 
     problems = problems_of(path, folders)
     if problems:
         return [
-            LintFinding(
-                "error",
+            lint_error(
                 problem.place,
                 problem.code,
                 f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
@@ -95,22 +89,22 @@ def corpus_facts(documents: Iterable[DocumentMetadata]) -> CorpusFacts:
     return CorpusFacts(tuple(sorted(names)), frozenset(tiers))
 
 
-def lint_against_corpus(overlay: Overlay, facts: CorpusFacts) -> list[LintFinding]:
+def lint_against_corpus(overlay: Overlay, facts: CorpusFacts) -> list[LintProblem]:
     """The findings for an overlay's rules that depend on a corpus."""
     return [*_never_matching(overlay, facts), *_excluded_in_corpus(overlay, facts)]
 
 
-def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintFinding]:
+def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
     expected = f"{overlay.role_id}.json"
     if path.name == expected:
         return
     # In an overlay folder the file would be looked up by its role and then refused.
-    level: Level = "error" if found_by_name(path, folders) else "warning"
+    problem = lint_error if found_by_name(path, folders) else lint_warning
     message = f"the file of this role must be named {expected}, not {path.name}"
-    yield LintFinding(level, "role_id", "overlay_name_mismatch", message)
+    yield problem("role_id", "overlay_name_mismatch", message)
 
 
-def _vocabulary(words: Vocabulary) -> Iterator[LintFinding]:
+def _vocabulary(words: Vocabulary) -> Iterator[LintProblem]:
     lists = {
         "preferred_terms": words.preferred_terms,
         "boost_phrases": words.boost_phrases,
@@ -124,17 +118,17 @@ def _vocabulary(words: Vocabulary) -> Iterator[LintFinding]:
             if before != index:
                 place = f"vocabulary.{name}[{index}]"
                 message = f"{phrase!r} repeats number {before} (counted from 0)"
-                yield LintFinding("warning", place, "duplicate_phrase", message)
+                yield lint_warning(place, "duplicate_phrase", message)
     suppressed = {phrase.casefold() for phrase in words.suppress_phrases}
     for name, effect in (("boost_phrases", "boosted"), ("preferred_terms", "preferred")):
         for index, phrase in enumerate(lists[name]):
             if phrase.casefold() in suppressed:
                 place = f"vocabulary.{name}[{index}]"
                 message = f"{phrase!r} is both {effect} and suppressed; remove it from one list"
-                yield LintFinding("error", place, "contradiction", message)
+                yield lint_error(place, "contradiction", message)
 
 
-def _sources(overlay: Overlay) -> Iterator[LintFinding]:
+def _sources(overlay: Overlay) -> Iterator[LintProblem]:
     policy = overlay.source_policy
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
@@ -147,35 +141,35 @@ def _sources(overlay: Overlay) -> Iterator[LintFinding]:
             if hiding is not None:
                 shown = f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].pattern!r})"
                 message = f"every source that {rule.pattern!r} matches is forbidden by {shown}"
-                yield LintFinding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
+                yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             shadow = _containing(rules[:index], rule.pattern)
             if shadow is not None:
                 message = (
                     f"has no effect: number {shadow} (counted from 0), "
                     f"{rules[shadow].pattern!r}, matches every source that {rule.pattern!r} matches"
                 )
-                yield LintFinding("warning", f"{place}[{index}]", "shadowed_rule", message)
+                yield lint_warning(f"{place}[{index}]", "shadowed_rule", message)
     for index, rule in enumerate(policy.preferred_sources):
         if rule.boost is not None and rule.boost < 1:
             message = f"a preferred source with the boost {rule.boost:g} ranks lower, not higher"
-            yield LintFinding("warning", f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
+            yield lint_warning(f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
 
 
-def _numbers(overlay: Overlay) -> Iterator[LintFinding]:
+def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
     policy = overlay.retrieval_policy
     if not overlay.mission.strip():
         message = "is empty, so the semantic lane does not use the role"
-        yield LintFinding("warning", "mission", "empty_mission", message)
+        yield lint_warning("mission", "empty_mission", message)
     if policy.stale_penalty >= 1 and policy.freshness_max_age_days is None:
         message = "1 rejects stale documents, but without freshness_max_age_days none is stale"
-        yield LintFinding("warning", "retrieval_policy.stale_penalty", "no_effect", message)
+        yield lint_warning("retrieval_policy.stale_penalty", "no_effect", message)
     default = RetrievalPolicy().max_chunks_per_source
     if policy.max_chunks_per_source != default and not policy.require_source_diversity:
         message = "has no effect while require_source_diversity is false"
-        yield LintFinding("warning", "retrieval_policy.max_chunks_per_source", "no_effect", message)
+        yield lint_warning("retrieval_policy.max_chunks_per_source", "no_effect", message)
 
 
-def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFinding]:
+def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     policy = overlay.source_policy
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
     all_names = {name for names in facts.names for name in names}
@@ -207,13 +201,13 @@ def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFindin
                 yield _unmatched(f"source_policy.{name}.{key}", description, key, present)
 
 
-def _unmatched(place: str, description: str, name: str, present: Collection[str]) -> LintFinding:
+def _unmatched(place: str, description: str, name: str, present: Collection[str]) -> LintProblem:
     guess = nearest(name, sorted(present))
     message = f"matches nothing in this corpus: it has no {description} {name!r}{guess}"
-    return LintFinding("warning", place, "never_matches", message)
+    return lint_warning(place, "never_matches", message)
 
 
-def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFinding]:
+def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     policy = overlay.source_policy
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
@@ -233,14 +227,12 @@ def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintFi
                 message = (
                     f"every match of {rule.pattern!r} in this corpus is excluded: {shown}{more}"
                 )
-                yield LintFinding("error", f"{place}[{index}]", "forbidden_hides_rule", message)
+                yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
                 message = (
                     f"some matches of {rule.pattern!r} in this corpus are excluded: {shown}{more}"
                 )
-                yield LintFinding(
-                    "warning", f"{place}[{index}]", "forbidden_overlaps_rule", message
-                )
+                yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
 
 
 def _is_excluded(overlay: Overlay, names: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from unicodedata import normalize
 import pytest
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
@@ -20,10 +21,8 @@ from rolebundle.policy.access import (
     count_quarantined,
     denies,
     may_see,
-    report_policy,
 )
-from rolebundle.policy.access_lint import lint_active_policy, lint_policy
-from rolebundle.policy.overlay_lint import LintFinding
+from rolebundle.policy.access_lint import lint_active_policy, lint_policy, report_policy
 from rolebundle.policy.policy_file import (
     AccessLevel,
     AgentRule,
@@ -255,8 +254,8 @@ def test_a_damaged_policy_file_denies_everyone_until_it_is_set_again(
     with open_reader(db) as corpus:
         assert [finding.code for finding in lint_active_policy(corpus) if finding.level == "error"]
         report = report_policy(corpus)
-    assert report["doubt"]
-    assert [agent["documents"] for agent in report["agents"]] == [0]
+    assert report.doubt
+    assert [agent.documents for agent in report.agents] == [0]
     put(db, {"ada": ALL}, tmp_path / "other.json")
     assert visible_documents(db, "ada") == ["pay", "plan"]
 
@@ -299,7 +298,7 @@ def test_a_policy_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> 
 # -- lint and report ---------------------------------------------------------------------------
 
 
-def linted(values: Any, db: Path | None = None) -> dict[str, LintFinding]:
+def linted(values: Any, db: Path | None = None) -> dict[str, LintProblem]:
     policy = parse_policy(json.dumps(values), "json", "p")
     if db is None:
         return {finding.code: finding for finding in lint_policy(policy)}
@@ -344,18 +343,18 @@ def test_lint_checks_scopes_levels_and_patterns_against_the_corpus(db: Path) -> 
 def test_lint_reports_a_corpus_without_a_policy(db: Path) -> None:
     with open_reader(db) as corpus:
         assert [finding.code for finding in lint_active_policy(corpus)] == ["no_policy"]
-        assert report_policy(corpus)["policy"] is False
+        assert report_policy(corpus).policy is False
 
 
 def test_the_report_counts_what_each_agent_sees(db: Path) -> None:
     put(db, {"ada": ADA, "boss": ALL})
     with open_reader(db) as corpus:
         report = report_policy(corpus)
-        assert report["documents"] == 2
-        assert {agent["agent"]: agent["documents"] for agent in report["agents"]} == {
+        assert report.documents == 2
+        assert {agent.agent: agent.documents for agent in report.agents} == {
             "ada": 1,
             "boss": 2,
         }
-        assert [one["agent"] for one in report_policy(corpus, "boss")["agents"]] == ["boss"]
+        assert [rule.agent for rule in report_policy(corpus, "boss").agents] == ["boss"]
         with pytest.raises(UsageError, match="does not name this agent"):
             report_policy(corpus, "bos")

@@ -62,7 +62,7 @@ def every_pair(corpus: Corpus, threshold: float) -> dict[Pair, float]:
     return best
 
 
-def pairs_of(found: bridges.Bridges) -> dict[Pair, float]:
+def pairs_of(found: bridges.BridgeReport) -> dict[Pair, float]:
     return {
         (bridge.left.document_id, bridge.right.document_id): bridge.cosine
         for bridge in found.bridges

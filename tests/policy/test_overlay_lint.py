@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
 from rolebundle.policy.overlay_lint import (
-    LintFinding,
     corpus_facts,
     lint_against_corpus,
     lint_overlay,
@@ -48,14 +48,14 @@ def overlay(**keys: object) -> Overlay:
     return Overlay.model_validate({"version": "1.0", "role_id": "a", "mission": "Read.", **keys})
 
 
-def findings_for(folder: Path, **keys: object) -> list[LintFinding]:
+def findings_for(folder: Path, **keys: object) -> list[LintProblem]:
     path = folder / "a.json"
     values = {"version": "1.0", "role_id": "a", "mission": "Read.", **keys}
     path.write_text(json.dumps(values), encoding="utf-8")
     return lint_overlay(path, [folder], None)
 
 
-def brief(findings: list[LintFinding]) -> list[tuple[str, str, str]]:
+def brief(findings: list[LintProblem]) -> list[tuple[str, str, str]]:
     return [(finding.level, finding.code, finding.place) for finding in findings]
 
 

@@ -1,18 +1,12 @@
-"""`rolebundle bridges`: passages in different scopes that say nearly the same."""
+"""`rolebundle bridges`: similar passages in different scopes."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING
-
 import click
 
-from rolebundle.contracts.reports import BridgeReport
+from rolebundle.contracts.reports import BridgePair, BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json, progress_bar
-
-if TYPE_CHECKING:
-    from rolebundle.policy.bridges import Bridge, Bridges
 
 
 @click.command()
@@ -35,21 +29,21 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     with admin_for(db) as admin, progress_bar() as progress:
         report = admin.find_bridges(threshold, limit, progress=progress)
     if as_json:
-        print_json(BridgeReport.model_validate(asdict(report)), indent=2)
+        print_json(report, indent=2)
         return
     for bridge in report.bridges:
         click.echo(_lines(bridge))
     click.echo(_summary(report), err=True)
 
 
-def _lines(bridge: Bridge) -> str:
+def _lines(bridge: BridgePair) -> str:
     sides = (bridge.left, bridge.right)
     width = max(len(side.scope) for side in sides)
     lines = [f"{side.scope:<{width}}  {side.locator}  {side.title}" for side in sides]
     return f"{bridge.cosine:.3f}  {lines[0]}\n       {lines[1]}"
 
 
-def _summary(report: Bridges) -> str:
+def _summary(report: BridgeReport) -> str:
     if report.scopes < 2:
         return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
     shown = f"{len(report.bridges)} pairs of documents over {report.threshold}"

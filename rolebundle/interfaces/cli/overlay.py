@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -21,7 +20,7 @@ from rolebundle.contracts.reports import (
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json
-from rolebundle.policy.overlay_lint import LintFinding, lint_overlay
+from rolebundle.policy.overlay_lint import lint_overlay
 from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
@@ -182,19 +181,16 @@ def _details(resolved: ResolvedOverlay) -> OverlayDetails:
     )
 
 
-def _report(findings: dict[Path, list[LintFinding]], corpus: Path | None) -> OverlayLint:
+def _report(findings: dict[Path, list[LintProblem]], corpus: Path | None) -> OverlayLint:
     return OverlayLint(
         corpus=None if corpus is None else str(corpus),
         overlays=[
-            OverlayProblems(
-                path=str(path), findings=[LintProblem(**asdict(finding)) for finding in listed]
-            )
-            for path, listed in findings.items()
+            OverlayProblems(path=str(path), findings=listed) for path, listed in findings.items()
         ],
     )
 
 
-def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_corpus: bool) -> None:
+def _summarize(findings: dict[Path, list[LintProblem]], corpus: Path, against_corpus: bool) -> None:
     levels = [finding.level for path_findings in findings.values() for finding in path_findings]
     errors, warnings = levels.count("error"), levels.count("warning")
     click.echo(
@@ -217,7 +213,7 @@ def _summarize(findings: dict[Path, list[LintFinding]], corpus: Path, against_co
         )
 
 
-def _has_error(findings: Sequence[LintFinding]) -> bool:
+def _has_error(findings: Sequence[LintProblem]) -> bool:
     return any(finding.level == "error" for finding in findings)
 
 

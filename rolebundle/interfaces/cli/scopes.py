@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from rolebundle.contracts.reports import LintProblem, PolicyChange, PolicyLint, PolicySummary
+from rolebundle.contracts.reports import LintProblem, PolicyChange, PolicyLint
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json
-from rolebundle.policy.overlay_lint import LintFinding
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 
@@ -79,26 +77,26 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     rolebundle scopes show
     rolebundle scopes show --agent release-bot --json
     """
-    from rolebundle.policy.access import report_policy
+    from rolebundle.policy.access_lint import report_policy
 
     with open_reader(corpus_path(db)) as corpus:
         policy = report_policy(corpus, agent)
     if as_json:
-        print_json(PolicySummary.model_validate(policy), indent=2)
+        print_json(policy, indent=2)
         return
-    if not policy["policy"]:
+    if not policy.policy:
         click.echo("no policy was set: every agent sees every document")
-    elif policy["doubt"]:
-        click.echo(f"every agent is denied: {policy['doubt']}")
+    elif policy.doubt:
+        click.echo(f"every agent is denied: {policy.doubt}")
     else:
-        click.echo(f"policy of {policy['set_at']} from {policy['location'] or 'standard input'}")
-    for entry in policy["agents"]:
-        scope_names = ", ".join(entry["scopes"]) or "EVERY scope"
+        click.echo(f"policy of {policy.set_at} from {policy.location or 'standard input'}")
+    for entry in policy.agents:
+        scope_names = ", ".join(entry.scopes) or "EVERY scope"
         click.echo(
-            f"{entry['agent']}  {entry['access_level']}  {scope_names}  "
-            f"sees {entry['documents']} of {policy['documents']} documents"
+            f"{entry.agent}  {entry.access_level}  {scope_names}  "
+            f"sees {entry.documents} of {policy.documents} documents"
         )
-        for pattern in entry["deny_patterns"]:
+        for pattern in entry.deny_patterns:
             click.echo(f"    never {pattern}")
 
 
@@ -136,15 +134,14 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
                 findings = lint_policy(policy, corpus)
     name = file or "current policy"
     if as_json:
-        problems = [LintProblem(**asdict(finding)) for finding in findings]
-        print_json(PolicyLint(findings=problems))
+        print_json(PolicyLint(findings=findings))
     else:
         for finding in findings:
             click.echo(_line(name, finding))
     _summarize(name, findings)
 
 
-def _summarize(name: str, findings: Sequence[LintFinding]) -> None:
+def _summarize(name: str, findings: Sequence[LintProblem]) -> None:
     errors = sum(finding.level == "error" for finding in findings)
     warnings = len(findings) - errors
     click.echo(f"{counted(errors, 'error')}, {counted(warnings, 'warning')}", err=True)
@@ -171,6 +168,6 @@ def _read(file: str, kind: str | None) -> tuple[str, str, str]:
     return read_policy_file(path), suffix, str(path.absolute())
 
 
-def _line(name: str, finding: LintFinding) -> str:
+def _line(name: str, finding: LintProblem) -> str:
     place = f"{finding.place}: " if finding.place else ""
     return f"{name}: {finding.level}: {place}{finding.message} [{finding.code}]"
