@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChunk
@@ -66,11 +65,11 @@ def score_bar(score: float) -> str:
 
 def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
     """A text on one line, cut with an ellipsis if it is longer than ``length``."""
-    # Control and formatting characters could change what a terminal shows.
-    plain = "".join(
-        character if unicodedata.category(character)[0] != "C" else " " for character in content
-    )
-    line = " ".join(plain.split())
+    line = " ".join(content.split())
+    if not line.isprintable():
+        # Control and formatting characters could change what a terminal shows.
+        plain = "".join(character if character.isprintable() else " " for character in line)
+        line = " ".join(plain.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 

@@ -16,7 +16,6 @@ and at a risk of 4 even internal documents require an approval.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -192,6 +191,8 @@ def _table(value: object, known: tuple[str, ...], place: str, source: str) -> Ma
         raise _bad_table(source, f"{place} must be a table", f"its keys: {', '.join(known)}")
     for key in value:
         if key not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(str(key), known, n=1)
             guess = f"; did you mean {near[0]}?" if near else ""
             raise _bad_table(
