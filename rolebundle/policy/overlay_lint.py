@@ -13,8 +13,7 @@ from pathlib import Path
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.reports import LintProblem
-from rolebundle.policy.overlay_json import nearest
-from rolebundle.policy.overlays import found_by_name, load_file, problems_of
+from rolebundle.policy.overlays import found_by_name, load_file, nearest, problems_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import all_documents
 

@@ -1,6 +1,6 @@
-"""Overlay files on disk: where they lie, what they inherit, and which exactly was used.
+"""Overlay files: how they are found, merged with what they extend, validated and identified.
 
-A file that is not wholly right gives an error and no overlay: policy fails closed.
+A file with any problem gives an error and no overlay, so that no part of a policy is ignored.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple, NoReturn, TypeVar
 
+from pydantic import ValidationError
+
+from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
 from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
 from rolebundle.errors import OverlayError
-from rolebundle.policy.overlay_json import (
-    MAX_BYTES,
-    Problem,
-    Values,
-    merge,
-    nearest,
-    parse,
-    validate,
-)
+from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, dotted, parse, shown
 from rolebundle.resources import data_folder
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
 
 _SUFFIX = ".json"
+# A child never inherits these keys.
+_OWN_KEYS = ("role_id", "version", "extends")
+_NULL_HINT = (
+    "leave the key out; null only removes what the overlay named by `extends` declares under "
+    "the same name"
+)
 _T = TypeVar("_T")
 
 
 class ResolvedOverlay(NamedTuple):
-    """An overlay with all that it inherits.
+    """An overlay after inheritance.
 
-    ``digest`` names its meaning: equal for equal policies however their files are written.
+    ``digest`` identifies its values. It does not depend on how the files are written.
     ``ancestors`` are the files that it extends, nearest first.
     """
 
@@ -48,7 +49,7 @@ class ResolvedOverlay(NamedTuple):
 
 
 class OverlayEntry(NamedTuple):
-    """One line of the list of overlays. ``problem`` is empty where it would load."""
+    """One line of the list of overlays. ``problem`` is empty if the overlay can be loaded."""
 
     role_id: str
     label: str
@@ -65,10 +66,13 @@ class _Resolution(NamedTuple):
 
 
 def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """Where overlays are looked for: the given folders, else the environment's, then the shipped.
+    """Return the folders of overlays, in order of precedence.
+
+    They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS, and then the folder of
+    overlays that comes with rolebundle.
 
     Raises:
-        OverlayError: ``overlay_folder_missing``, where a named folder is not there.
+        OverlayError: ``overlay_folder_missing``: one of the folders does not exist.
     """
     named, origin = tuple(options), "--overlay-dir"
     if not named:
@@ -77,8 +81,8 @@ def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
     # Path.expanduser raises for a user that does not exist; this leaves the name as it is.
     folders = tuple(Path(os.path.expanduser(folder)) for folder in named)  # noqa: PTH111
     for folder in folders:
-        # To go on without it would be to govern by another policy than the one asked for.
-        if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where this says no
+        # Without this folder another policy than the intended one might apply.
+        if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir may raise
             raise OverlayError(
                 "overlay_folder_missing",
                 f"{folder}: there is no such folder of overlays",
@@ -88,7 +92,7 @@ def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
 
 
 def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
-    """The overlay of a role, from the first folder that has its file.
+    """Return the overlay of a role, from the first folder that has its file.
 
     Raises:
         OverlayError: there is none, or it or one that it extends is malformed.
@@ -100,19 +104,19 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
 
 
 def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
-    """The overlay in a file, whatever the file is called.
+    """Return the overlay in a file with any name.
 
-    What it extends is looked for beside it, then in the folders. A file that the folders already
-    have under its role's name is resolved as ``load_role`` would.
+    An overlay that it extends is searched for in the folder of the file, and then in the folders.
+    If the file is the one that the folders have under its name, it is resolved as by ``load_role``.
 
     Raises:
-        OverlayError: it is not there, or it or one that it extends is malformed.
+        OverlayError: it does not exist, or it or one that it extends is malformed.
     """
     return _finished(_resolve(path, _search(path, folders), ()), path)
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
-    """The file of a role in the first folder that has one, or ``None``.
+    """Return the file of a role in the first folder that has one, or ``None``.
 
     Raises:
         OverlayError: ``bad_role_id`` before the disk is touched, or a folder cannot be read.
@@ -130,14 +134,14 @@ def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            # Not the next folder's: that would be another policy than the one meant.
+            # The next folder is not tried, because it may have another policy.
             raise _unreadable(path, error.strerror or "cannot be read") from error
         return path
     return None
 
 
 def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
-    """Whether this very file is what the folders have under its name."""
+    """Return whether this file is the one that the folders have under its name."""
     if path.suffix != _SUFFIX:
         return False
     first = next((f / path.name for f in folders if os.path.lexists(f / path.name)), None)
@@ -145,7 +149,7 @@ def found_by_name(path: Path, folders: Sequence[Path]) -> bool:
 
 
 def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
-    """All that keeps the overlay in a file from loading; empty where it loads."""
+    """Return all problems that prevent the overlay in a file from being loaded."""
     try:
         values = parse(_read(path))
     except OverlayError as error:
@@ -161,16 +165,16 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
 
 
 def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
-    """Every overlay that a role id finds, by role id, malformed ones with their problem."""
-    found: dict[str, Path] = {}
+    """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
+    paths: dict[str, Path] = {}
     for folder in folders:
         for role_id in _role_ids(folder):
-            found.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
-    return [_entry(role_id, path, folders) for role_id, path in sorted(found.items())]
+            paths.setdefault(role_id, folder / f"{role_id}{_SUFFIX}")
+    return [_entry(role_id, path, folders) for role_id, path in sorted(paths.items())]
 
 
 def digest_of(overlay: Overlay) -> str:
-    """The digest of what an overlay means: neither key order nor layout nor defaults left out."""
+    """Return the digest of an overlay. Key order, layout and written defaults do not change it."""
     canonical = json.dumps(overlay.model_dump(), sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
@@ -196,7 +200,7 @@ def _named(
 
 
 def _resolve(path: Path, folders: Sequence[Path], chain: tuple[Path, ...]) -> _Resolution:
-    """The overlay in a file. ``chain`` holds the files that led here by ``extends``."""
+    """Resolve the overlay in a file. ``chain`` are the files that extend it, in order."""
     values = _or_raise(path, parse(_read(path)))
     parent = _parent(values, path, folders, chain)
     inherited = _inherited(values, parent)
@@ -207,10 +211,10 @@ def _resolve(path: Path, folders: Sequence[Path], chain: tuple[Path, ...]) -> _R
 def _parent(
     values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
 ) -> tuple[Values, tuple[Path, ...]] | None:
-    """What the values extend, resolved, and its files; ``None`` where they extend nothing."""
+    """Return the values of the parent, resolved, and its files. ``None`` if there is no parent."""
     role_id = values.get("extends")
     if not isinstance(role_id, str) or not re.fullmatch(ROLE_ID_PATTERN, role_id):
-        return None  # Left out, or not a role id: then validation refuses it with its place.
+        return None  # Missing, or not a role id; validation reports the latter.
     parent = locate(role_id, folders)
     if parent is None:
         _raise_missing(f"{path}: extends: the role {role_id!r} has no overlay", role_id, folders)
@@ -238,13 +242,13 @@ def _inherited(values: Values, parent: tuple[Values, tuple[Path, ...]] | None) -
 
 
 def _search(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
-    """The folders in which a file's parents are looked for."""
+    """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
 
 def _read(path: Path) -> bytes:
     try:
-        # A pipe or a device would keep us waiting.
+        # Reading a pipe or a device may never end.
         if not S_ISREG(path.stat().st_mode):
             raise _unreadable(path, "is not a regular file")
         with path.open("rb") as file:
@@ -315,3 +319,66 @@ def _raise_missing(what: str, role_id: str, folders: Sequence[Path]) -> NoReturn
         f"{what} in {', '.join(map(str, folders)) or 'any folder'}{nearest(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )
+
+
+# -- merging and validation --------------------------------------------------------------------
+
+
+def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
+    """Merge an overlay into the one that it extends. Both are the values of their files.
+
+    This is JSON Merge Patch (RFC 7396): objects are merged key by key, other values replace, and
+    null removes the parent's key. There is one exception: null is kept for a key that is neither in
+    the parent nor in the format, so that validation reports the key.
+    """
+    inherited = {key: value for key, value in parent.items() if key not in _OWN_KEYS}
+    return _merged(inherited, child, ())
+
+
+def validate(values: Values) -> Overlay | list[Problem]:
+    """Return the overlay, or all violations of the contract."""
+    try:
+        return Overlay.model_validate(values)
+    except ValidationError as error:
+        return [_explained(mistake) for mistake in mistakes_in(error, Overlay)]
+
+
+def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
+    merged = dict(parent)
+    for key, value in child.items():
+        if isinstance(value, dict):
+            below = parent.get(key)
+            merged[key] = _merged(below if isinstance(below, dict) else {}, value, (*place, key))
+        elif value is not None:
+            merged[key] = value
+        elif key in parent:
+            del merged[key]
+        elif key not in keys_at(Overlay, place):
+            merged[key] = None
+    return merged
+
+
+def _explained(mistake: Mistake) -> Problem:
+    place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
+    if mistake.kind == "unknown":
+        guess = nearest(str(mistake.place[-1]), allowed)
+        hint = f"allowed keys: {', '.join(allowed)}"
+        return Problem(place, "unknown_key", f"unknown key{guess}", hint)
+    if mistake.kind == "missing":
+        return Problem(place, "missing_key", "is missing", "add the key")
+    if mistake.kind == "object":
+        return Problem(place, "bad_value", mistake.message, "correct the values")
+    message = mistake.message
+    if allowed and isinstance(value, str):
+        message += nearest(value, allowed)
+    hint = _NULL_HINT if value is None else "correct the value"
+    return Problem(place, "bad_value", f"{message} (it is {shown(value)})", hint)
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """Return a question with the known name that is most similar; empty if none is similar."""
+    # Imported here, because only an error needs it.
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:200], known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""

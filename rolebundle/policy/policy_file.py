@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.policy import overlay_json
+from rolebundle.policy import policy_json
 from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
 
 AccessLevel = Literal["denied", "public", "group", "internal", "confidential"]
@@ -142,7 +142,7 @@ def _parse_toml(content: str, source: str) -> Mapping[str, object]:
 
 
 def _parse_json(content: str, source: str) -> Mapping[str, object]:
-    parsed = overlay_json.parse(content.encode("utf-8", "surrogatepass"))
+    parsed = policy_json.parse(content.encode("utf-8", "surrogatepass"))
     if isinstance(parsed, list):
         first = parsed[0]
         message = f"{first.place}: {first.message}" if first.place else first.message

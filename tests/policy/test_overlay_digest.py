@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.policy.overlay_json import validate
 from rolebundle.policy.overlays import (
     digest_of,
     load_file,
     load_role,
     overlay_folders,
+    validate,
 )
 from support.overlay_files import overlays, write
 

@@ -1,4 +1,4 @@
-"""What may stand in an overlay file, and how a child lies over its parent."""
+"""What an overlay file may contain, and how it is merged with what it extends."""
 
 from __future__ import annotations
 
@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import OverlayError
-from rolebundle.policy.overlay_json import MAX_BYTES, MAX_DEPTH, merge, parse
-from rolebundle.policy.overlays import (
-    ResolvedOverlay,
-    load_file,
-    problems_of,
-)
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, merge, problems_of
+from rolebundle.policy.policy_json import MAX_BYTES, MAX_DEPTH, parse
 from support.overlay_files import overlays, refused, write
 
 MINIMAL = '"version": "1.0", "role_id": "a"'
@@ -57,8 +53,8 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
             "retrieval_policy.max_selected_chunks",
             "more than 18 digits",
         ),
-        (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "half a surrogate pair"),
-        (f'{{{MINIMAL}, "\\udc00": 1}}', "", "half a surrogate pair"),
+        (f'{{{MINIMAL}, "anti_goals": ["\\ud800"]}}', "anti_goals[0]", "an unpaired surrogate"),
+        (f'{{{MINIMAL}, "\\udc00": 1}}', "", "an unpaired surrogate"),
         (f'{{{MINIMAL}, "mission": "a\\u0000b"}}', "mission", r"\u0000"),
         ("[" * 100_000, "", "nested more than 64 levels deep"),
         ('{"x":' * 65 + "1" + "}" * 65, "x.x.x", "nested more than 64 levels deep"),
