@@ -240,14 +240,18 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_written(tmp_path: Path, command: str) -> None:
     import subprocess
 
-    from support.commands import PROGRAM
+    from support.commands import PROGRAM, forked_program
 
     db = tmp_path / "c.db"
     assert invoke("ingest", notes(tmp_path / "few", 1), "--lexical-only", "--db", db).code == 0
     more = {"status": ["--db", str(db)], "demo": ["--lexical-only", "--db", str(tmp_path / "d.db")]}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*PROGRAM, command, *more.get(command, [])],
+            [
+                *(PROGRAM if command == "status" else forked_program()),
+                command,
+                *more.get(command, []),
+            ],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.interfaces.client import Sidecar, SidecarError
+from support.commands import forked_program
 from support.corpora import build, document
+from support.program_server import forked_python
 from support.served import SLOW
 
 _START = "from rolebundle.interfaces.cli.main import main; main()"
@@ -27,7 +29,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sidecar(db: Path) -> Iterator[Sidecar]:
-    with Sidecar(db) as one:
+    with Sidecar(db, command=forked_program()) as one:
         yield one
 
 
@@ -71,7 +73,7 @@ def test_calls_from_many_threads(sidecar: Sidecar) -> None:
 
 
 def test_a_call_that_takes_too_long(db: Path) -> None:
-    command = (sys.executable, "-c", SLOW.format(seconds=0.6) + _START)
+    command = (*forked_python(), SLOW.format(seconds=0.6) + _START)
     with Sidecar(db, timeout=0.3, command=command) as slow:
         slow._timeout = 30
         assert slow.retrieve("token", lexical_only=True)
@@ -86,11 +88,13 @@ def test_a_call_that_takes_too_long(db: Path) -> None:
 def test_ingest_with_progress(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n\na token\n", encoding="utf-8")
     reply: list[tuple[str, int, int]] = []
-    with Sidecar(tmp_path / "new.db", allow_write=True) as one:
+    program = forked_program()
+    with Sidecar(tmp_path / "new.db", allow_write=True, command=program) as one:
         one.ingest(tmp_path / "a.md", lexical_only=True, progress=lambda *step: reply.append(step))
         assert one.status()["corpus"]["documents"] == 1
     assert reply
-    with Sidecar(tmp_path / "new.db") as reader, pytest.raises(SidecarError) as caught:
+    reading = Sidecar(tmp_path / "new.db", command=program)
+    with reading as reader, pytest.raises(SidecarError) as caught:
         reader.ingest(tmp_path / "a.md")
     assert caught.value.code == "read_only_server"
 

@@ -128,9 +128,9 @@ CALL = {
 class Conversation:
     """A server spoken to line by line."""
 
-    def __init__(self, db: Path, *more: str, program: str = SERVE) -> None:
+    def __init__(self, db: Path, *more: str, program: str = SERVE, real: bool = False) -> None:
         self.process = subprocess.Popen(
-            command(db, *more, program=program),
+            command(db, *more, program=program, real=real),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -156,8 +156,8 @@ class Conversation:
         return subprocess.CompletedProcess([], self.process.returncode, rest, errors)
 
 
-def piped(db: Path, call: dict[str, Any], program: str = SERVE) -> Any:
-    talk = Conversation(db, program=program)
+def piped(db: Path, call: dict[str, Any], program: str = SERVE, real: bool = False) -> Any:
+    talk = Conversation(db, program=program, real=real)
     talk.say(call)
     answered = talk.line()
     done = talk.ended(time.monotonic())
@@ -165,14 +165,14 @@ def piped(db: Path, call: dict[str, Any], program: str = SERVE) -> Any:
 
 
 def test_end_of_input_ends_it(sample_db: Path) -> None:
-    done = piped(sample_db, CALL)
+    done = piped(sample_db, CALL, real=True)
     assert done.returncode == 0
     assert json.loads(done.stdout)["id"] == 2
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it(sample_db: Path, number: signal.Signals) -> None:
-    talk = Conversation(sample_db)
+    talk = Conversation(sample_db, real=number == signal.SIGTERM)
     started = time.monotonic()
     talk.process.send_signal(number)
     done = talk.ended(started)
@@ -282,7 +282,10 @@ def test_preloading_a_corpus_that_is_not_there_is_said_and_survived(tmp_path: Pa
 def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path: Path) -> None:
     hidden = "import sys; sys.modules['mcp'] = None; sys.modules['mcp_types'] = None; " + SERVE
     done = subprocess.run(
-        command(tmp_path / "none.db", program=hidden), capture_output=True, text=True, check=False
+        command(tmp_path / "none.db", program=hidden, real=True),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 3
     assert "[mcp_missing]" in done.stderr

@@ -15,7 +15,7 @@ from rolebundle.errors import UsageError
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.tools import TOOLS
-from support.commands import invoke, run
+from support.commands import forked_program, invoke, run
 
 TASK = "Rotate the token"
 APPROVED = {"agent": "bot-7", "action": "execute", "approval": "Ana Silva"}
@@ -67,7 +67,7 @@ def test_a_request_of_one_shot(db: Path) -> None:
 
 
 def test_a_request_to_the_sidecar(db: Path) -> None:
-    with Sidecar(db=db) as sidecar:
+    with Sidecar(db=db, command=forked_program()) as sidecar:
         for fields in (
             APPROVED,
             {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},

@@ -17,7 +17,7 @@ from rolebundle.interfaces.client import Sidecar
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
 from rolebundle.policy.overlays import overlay_folders
-from support.commands import PROGRAM, run
+from support.commands import forked_program, run
 
 NOW = "2026-11-15T00:00:00Z"
 TASKS = (
@@ -86,7 +86,7 @@ def test_there_are_fifty_of_them() -> None:
 
 @every(7)
 def test_serve_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
-    with Sidecar(db=db) as sidecar:
+    with Sidecar(db=db, command=forked_program()) as sidecar:
         served = [untimed(sidecar.call("retrieve", **fields)) for fields in requests]
     assert served == from_python(db, requests)
 
@@ -109,7 +109,7 @@ def test_mcp_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) ->
     from mcp.client.stdio import stdio_client
 
     async def ask() -> list[dict[str, Any]]:
-        first, *rest = [*PROGRAM, "mcp", "--db", str(db)]
+        first, *rest = [*forked_program(), "mcp", "--db", str(db)]
         server = StdioServerParameters(command=first, args=rest, env=dict(os.environ))
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
             await session.initialize()

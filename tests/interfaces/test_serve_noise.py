@@ -118,22 +118,23 @@ def test_the_longest_line_and_one_byte_more(shared_server: Served) -> None:
     alive(shared_server)
 
 
-def test_a_line_that_never_ends_takes_no_memory(served: Served) -> None:
-    alive(served)
-    before = peak(served)
-    block = b"x" * (1 << 20)
-    for _ in range(64):
-        served.input.write(block)
-    served.input.flush()
-    assert served.next()["error"]["code"] == -32008
-    served.send(b'"}')
-    alive(served)
-    assert peak(served) - before < 8 << 20
-    assert served.silent(0.1), "it is refused once"
+def test_a_line_that_never_ends_takes_no_memory(small_db: Path) -> None:
+    with Served("--db", small_db, real=True) as server:
+        alive(server)
+        before = peak(server)
+        block = b"x" * (1 << 20)
+        for _ in range(64):
+            server.input.write(block)
+        server.input.flush()
+        assert server.next()["error"]["code"] == -32008
+        server.send(b'"}')
+        alive(server)
+        assert peak(server) - before < 8 << 20
+        assert server.silent(0.1), "it is refused once"
 
 
 def test_a_client_that_pipelines_without_reading_takes_no_memory(small_db: Path) -> None:
-    with Served("--db", small_db, before=SLOW.format(seconds=0.001)) as server:
+    with Served("--db", small_db, before=SLOW.format(seconds=0.001), real=True) as server:
         alive(server)
         before = peak(server)
         line = request(1, "status", x="y" * 900_000)

@@ -8,6 +8,9 @@ that only ``pytest -m slow`` runs.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import process_time
 
 import pytest
 
@@ -17,3 +20,20 @@ EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "20"))
 def rounds(sample: int, full: int) -> pytest.MarkDecorator:
     """Give a test the parameter ``rounds``: ``sample`` by default, ``full`` if slow tests run."""
     return pytest.mark.parametrize("rounds", [sample, pytest.param(full, marks=pytest.mark.slow)])
+
+
+lengths = pytest.mark.parametrize(
+    "length", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["100k", "1M"]
+)
+"""Give a test of linear time the parameter ``length``, in characters."""
+
+
+@contextmanager
+def linear_time(length: int) -> Iterator[None]:
+    """Assert that the block takes at most ten microseconds of processor time for each character.
+
+    That is ten times what an idle processor takes, and a tenth of what quadratic time would be.
+    """
+    started = process_time()
+    yield
+    assert process_time() - started < length / 100_000

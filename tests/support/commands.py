@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.interfaces.cli.main import main
+from support.program_server import forked_python
 
 CHECKOUT = Path(__file__).parent.parent.parent
 SAMPLE = CHECKOUT / "sample_corpus"
@@ -22,7 +23,14 @@ PROGRAM = (
     "-c",
     "from rolebundle.interfaces.cli.main import main; main()",
 )
+"""A real process of the command line. Most tests use ``forked_program()``, which costs less."""
+
 CODED = {0, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+
+
+def forked_program() -> tuple[str, ...]:
+    """The command line in a forked process (see ``program_server``)."""
+    return (*forked_python(), PROGRAM[-1])
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,10 @@ def run(
     timeout: float = 60,
     stdin: bytes = b"",
 ) -> Outcome:
-    """Run a command in a new process."""
+    """Run a command in a new process: a real one if it calls ``before``, otherwise a forked one."""
+    program = PROGRAM if before else forked_program()
     done = subprocess.run(
-        [*PROGRAM, *map(os.fsencode, arguments)],
+        [*program, *map(os.fsencode, arguments)],
         input=stdin,
         capture_output=True,
         env={**os.environ, **(env or {})},

@@ -16,6 +16,7 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from support.commands import SAMPLE
+from support.program_server import forked_python
 
 TASK = "How long does a refresh token live, and when is it rotated?"
 OVERLAYS = SAMPLE.parent / "overlays"
@@ -24,9 +25,11 @@ SERVE = "from rolebundle.interfaces.cli.main import main; main()"
 Session = ClientSession
 
 
-def command(db: Path, *more: str, program: str = SERVE) -> list[str]:
+def command(db: Path, *more: str, program: str = SERVE, real: bool = False) -> list[str]:
+    """The command of a server, forked if it is not to be ``real``."""
+    python = (sys.executable, "-c") if real else forked_python()
     options = ["mcp", "--db", str(db), "--overlay-dir", str(OVERLAYS), *more]
-    return [sys.executable, "-c", program, *options]
+    return [*python, program, *options]
 
 
 def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParameters:

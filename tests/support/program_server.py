@@ -50,6 +50,8 @@ os._exit(int(code) if code else 99)
 @cache
 def forked_python() -> tuple[str, ...]:
     """The beginning of a command: after it come Python code and its arguments."""
+    if sys.platform == "win32":
+        return (sys.executable, "-c")
     # Not a folder of pytest's: the path of a socket must be short.
     folder = Path(mkdtemp(prefix="rolebundle-test-"))
     address, client = folder / "socket", folder / "client.py"
@@ -78,14 +80,15 @@ def _serve(address: str) -> None:
     listener.bind(address)
     listener.listen()
     print("ready", flush=True)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             _handle(connection)
         connection.close()
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
 
 
 def _handle(connection: socket.socket) -> None:

@@ -13,15 +13,23 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Any
 
+from support.program_server import forked_python
+
 _START = "from rolebundle.interfaces.cli.main import main; main()"
 
 
 class Served:
-    """A `serve` process. ``before`` is Python code that it runs first, to inject faults."""
+    """A `serve` process, forked if it is not to be ``real``.
 
-    def __init__(self, *options: str | Path, before: str = "", **env: str) -> None:
+    ``before`` is Python code that it runs first, to inject faults.
+    """
+
+    def __init__(
+        self, *options: str | Path, before: str = "", real: bool = False, **env: str
+    ) -> None:
+        python = (sys.executable, "-c") if real else forked_python()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", f"{before}\n{_START}", "serve", *map(str, options)],
+            [*python, f"{before}\n{_START}", "serve", *map(str, options)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
-from support.commands import PROGRAM, SAMPLE, invoke, is_coded, run
+from support.commands import PROGRAM, SAMPLE, forked_program, invoke, is_coded, run
 
 COMMANDS = ("ingest", "retrieve", "compare", "replay", "get", "status", "overlay", "demo")
 AUDIT = "security/token-lifecycle-audit.md"
@@ -346,8 +347,8 @@ def test_a_corpus_name_that_is_unusual(
 # -- pipes, descriptors, encodings ---------------------------------------------------------------
 
 
-def shell(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    program = f"{sys.executable} -c '{PROGRAM[2]}'"
+def shell(script: str, real: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = shlex.join(PROGRAM if real else forked_program())
     return subprocess.run(
         ["bash", "-c", script.replace("rolebundle ", f"{program} ")],
         capture_output=True,
@@ -364,7 +365,7 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
         f"rolebundle retrieve token --lexical-only --format json --limit 1000 --db {sample_db}"
     )
     for reader in ("head -1", "true"):
-        done = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2")
+        done = shell(f"{retrieve} | {reader}; echo ${{PIPESTATUS[0]}} >&2", real=reader == "true")
         assert done.stderr.strip() == "0"
     demo = f"rolebundle demo --lexical-only --db {sample_db.with_name('demo.db')} 2>/dev/null"
     assert shell(f"{demo} | true; echo ${{PIPESTATUS[0]}} >&2").stderr.strip() == "0"
@@ -372,11 +373,11 @@ def test_a_reader_that_leaves_early_ends_it_quietly(sample_db: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
 def test_closed_descriptors(sample_db: Path) -> None:
-    done = shell(f"rolebundle status --db {sample_db} >&-")
+    done = shell(f"rolebundle status --db {sample_db} >&-", real=True)
     assert (done.returncode, done.stderr) == (0, "")
-    done = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-")
+    done = shell(f"rolebundle retrieve '' --db {sample_db} 2>&-", real=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert shell(f"rolebundle status --db {sample_db} <&- >&- 2>&-").returncode == 0
+    assert shell(f"rolebundle status --db {sample_db} <&- >&- 2>&-", real=True).returncode == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell")
@@ -384,7 +385,7 @@ def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
     plain = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     script = f"rolebundle demo --lexical-only --db {sample_db.with_name('demo.db')}"
     script += f" && rolebundle retrieve token --lexical-only --db {sample_db}"
-    done = shell(script, **plain)
+    done = shell(script, real=True, **plain)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
 
