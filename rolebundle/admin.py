@@ -23,9 +23,10 @@ from rolebundle.errors import UsageError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
+    NO_CONNECTION,
+    EmbeddingEstimate,
     EmbeddingReport,
     Optimized,
-    Plan,
     Progress,
     build_index,
     named_index,
@@ -98,9 +99,10 @@ class Admin:
         """Embed the chunks that wait for a vector.
 
         Args:
-            spec: build the index of this model and make it the active one. Default: go on with
-                the active index.
-            progress: called with what is done, how many items are done, and how many there are.
+            spec: build the index of this model and activate it when it is complete. Default:
+                continue with the active index.
+            progress: called with the current step, how many units of it are done, and how many
+                there are.
 
         Raises:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
@@ -108,35 +110,38 @@ class Admin:
         with self.workspace.open_writer() as corpus:
             current = active_index(corpus)
             if spec is not None:
-                provider, reach = provider_for(spec), spec_to_json(spec)
+                provider, connection = provider_for(spec), spec_to_json(spec)
             else:
                 provider = self.workspace.passage_provider(corpus)
-                reach = current.reach if current else "{}"
+                connection = current.reach if current else NO_CONNECTION
             _, report = build_index(
                 corpus,
                 provider,
                 INPUT_VERSION,
                 progress or _no_progress,
-                reach=reach,
+                connection=connection,
                 started_at=iso_utc(datetime.now(UTC)),
             )
             return report
 
-    def plan_embedding(self, spec: ProviderSpec | None = None) -> Plan:
-        """What :meth:`embed` would take.
+    def plan_embedding(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
+        """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.
 
         Raises:
             EmbedderError: the model is not available.
         """
         corpus = self.workspace.corpus
         provider = provider_for(spec) if spec else self.workspace.passage_provider(corpus)
-        return indexes.plan(corpus, provider, INPUT_VERSION)
+        return indexes.estimate(corpus, provider, INPUT_VERSION)
 
     def use_index(self, name: str) -> None:
-        """Make a complete index the active one.
+        """Activate a complete index.
+
+        Args:
+            name: its number, ``provider:model`` or model name.
 
         Raises:
-            UsageError: there is no such index, or chunks wait for their vector in it.
+            UsageError: no index or several have this name, or chunks wait for their vector in it.
         """
         with self.workspace.open_writer() as corpus:
             indexes.use_index(corpus, named_index(corpus, name))
@@ -144,17 +149,21 @@ class Admin:
     def drop_index(self, name: str) -> None:
         """Remove an index that is not active.
 
+        Args:
+            name: its number, ``provider:model`` or model name.
+
         Raises:
-            UsageError: there is no such index, or it is the active one.
+            UsageError: no index or several have this name, or it is active.
         """
         with self.workspace.open_writer() as corpus:
             indexes.drop_index(corpus, named_index(corpus, name))
 
     def optimize(self) -> Optimized:
-        """Build the approximate index beside the active index.
+        """Build the approximate index of the active index, and keep it if its recall is sufficient.
 
         Raises:
-            ConfigurationError: it cannot be built on this machine, or would not be faster.
+            ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
+            UsageError: the corpus has no embedding index.
         """
         with self.workspace.open_writer() as corpus:
             index = active_index(corpus)
@@ -165,25 +174,28 @@ class Admin:
             return indexes.optimize(corpus, index)
 
     def clear_vector_cache(self) -> int:
-        """Delete the cached vectors of text that is no longer in the corpus; return how many."""
+        """Empty the vector cache; return how many vectors it had.
+
+        It has the vectors of texts that were removed or changed, in case they come back.
+        """
         with self.workspace.open_writer() as corpus, corpus.writing():
             count, _ = vector_index.cache_size(corpus)
             vector_index.clear_cache(corpus)
             return count
 
     def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:
-        """List the documents in which the scan found something.
+        """List the documents with findings of the scan.
 
         Args:
-            verdict: ``quarantine``, ``released`` or ``label``; empty for all of them.
+            verdict: the scan's verdict ``quarantine``, ``released`` or ``label``; empty for all.
         """
         return flagged_documents(self.workspace.corpus, verdict)
 
     def flagged_document(self, document_id: str) -> Flagged:
-        """What the scan found in a document.
+        """A document with its findings of the scan.
 
         Raises:
-            UsageError: there is no such document, or nothing was found in it.
+            UsageError: there is no such document, or it has no findings.
         """
         return quarantine.flagged_document(self.workspace.corpus, document_id)
 
@@ -229,7 +241,7 @@ class Admin:
         return storage_purge.backups(self.workspace.path)
 
     def delete_backups(self) -> int:
-        """Delete these backups and return how many there were.
+        """Delete the files that :meth:`backups` lists, and return how many there were.
 
         Raises:
             StorageError: one of them could not be deleted.
@@ -258,7 +270,16 @@ class Admin:
     def find_bridges(
         self, threshold: float, limit: int, *, progress: Progress | None = None
     ) -> BridgeReport:
-        """Close passages of different scopes; :func:`rolebundle.policy.bridges.find_bridges`."""
+        """Find similar passages of different scopes.
+
+        Args:
+            threshold: the lowest similarity of a pair, from 0 to 1.
+            limit: the maximum number of pairs of documents.
+            progress: called with the current step, how many units of it are done, and how many
+                there are.
+
+        See :func:`rolebundle.policy.bridges.find_bridges`.
+        """
         from rolebundle.policy.bridges import find_bridges
 
         bridges = find_bridges(self.workspace.corpus, threshold, limit, progress)
@@ -271,8 +292,8 @@ class Admin:
         Args:
             content: the policy's text.
             kind: ``toml`` or ``json``.
-            location: the policy file. Every agent is denied if it no longer has this content.
-                Empty if there is no file.
+            location: the policy file; empty if there is none. If the file is missing or changed
+                later, every agent is denied.
 
         Returns:
             The number of documents that moved to another compartment.
@@ -287,11 +308,14 @@ class Admin:
         return moved
 
     def status(self, *, check: bool = False, repair: bool = False) -> CorpusStatus:
-        """What the corpus holds, all of it.
+        """Counts, sources and indexes of the corpus, and problems if it was checked.
+
+        Without a check, and unless a better model is in use, it also lists models that are
+        available; for this it connects to an Ollama on this machine.
 
         Args:
             check: compare content, indexes and hashes. This needs write permission.
-            repair: repair what the check finds, if it can be repaired.
+            repair: check, and repair the problems that can be repaired.
 
         Raises:
             CorpusBusy, StorageError: the file could not be opened for a check or repair.

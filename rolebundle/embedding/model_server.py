@@ -1,6 +1,6 @@
-"""A model server: where it may be, how it is contacted, and what its answers mean.
+"""Access to a model server: permitted addresses, limits of time and size, errors, vectors.
 
-A server must be on this machine, unless the configuration names its host. One deadline covers a
+A server must be on this machine, unless the user permits its host. One deadline covers a
 request from the first connect to the last byte, including its retries and pauses. httpx limits each
 read by itself, so a server that sends one byte at a time never exceeds its timeouts. The time and
 the size are therefore limited at the socket, which covers headers, body and TLS alike.
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MAX_RESPONSE_BYTES = 32 << 20
 """The largest answer that is read: 64 vectors of 8,192 dimensions are 13 MB as JSON."""
 
-# A refused connection is tried twice more, in case the server is restarting. A server that says it
-# is busy is worth a longer wait. Each pause is three times the one before.
+# A refused connection is tried twice more, in case the server is restarting. A busy server is tried
+# more often. Each pause is three times as long as the one before.
 _FIRST_PAUSE = 0.1
 _MAX_RETRIES_DOWN = 2
 _MAX_RETRIES_BUSY = 4
@@ -43,10 +43,11 @@ _PORTS = {"http": 80, "https": 443}
 _MAX_DETAIL_CHARS = 200
 
 _START_HINT = "start the model server and run the same command again, or use --lexical-only"
-_URL_HINT = "check that the URL is that of an embedding server"
-_VECTORS_HINT = (
-    "check the model and its server, then run the same command again; nothing was stored"
+_BUSY_HINT = (
+    "wait until the model server is ready and run the same command again, or use --lexical-only"
 )
+_URL_HINT = "check that the URL is that of an embedding server"
+_VECTORS_HINT = "check the model and its server, then run the same command again"
 
 # Servers agree neither on the status (400, 413, 422, 500) nor on the words:
 # Ollama: "the input length exceeds the context length" (400; 500 in some versions)
@@ -81,7 +82,7 @@ def permitted_url(url: str, allow_host: str = "") -> str:
         raise EmbedderError(
             "host_not_local",
             f"the model server at {host} is not on this machine; documents would be sent to it",
-            "use an address on 127.0.0.1, or name exactly this host as the allowed one",
+            f"use an address on 127.0.0.1, or permit this host with --allow-host {host}",
         )
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
@@ -215,7 +216,7 @@ class _Limits:
             "embedder_timeout",
             f"the model server at {self._server} did not finish its answer in "
             f"{self._seconds:g} seconds",
-            "try again when it is less busy, or allow it more time with a longer deadline",
+            "try again when it is less busy, or use a faster model, or --lexical-only",
         )
 
     def count(self, size: int) -> None:
@@ -351,7 +352,7 @@ def _busy_error(server: str, status: int, retry_after: str) -> _TransientError:
     error = EmbedderError(
         "server_busy",
         f"the model server at {server} is busy or not ready (status {status})",
-        _START_HINT,
+        _BUSY_HINT,
     )
     # The header may hold a date instead of seconds; then the growing pauses are enough.
     min_pause = float(retry_after) if retry_after.isdecimal() else 0.0
@@ -359,11 +360,17 @@ def _busy_error(server: str, status: int, retry_after: str) -> _TransientError:
 
 
 def error_detail(body: str) -> str:
-    """The server's own description of a failure, taken from the JSON shapes that servers use."""
+    """The server's own description of a failure.
+
+    Servers send ``{"error": "…"}``, ``{"error": {"message": "…"}}``, ``{"message": "…"}``,
+    ``{"detail": "…"}`` or plain text. Any other JSON is returned as it is, and HTML as an empty
+    text.
+    """
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
         return "" if "<" in body[:100] else body
+    # Each key that exists leads one level down; the order is that of the nested shape.
     for key in ("error", "message", "detail"):
         if isinstance(content, dict):
             content = content.get(key, content)
@@ -379,7 +386,7 @@ def status_error(
         status: the HTTP status.
         detail: the server's own description, or an empty text.
         server: its URL.
-        model: the model that was asked for.
+        model: the requested model.
         missing_hint: how to put a missing model on this server.
         context: the model's context in tokens, if known.
     """
@@ -397,13 +404,14 @@ def status_error(
         return EmbedderError(
             "key_refused",
             f"the model server at {server} refused access (status {status})",
-            "put the server's key into the environment variable that the configuration names",
+            "put the key of an OpenAI-compatible server into the environment variable "
+            "ROLEBUNDLE_OPENAI_KEY",
         )
     if status >= 500:
         return EmbedderError(
             "server_error",
             f"the model server at {server} failed (status {status}){shown}",
-            "look at the server's log, then run the same command again; nothing was stored",
+            "look at the server's log, then run the same command again",
         )
     return EmbedderError(
         "request_refused",
@@ -424,7 +432,7 @@ def unreadable_error(server: str, reason: str) -> EmbedderError:
     return EmbedderError(
         "bad_response",
         f"the model server at {server} did not answer as an embedding server does: {reason}",
-        f"{_URL_HINT}; nothing was stored",
+        _URL_HINT,
     )
 
 
@@ -436,7 +444,7 @@ def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: 
     Args:
         rows: the vectors as they were parsed from JSON.
         expected: how many texts were sent.
-        dimensions: those of the model, or None if they are not known yet.
+        dimensions: the length of the model's vectors, or None if it is not known yet.
         server: its URL.
 
     Raises:
@@ -452,7 +460,8 @@ def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: 
             _VECTORS_HINT,
         )
     lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}
-    if lengths != {dimensions or max(lengths)} or 0 in lengths:
+    is_expected = lengths == {dimensions} if dimensions else len(lengths) == 1
+    if not is_expected or 0 in lengths:
         raise EmbedderError(
             "embedding_dimensions",
             f"the model server at {server} returned vectors of {sorted(lengths)} dimensions"

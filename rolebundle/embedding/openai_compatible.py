@@ -142,7 +142,8 @@ class OpenAICompatibleProvider:
                 response.status_code,
                 self._without_key(error_detail(response.text)),
                 server=self._url,
-                model=self._configured_model,
+                # Not `_model`, which asks the server if no model is configured.
+                model=self._configured_model or "its only model",
                 missing_hint="load the model in the server, or name one of its /v1/models",
                 context=None,
             )

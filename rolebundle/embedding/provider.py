@@ -79,10 +79,10 @@ class EmbeddingProvider(Protocol):
 
 @runtime_checkable
 class HasFluency(Protocol):
-    """A model that can estimate how well it reads a text."""
+    """A model that can estimate how much of a text it knows."""
 
     def fluency(self, text: str) -> float:
-        """How well the model reads a text, from nearly 0 to 1."""
+        """The fraction of a text that the model knows, from 0 to 1."""
         ...
 
 
@@ -127,7 +127,7 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     """
     import numpy as np
 
-    hint = "check the model and its server, then run the same command again; nothing was stored"
+    hint = "check the model and its server, then run the same command again"
     if vectors.ndim != 2 or vectors.shape[0] != expected:
         raise EmbedderError(
             "embedding_count",

@@ -55,7 +55,7 @@ def parse_spec(text: str) -> ProviderSpec:
     """
     provider, _, model = text.strip().partition(":")
     spec = ProviderSpec(provider, model)
-    _factory(spec)
+    _factory(spec)  # raises if the provider is unknown
     return spec
 
 
@@ -69,8 +69,8 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
     return _factory(spec)(spec)
 
 
-def names_folder(text: str) -> bool:
-    """Whether ``PROVIDER:MODEL`` names a folder of this machine.
+def is_model_folder(text: str) -> bool:
+    """Whether the model of ``PROVIDER:MODEL`` is a folder of this machine.
 
     Raises:
         ConfigurationError: ``unknown_provider``.
@@ -126,7 +126,11 @@ def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
 def _openai(spec: ProviderSpec) -> EmbeddingProvider:
     from rolebundle.embedding.openai_compatible import OpenAICompatibleProvider
 
-    _require(spec, "url", "http://127.0.0.1:8080 (llama.cpp), :1234 (LM Studio), :8000 (vLLM)")
+    _require(
+        spec,
+        "url",
+        "--embed-url http://127.0.0.1:8080 (the port of llama.cpp; LM Studio: 1234, vLLM: 8000)",
+    )
     return OpenAICompatibleProvider(
         spec.model,
         spec.url,
@@ -196,6 +200,8 @@ def spec_from_json(
 ) -> ProviderSpec:
     """The spec for the model of an index.
 
+    A stored text that is not a JSON object, and stored values of a wrong type, are ignored.
+
     Args:
         text: what :func:`spec_to_json` stored. The corpus file may come from elsewhere, so nothing
             in it can permit a host besides this machine.
@@ -211,7 +217,7 @@ def spec_from_json(
         prefixes=_prefixes(stored),
     )
     if spec.provider not in SERVED:
-        # The user's server is for other corpora.
+        # This provider has no server, so the user's url and allow_host do not apply.
         return spec
     return replace(
         spec,
@@ -248,7 +254,7 @@ class AvailableModel:
     Args:
         provider: one of :data:`PROVIDERS`.
         model: its name there.
-        chunks_per_second: how fast it embeds on two cores without a GPU.
+        chunks_per_second: measured or assumed on two cores without a GPU; for estimates only.
         benefit: its measured effect, for the user.
     """
 
@@ -258,12 +264,14 @@ class AvailableModel:
     benefit: str
 
 
+_CONTEXTUAL_CHUNKS_PER_SECOND = 25.0
+"""The speed of MiniLM, which is assumed for the models of a server as well."""
 _MINILM = AvailableModel(
     "sentence-transformers",
     "all-MiniLM-L6-v2",
-    25.0,
+    _CONTEXTUAL_CHUNKS_PER_SECOND,
     # Measured on five English collections.
-    "+12% nDCG@10 over BM25 where the static model brings +4%",
+    "+12% nDCG@10 over BM25; the static model has +4%",
 )
 
 
@@ -295,7 +303,12 @@ def _ollama_models() -> list[AvailableModel]:
     except (EmbedderError, ValueError, KeyError, TypeError):
         return []
     return [
-        AvailableModel("ollama", name, 25.0, "a contextual model; not measured here")
+        AvailableModel(
+            "ollama",
+            name,
+            _CONTEXTUAL_CHUNKS_PER_SECOND,
+            "a contextual model; neither its quality nor its speed was measured",
+        )
         for name in names
         if any(word in name for word in ("embed", "minilm", "bge", "arctic"))
     ]

@@ -111,7 +111,7 @@ class SentenceTransformersProvider:
             raise EmbedderError(
                 "model_failed",
                 f"{_name(self._folder)} could not embed {len(texts)} texts ({error})",
-                "try fewer or shorter texts; nothing was stored",
+                "try fewer or shorter texts",
             ) from error
         return np.asarray(vectors, dtype=np.float32)
 

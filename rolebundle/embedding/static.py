@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 MODEL = "l2_supercat"
 DIMENSIONS = 256
 
-FLUENT_TOKENS_PER_LETTER = 0.12
-"""Tokens per letter, besides one for each word, up to which the model knows a text's words."""
+MAX_FLUENT_TOKENS_PER_LETTER = 0.12
+"""The threshold of (tokens − words) / letters. Above it the fluency of a text is less than 1."""
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 
@@ -56,9 +56,9 @@ class StaticProvider:
             )
             with safe_open(_weights(folder), framework="np") as weights:
                 return tokenizer, weights.get_tensor("embedding.weight")
-        # The tokenizers library raises a bare Exception if it cannot read a file.
         except EmbedderError:
             raise
+        # The tokenizers library raises a bare Exception if it cannot read a file.
         except Exception as error:
             raise _unusable(f"could not be loaded ({error})") from error
 
@@ -79,23 +79,23 @@ class StaticProvider:
         return self._embed(texts, self._model[1])
 
     def fluency(self, text: str) -> float:
-        """How well the model reads a text. A word that it knows is one token (docs/quality.md).
+        """The fraction of a text that the model knows, from 0 to 1 (docs/quality.md).
 
-        Besides one token per word, English has 0.04 tokens per letter, and hardly any question has
-        more than 0.1; German has 0.16, Russian 0.23, Chinese 1.2.
+        A word that the model knows is one token; other words are many. Besides one token per word,
+        English has 0.04 tokens per letter, and hardly any question has more than 0.1; German has
+        0.16, Russian 0.23, Chinese 1.2.
 
         Returns:
-            ``min(1, 0.12 · letters / (tokens − words))``, squared.
+            ``min(1, 0.12 · letters / (tokens − words))``, squared; words include punctuation marks.
+            1 if there are no letters, or no more tokens than words.
         """
         letters = sum(map(str.isalnum, text))
         tokenizer, _ = self._model
         [encoded] = tokenizer.encode_batch_fast(prepared([text], ""), add_special_tokens=False)
-        pieces = len(encoded.ids) - len(_WORD_OR_MARK.findall(text))
-        return (
-            min(1.0, FLUENT_TOKENS_PER_LETTER * letters / pieces) ** 2
-            if letters and pieces > 0
-            else 1.0
-        )
+        extra_tokens = len(encoded.ids) - len(_WORD_OR_MARK.findall(text))
+        if not letters or extra_tokens <= 0:
+            return 1.0
+        return min(1.0, MAX_FLUENT_TOKENS_PER_LETTER * letters / extra_tokens) ** 2
 
     def _embed(self, texts: Sequence[str], token_vectors: Any) -> Matrix:
         import numpy as np

@@ -1,15 +1,17 @@
 """Splits documents into chunks by structure, so that an edit changes few chunks.
 
-A chunk is a run of blocks. A document is split top down: a run that fits is a chunk; any other run
-is cut at one boundary and both halves are split in turn. The cut depends on the run alone. Among
-equally strong boundaries in the middle half of a run a hash of the following text decides, not a
-count from the top. Therefore:
+A chunk is a run of adjacent blocks. A document is split top down: a run that fits is a chunk. Any
+other run is cut at one boundary, and both parts are split in turn. The cut depends on the run only:
 
-    An edit only changes the runs that contain it. A chunk outside the smallest run whose cut moved
-    keeps its text and its id.
+1. The boundaries with the best rank are the candidates; a boundary before a heading is better than
+   one between two paragraphs.
+2. Candidates in the middle half of the run are preferred, so that no small part is cut off.
+3. Among several the lowest hash of the text after the boundary decides.
 
-A cut only moves if the edit changes the words right after a boundary, or moves a boundary over the
-edge of the middle half. With a count from the top every chunk below an edit would change.
+So an edit only changes the runs that contain it, and in these the cut rarely moves: only if the
+edit changes the words right after the boundary, or moves a boundary into or out of the middle half.
+All chunks outside the smallest run whose cut moved keep their text and their id. If chunks were
+counted from the top instead, an insertion would change every chunk below it.
 """
 
 from __future__ import annotations
@@ -52,10 +54,19 @@ class ChunkSettings:
             )
 
 
-# Strength of the boundary before an atom. Lower values are cut first. 1 to 6 are heading levels.
+# The rank of the boundary before an atom. Runs are cut at the lowest rank first:
+#   1 to 6      a heading of this level
+#   7           any other block
+#   10 to 50    inside a block: a line after a blank line; 10 plus its indentation, up to 40
+#   110 to 150  a line after another line, with the same addition
+#   210 to 350  a line without a letter or digit at its beginning: 200 more
+#   500 to 502  inside a line: a sentence, a word, a position inside a word
+#   999         no cut
 _BLOCK = 7
 _LINE = 10
-_SENTENCE, _WORD, _HARD, _NEVER = 500, 501, 502, 999
+_NO_BLANK_LINE_ABOVE = 100
+_NO_WORD = 200
+_SENTENCE, _WORD, _INSIDE_WORD, _NEVER = 500, 501, 502, 999
 
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
@@ -67,13 +78,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')\]]*\s+|(?<=[。！？])")
 _SPACE = re.compile(r"\s+")
 
 
-# An atom: block, start, end, first line, last line, strength of the boundary before it.
+# An atom: block, start, end, first line, last line, rank of the boundary before it.
 _Row = tuple[int, int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Atoms:
-    """Units that are never cut: blocks, and pieces of blocks that exceed the maximum.
+    """Units that are never cut: blocks up to the maximum size, and the pieces of longer blocks.
 
     Stored in columns, because a large document has thousands of atoms and each search reads only
     one column. ``starts`` and ``ends`` are offsets in the document's text.
@@ -84,7 +95,7 @@ class _Atoms:
     ends: list[int]
     first_lines: list[int]
     last_lines: list[int]
-    strengths: list[int]
+    ranks: list[int]
 
 
 def chunk_document(
@@ -100,16 +111,16 @@ def chunk_document(
     paths = _heading_paths(parsed.blocks)
     counts: dict[str, int] = {}
     chunks: list[StoredChunk] = []
-    for low, high in _runs(atoms, text, settings.size):
-        start, end, first_line = atoms.starts[low], atoms.ends[high - 1], atoms.first_lines[low]
+    for first, end in _runs(atoms, text, settings.size):
+        start, stop, first_line = atoms.starts[first], atoms.ends[end - 1], atoms.first_lines[first]
         if settings.overlap:
-            max_overlap = min(settings.overlap, settings.maximum - (end - start))
-            start, first_line = _with_overlap(parsed, text, atoms, low, max_overlap)
-        content = text[start:end]
+            max_overlap = min(settings.overlap, settings.maximum - (stop - start))
+            start, first_line = _with_overlap(parsed, text, atoms, first, max_overlap)
+        content = text[start:stop]
         if not content or content.isspace():
             continue
         digest = content_hash(content)
-        first_block, last_block = atoms.blocks[low], atoms.blocks[high - 1]
+        first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
         counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
         chunks.append(
             StoredChunk(
@@ -118,7 +129,7 @@ def chunk_document(
                 content=content,
                 content_type=_content_type(parsed.blocks, first_block, last_block),
                 start_line=first_line,
-                end_line=max(atoms.last_lines[low:high]),
+                end_line=max(atoms.last_lines[first:end]),
                 content_hash=digest,
                 page=parsed.blocks[first_block].page,
             )
@@ -176,15 +187,15 @@ def _lines_of(blocks: Sequence[Block]) -> list[str]:
 def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     """For each block the headings above it, outermost first; a heading block includes itself."""
     paths: list[tuple[str, ...]] = []
-    above: list[tuple[int, str]] = []
+    open_headings: list[tuple[int, str]] = []
     path: tuple[str, ...] = ()
     for block in blocks:
         if block.level:
-            while above and above[-1][0] >= block.level:
-                above.pop()
+            while open_headings and open_headings[-1][0] >= block.level:
+                open_headings.pop()
             if block.heading:
-                above.append((block.level, block.heading))
-            path = tuple(heading for _, heading in above)
+                open_headings.append((block.level, block.heading))
+            path = tuple(heading for _, heading in open_headings)
         paths.append(path)
     return paths
 
@@ -198,24 +209,31 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 
 
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
+    """The atoms of a document in order.
+
+    Headings stay with the block after them. A heading that would make a row of headings longer than
+    ``maximum`` begins a new row.
+    """
     rows: list[_Row] = []
     headings_start = -1  # start of the headings right above; −1 if there are none
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
+        # Unpacked, because this is faster than reading each attribute.
         _, content, first_line, last_line, level, _, _, _ = block
         end = start + len(content)
-        strength = level or _BLOCK
-        if headings_start >= 0 and not (level and end - headings_start > maximum):
-            strength = _NEVER  # a heading stays with the following block
+        is_below_heading = headings_start >= 0
+        is_too_long = level and end - headings_start > maximum
+        rank = _NEVER if is_below_heading and not is_too_long else level or _BLOCK
         if end - start <= maximum:
-            rows.append((number, start, end, first_line, last_line, strength))
+            rows.append((number, start, end, first_line, last_line, rank))
         else:
             aligned = parsed.line_exact or block.aligned
-            first, *rest = _pieces(number, block, start, aligned, maximum)
-            rows.append((*first[:-1], strength))
-            rows += rest
+            pieces = _split_block(number, block, start, aligned, maximum)
+            # The boundary before the first piece is the one before the block.
+            rows.append((*pieces[0][:-1], rank))
+            rows += pieces[1:]
         if not level:
             headings_start = -1
-        elif strength != _NEVER:
+        elif rank != _NEVER:
             headings_start = start
     atoms = _Atoms(*map(list, zip(*rows, strict=True)))
     _attach_last_headings(parsed.blocks, atoms, maximum)
@@ -229,17 +247,17 @@ def _attach_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) 
     for i in range(len(atoms.blocks) - 1, -1, -1):
         if not blocks[atoms.blocks[i]].level or atoms.ends[-1] - atoms.starts[i] > maximum:
             break
-        atoms.strengths[i] = _NEVER
+        atoms.ranks[i] = _NEVER
 
 
-def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) -> list[_Row]:
+def _split_block(number: int, block: Block, start: int, aligned: bool, maximum: int) -> list[_Row]:
     """Cut a block over the maximum into lines, and a line over the maximum into smaller parts.
 
-    Lines with little indentation or below a blank line are preferred as starts. Lines that begin
-    with a closing bracket are avoided.
+    Lines with little indentation or below a blank line are preferred as starts. Lines without a
+    letter or digit at their beginning, such as closing brackets and rules, are avoided.
     """
     rows: list[_Row] = []
-    above = _LINE + 100
+    base_rank = _LINE + _NO_BLANK_LINE_ABOVE
     first_line, last_line = block.start_line, block.end_line
     for line_number, line in enumerate(block.text.split("\n"), start=block.start_line):
         body = line.lstrip()
@@ -247,89 +265,95 @@ def _pieces(number: int, block: Block, start: int, aligned: bool, maximum: int) 
             if aligned:
                 first_line = last_line = line_number
             indent = (length := len(line)) - len(body)
-            strength = above + (indent if indent < _MAX_INDENT else _MAX_INDENT)
+            rank = base_rank + (indent if indent < _MAX_INDENT else _MAX_INDENT)
             if not body[0].isalnum() and not any(map(str.isalnum, body[1:_HASHED_CHARS])):
-                strength += 200
+                rank += _NO_WORD
             if length <= maximum:
-                rows.append((number, start, start + length, first_line, last_line, strength))
+                rows.append((number, start, start + length, first_line, last_line, rank))
             else:
-                for low, high, weaker in _parts(line, maximum):
-                    extent = (start + low, start + high, first_line, last_line)
-                    rows.append((number, *extent, weaker or strength))
-            above = _LINE + 100
+                for part_start, part_end, part_rank in _split_line(line, rank, maximum):
+                    extent = (start + part_start, start + part_end, first_line, last_line)
+                    rows.append((number, *extent, part_rank))
+            base_rank = _LINE + _NO_BLANK_LINE_ABOVE
         else:
-            above = _LINE  # A blank line.
+            base_rank = _LINE
         start += len(line) + 1
     return rows
 
 
-def _parts(line: str, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Ranges of a line over the maximum, each with its strength; 0 stands for the line's own."""
-    strength = 0
-    for low, high in _between(line, 0, len(line), _SENTENCE_END):
-        if high - low <= maximum:
-            yield low, high, strength
+def _split_line(line: str, rank: int, maximum: int) -> Iterator[tuple[int, int, int]]:
+    """Parts (start, end, rank) of a line over the maximum: sentences, or groups of words.
+
+    ``rank`` is that of the line, and of its first part.
+    """
+    for start, end in _spans_between(line, 0, len(line), _SENTENCE_END):
+        if end - start <= maximum:
+            yield start, end, rank
         else:
-            for at, until, hard in _words(line, low, high, maximum):
-                yield at, until, strength if at == low else hard
-        strength = _SENTENCE
+            for part_start, part_end, word_rank in _group_words(line, start, end, maximum):
+                yield part_start, part_end, rank if part_start == start else word_rank
+        rank = _SENTENCE
 
 
-def _words(line: str, low: int, high: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    """Groups of words. A word over the maximum is cut at any position."""
+def _group_words(line: str, start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
+    """Groups of words (start, end, rank). A word over the maximum is cut at any position."""
     group_size = max(1, maximum // _WORD_GROUPS)
-    start = end = low
-    for first, last in _between(line, low, high, _SPACE):
-        if end > start and last - start > group_size:
-            yield from _hard(start, end, maximum)
-            start = first
-        end = last
-    yield from _hard(start, end, maximum)
+    group_start = group_end = start
+    for word_start, word_end in _spans_between(line, start, end, _SPACE):
+        if group_end > group_start and word_end - group_start > group_size:
+            yield from _cut_to_size(group_start, group_end, maximum)
+            group_start = word_start
+        group_end = word_end
+    yield from _cut_to_size(group_start, group_end, maximum)
 
 
-def _hard(start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
-    for at in range(start, end, maximum):
-        yield at, min(at + maximum, end), _WORD if at == start else _HARD
+def _cut_to_size(start: int, end: int, maximum: int) -> Iterator[tuple[int, int, int]]:
+    """Parts (start, end, rank) of at most ``maximum`` characters."""
+    for part_start in range(start, end, maximum):
+        rank = _WORD if part_start == start else _INSIDE_WORD
+        yield part_start, min(part_start + maximum, end), rank
 
 
-def _between(line: str, low: int, high: int, pattern: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    start = low
-    for match in pattern.finditer(line, low, high):
+def _spans_between(
+    line: str, start: int, end: int, separator: re.Pattern[str]
+) -> Iterator[tuple[int, int]]:
+    """The ranges between the matches of a pattern, without empty ones."""
+    for match in separator.finditer(line, start, end):
         if match.start() > start:
             yield start, match.start()
         start = match.end()
-    if start < high:
-        yield start, high
+    if start < end:
+        yield start, end
 
 
 def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
-    """The index ranges of the atoms of each chunk, in document order."""
+    """The atoms of each chunk, in document order: index of the first one, and end of the range."""
     starts, ends = atoms.starts, atoms.ends
     hashes: dict[int, bytes] = {}
     # Most texts are ASCII, and slices of their bytes need no encoding.
     words = text.encode() if text.isascii() else text
     waiting = [(0, len(starts))]
     while waiting:
-        low, high = waiting.pop()
+        first, end = waiting.pop()
         cut = 0
-        if ends[high - 1] - starts[low] > size and high - low > 1:
-            candidates, central = _boundaries(atoms, low, high)
-            if len(central) == 1:
-                cut = central[0]
-            elif central:
-                for i in central:
+        if ends[end - 1] - starts[first] > size and end - first > 1:
+            candidates, are_central = _boundaries(atoms, first, end)
+            if len(candidates) == 1:
+                cut = candidates[0]
+            elif are_central:
+                for i in candidates:
                     if i not in hashes:
                         hashes[i] = _hash_of(
                             words[starts[i] : min(starts[i] + _HASHED_CHARS, ends[i])]
                         )
-                cut = min(central, key=hashes.__getitem__)
+                cut = min(candidates, key=hashes.__getitem__)
             elif candidates:
-                middle = (starts[low] + ends[high - 1]) / 2
+                middle = (starts[first] + ends[end - 1]) / 2
                 cut = min(candidates, key=lambda i: (abs(starts[i] - middle), i))
         if cut:
-            waiting += [(cut, high), (low, cut)]
+            waiting += [(cut, end), (first, cut)]
         else:
-            yield low, high
+            yield first, end
 
 
 def _hash_of(words: str | bytes) -> bytes:
@@ -337,63 +361,74 @@ def _hash_of(words: str | bytes) -> bytes:
     return blake2b(data, digest_size=8).digest()
 
 
-def _boundaries(atoms: _Atoms, low: int, high: int) -> tuple[Sequence[int], Sequence[int]]:
-    """The strongest boundaries inside a run, and those in its middle half.
+def _boundaries(atoms: _Atoms, first: int, end: int) -> tuple[Sequence[int], bool]:
+    """The boundaries at which a run may be cut, and whether they are in its middle half.
 
-    If there are any in the middle half, the others are not returned. Inside one long block a weaker
-    boundary in the middle half is preferred, so that no small pieces are cut off.
+    - If the best rank of the run is that of a heading or a block: the boundaries of this rank in
+      the middle half, or else those outside of it.
+    - Inside one long block: the boundaries in the middle half with the best rank there, even if the
+      run has better ones outside; or else all boundaries.
+    - None if the run must not be cut.
     """
-    starts, strengths = atoms.starts, atoms.strengths
-    strongest = min(strengths[low + 1 : high])
-    if strongest == _NEVER:
-        return (), ()
-    first, last = starts[low], atoms.ends[high - 1]
-    quarter = (last - first) / 4
+    starts, ranks = atoms.starts, atoms.ranks
+    best = min(ranks[first + 1 : end])
+    if best == _NEVER:
+        return (), False
+    start, stop = starts[first], atoms.ends[end - 1]
+    quarter = (stop - start) / 4
     # Offsets are sorted, so the middle half is a range.
-    from_ = bisect_left(starts, first + quarter, low + 1, high)
-    to = bisect_right(starts, first + 3 * quarter, from_, high)
-    middle = strengths[from_:to]
-    if strongest >= _LINE:
-        strongest = min(middle, default=_NEVER)
-        if strongest == _NEVER:
-            return [i for i in range(low + 1, high) if strengths[i] != _NEVER], ()
-    central = [i for i, strength in enumerate(middle, from_) if strength == strongest]
+    middle_first = bisect_left(starts, start + quarter, first + 1, end)
+    middle_end = bisect_right(starts, start + 3 * quarter, middle_first, end)
+    middle = ranks[middle_first:middle_end]
+    if best >= _LINE:
+        best = min(middle, default=_NEVER)
+        if best == _NEVER:
+            return [i for i in range(first + 1, end) if ranks[i] != _NEVER], False
+    central = [i for i, rank in enumerate(middle, middle_first) if rank == best]
     if central:
-        return (), central
-    return [i for i in range(low + 1, high) if strengths[i] == strongest], ()
+        return central, True
+    return [i for i in range(first + 1, end) if ranks[i] == best], False
 
 
 def _with_overlap(
-    parsed: ParsedDocument, text: str, atoms: _Atoms, low: int, max_overlap: int
+    parsed: ParsedDocument, text: str, atoms: _Atoms, first: int, max_overlap: int
 ) -> tuple[int, int]:
-    """The start (offset, line) of the chunk that begins with atom ``low``, with overlap.
+    """The start (offset, line) of the chunk that begins with atom ``first``, with overlap.
 
     The overlap is whole lines, or whole sentences if there is no line break; never over a heading.
     """
     blocks = parsed.blocks
     starts, numbers = atoms.starts, atoms.blocks
-    start, line = starts[low], atoms.first_lines[low]
-    if low == 0 or blocks[numbers[low]].level:
+    start, line = starts[first], atoms.first_lines[first]
+    if first == 0 or blocks[numbers[first]].level:
         return start, line
-    above = low
-    while above and start - starts[above] < max_overlap and not blocks[numbers[above - 1]].level:
-        above -= 1
-    begin = _first_whole(text, max(starts[above], start - max_overlap), start)
-    if begin >= start:
+    lowest = first  # the first atom that the overlap may contain
+    while lowest and start - starts[lowest] < max_overlap and not blocks[numbers[lowest - 1]].level:
+        lowest -= 1
+    overlap_start = _line_or_sentence_start(text, max(starts[lowest], start - max_overlap), start)
+    if overlap_start >= start:
         return start, line
     if parsed.line_exact:
-        return begin, line - text.count("\n", begin, start)
-    while starts[low] > begin:
-        low -= 1
-    return begin, atoms.first_lines[low]
+        return overlap_start, line - text.count("\n", overlap_start, start)
+    # The lines inside an atom are not known, so the line is that of the atom at the offset.
+    atom = first
+    while starts[atom] > overlap_start:
+        atom -= 1
+    return overlap_start, atoms.first_lines[atom]
 
 
-def _first_whole(text: str, floor: int, start: int) -> int:
-    """The first offset from ``floor`` at which a line, or else a sentence, begins."""
-    begin = floor if floor == 0 or text[floor - 1] == "\n" else text.find("\n", floor, start) + 1
-    if begin == 0 and floor > 0:
-        match = _SENTENCE_END.search(text, floor, start)
-        begin = match.end() if match else start
-    while begin < start and text[begin] == "\n":
+def _line_or_sentence_start(text: str, start: int, end: int) -> int:
+    """The first offset from ``start`` at which a line, or else a sentence, begins.
+
+    ``end`` or more if none begins before ``end``. Line breaks at the offset are skipped.
+    """
+    if start == 0 or text[start - 1] == "\n":
+        begin = start
+    elif (line_break := text.find("\n", start, end)) >= 0:
+        begin = line_break + 1
+    else:
+        match = _SENTENCE_END.search(text, start, end)
+        begin = match.end() if match else end
+    while begin < end and text[begin] == "\n":
         begin += 1
     return begin

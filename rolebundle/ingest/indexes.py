@@ -25,7 +25,8 @@ from rolebundle.storage.vector_index import EmbeddingIndex
 BATCH = 512
 """Chunks that are embedded and stored together."""
 INPUT_VERSION = f"{CHUNKER_VERSION}, tags"
-"""How the embedded text is made: the chunker, and what is added to title and text. Stored."""
+"""The version of the embedded text: the chunker, and what is added to title and text. Stored in the
+column ``chunker`` of each index."""
 SAMPLE_QUERIES = 100
 SAMPLE_NEIGHBOURS = 50
 TARGET_RECALL = 0.99
@@ -34,6 +35,9 @@ _BYTES_PER_DIMENSION = 8  # a float32 in the vec0 table, and one in the record
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how many units of it are done, and how many there are."""
+
+NO_CONNECTION = "{}"
+"""No settings of the connection to a model: the defaults of its provider apply."""
 
 EmbedResult = tuple[list[bytes | None], str]
 """A vector for each text, or ``None`` if it failed, and the message of the first failure."""
@@ -49,8 +53,15 @@ class EmbeddingReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The estimated cost of an index: chunks to embed, seconds, bytes."""
+class EmbeddingEstimate:
+    """The estimated cost of an index.
+
+    Attributes:
+        chunks: all chunks of the corpus.
+        waiting: chunks to embed.
+        seconds: to embed them.
+        bytes: that the index grows by.
+    """
 
     chunks: int
     waiting: int
@@ -60,9 +71,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """The result of building an approximate index. ``kept`` is false if its recall was too low."""
+    """The result of building approximate indexes, one per large compartment.
 
-    kept: bool
+    Attributes:
+        is_kept: false if the recall of at least one was too low; that one was dropped.
+        recall: the lowest recall, 0 to 1.
+        buckets: the number of buckets of all of them.
+        seconds: how long the building took.
+    """
+
+    is_kept: bool
     recall: float
     buckets: int
     seconds: float
@@ -72,20 +90,33 @@ class Optimized:
 
 
 def ensure_index(
-    corpus: Corpus, provider: EmbeddingProvider, chunker: str, reach: str = "{}"
+    corpus: Corpus,
+    provider: EmbeddingProvider,
+    input_version: str,
+    connection: str = NO_CONNECTION,
 ) -> EmbeddingIndex:
-    """The active index of the corpus, which is created if there is none.
+    """Return the active index, ready for this input version.
+
+    The index is created if the corpus has none. Vectors of another input version are removed, and
+    their chunks wait again.
+
+    Args:
+        corpus: opened for writing.
+        provider: the model.
+        input_version: normally ``INPUT_VERSION``.
+        connection: how to connect to the model later, as JSON (see
+            :func:`rolebundle.embedding.registry.spec_to_json`); stored with a new index.
 
     Raises:
         EmbedderError: the active index is of another model (law 5), or the model is not available.
     """
-    identity = IndexIdentity(provider.identity, chunker)
+    identity = IndexIdentity(provider.identity, input_version)
     index = vector_index.active_index(corpus)
     if index is None:
         with corpus.writing():
             # Another process may have created it while this one waited for the lock.
             index = vector_index.active_index(corpus) or vector_index.create_index(
-                corpus, identity, reach=reach
+                corpus, identity, reach=connection
             )
     if index.identity.model != identity.model:
         ours, theirs = identity.model, index.identity.model
@@ -97,37 +128,46 @@ def ensure_index(
             f"run `rolebundle embed --provider {ours.provider} --model {ours.model}` to build an "
             "index of this model beside it, or use --lexical-only",
         )
-    return _without_outdated_vectors(corpus, index, chunker)
+    return _remove_outdated_vectors(corpus, index, input_version)
 
 
 def build_index(
     corpus: Corpus,
     provider: EmbeddingProvider,
-    chunker: str,
+    input_version: str,
     progress: Progress,
     *,
-    reach: str = "{}",
+    connection: str = NO_CONNECTION,
     started_at: str = "",
 ) -> tuple[EmbeddingIndex, EmbeddingReport]:
     """Embed every chunk into the index of this model, and activate the index when it is complete.
 
     If the process is killed, the next call continues. The activation is one transaction.
 
+    Args:
+        corpus: opened for writing.
+        provider: the model.
+        input_version: normally ``INPUT_VERSION``. Vectors of another version are removed.
+        progress: called after each batch.
+        connection: how to connect to the model later, as JSON; replaces the stored settings of an
+            existing index, unless it is ``NO_CONNECTION``.
+        started_at: the time that is stored with a new index.
+
     Raises:
         EmbedderError: the model is not available.
     """
-    identity = IndexIdentity(provider.identity, chunker)
+    identity = IndexIdentity(provider.identity, input_version)
     with corpus.writing():
         index = vector_index.find_index(corpus, identity)
         if index is None:
             is_first = vector_index.active_index(corpus) is None
             index = vector_index.create_index(
-                corpus, identity, reach=reach, started_at=started_at, activate=is_first
+                corpus, identity, reach=connection, started_at=started_at, activate=is_first
             )
-        elif reach not in {"{}", index.reach}:
+        elif connection not in {NO_CONNECTION, index.reach}:
             # The model has another address or explicit prefixes now.
-            vector_index.set_reach(corpus, index, reach)
-    index = _without_outdated_vectors(corpus, index, chunker)
+            vector_index.set_reach(corpus, index, connection)
+    index = _remove_outdated_vectors(corpus, index, input_version)
     embedded = 0
     while True:
         report = fill_index(corpus, index, provider, progress)
@@ -143,14 +183,15 @@ def build_index(
             return index, EmbeddingReport(embedded, waiting, report.problem)
 
 
-def _without_outdated_vectors(
-    corpus: Corpus, index: EmbeddingIndex, chunker: str
+def _remove_outdated_vectors(
+    corpus: Corpus, index: EmbeddingIndex, input_version: str
 ) -> EmbeddingIndex:
-    """Remove the vectors of chunks whose embedded text would differ today; those chunks then wait.
+    """Remove vectors of texts that another input version built differently; return the new index.
 
-    An earlier version may have omitted the tags, for example. Done once, in one transaction.
+    Their chunks wait again. An earlier version may have omitted the tags, for example. Done once,
+    in one transaction.
     """
-    if index.identity.chunker == chunker:
+    if index.identity.chunker == input_version:
         return index
     with corpus.writing():
         after = 0
@@ -160,11 +201,11 @@ def _without_outdated_vectors(
             outdated = [row for row, text in texts.items() if stored[row] != input_hash(text)]
             vector_index.remove(corpus, index, outdated)
         store.increment_generation(corpus)
-        return vector_index.set_chunker(corpus, index, chunker)
+        return vector_index.set_chunker(corpus, index, input_version)
 
 
 def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
-    """How many chunks have no vector in an index; by default in the active one."""
+    """How many chunks have no vector in an index. Default: in the active index."""
     index = index or vector_index.active_index(corpus)
     embedded = vector_index.count_vectors(corpus, index) if index else 0
     return documents.counts(corpus).chunks - embedded
@@ -200,10 +241,10 @@ def fill_index(
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Texts by rowid, and the number of changes by other processes when they were read."""
+    """Texts by rowid, and the counter of changes by other processes before they were read."""
 
     texts: dict[int, str]
-    changes: int
+    changes_by_others: int
 
 
 class _IndexFiller:
@@ -219,9 +260,9 @@ class _IndexFiller:
         after = 0
         while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, BATCH):
             after = rowids[-1]
-            # Counted before the texts are read, so that a change in between is detected.
-            changes = self._changes_by_others()
-            yield _Batch(_texts(self.corpus, rowids), changes)
+            # Read before the texts, so that a change in between is detected.
+            changes_by_others = self._changes_by_others()
+            yield _Batch(_texts(self.corpus, rowids), changes_by_others)
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""
@@ -247,7 +288,7 @@ class _IndexFiller:
         reused its rowid. Such a chunk stays waiting.
         """
         with self.corpus.writing():
-            if self._changes_by_others() != batch.changes:
+            if self._changes_by_others() != batch.changes_by_others:
                 current = _texts(self.corpus, [rowid for rowid, _, _ in embedded])
                 embedded = [
                     (rowid, text, vector)
@@ -262,6 +303,7 @@ class _IndexFiller:
         return len(rows)
 
     def _changes_by_others(self) -> int:
+        """A counter that grows if another process changes the corpus. It does not begin at 0."""
         return documents.counts(self.corpus).generation - self.own_changes
 
 
@@ -325,25 +367,25 @@ def _can_embed(provider: EmbeddingProvider) -> bool:
 # -- maintaining ------------------------------------------------------------------------------
 
 
-def plan(corpus: Corpus, provider: EmbeddingProvider, chunker: str) -> Plan:
+def estimate(corpus: Corpus, provider: EmbeddingProvider, input_version: str) -> EmbeddingEstimate:
     """Estimate the cost of building or completing this provider's index. Embeds a few chunks.
 
     Raises:
         EmbedderError: the model is not available.
     """
     model = provider.identity
-    index = vector_index.find_index(corpus, IndexIdentity(model, chunker))
+    index = vector_index.find_index(corpus, IndexIdentity(model, input_version))
     chunks = documents.counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
     texts = [embedding_text(*text[1:]) for text in documents.first_texts(corpus, _TIMED_TEXTS)]
     if not texts:
-        return Plan(chunks, waiting, 0.0, 0)
+        return EmbeddingEstimate(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model
     started = perf_counter()
     provider.embed_passages(texts)
     seconds_per_text = (perf_counter() - started) / len(texts)
     size = waiting * model.dimensions * _BYTES_PER_DIMENSION
-    return Plan(chunks, waiting, seconds_per_text * waiting, size)
+    return EmbeddingEstimate(chunks, waiting, seconds_per_text * waiting, size)
 
 
 def named_index(corpus: Corpus, name: str) -> EmbeddingIndex:
@@ -409,7 +451,9 @@ def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 
 def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
-    """Build an approximate index beside the exact one, and keep it if its recall is sufficient.
+    """Build approximate indexes beside the exact one, and keep each if its recall is sufficient.
+
+    Each large compartment gets one. If none is large, the largest compartment gets one.
 
     Raises:
         ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
@@ -427,11 +471,12 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
         if count < SAMPLE_QUERIES:
             raise ConfigurationError(
                 "too_few_vectors",
-                f"an approximate index does not help with only {count} vectors",
-                f"build one from about {approximate_index.MIN_VECTORS:,} vectors on",
+                f"{count} vectors are too few to measure the recall of an approximate index",
+                "continue with the exact search; an approximate index is faster from about "
+                f"{approximate_index.MIN_VECTORS:,} vectors on",
             )
         shares = vector_index.current_shares(corpus, index)
-        # The exact search is as fast in small compartments. The largest one is always tried.
+        # In small compartments the exact search is as fast.
         large = [share for share in shares if share.vectors >= approximate_index.MIN_VECTORS]
         largest = max(shares, key=lambda share: share.vectors)
         results = [_build_approximate(corpus, share) for share in large or [largest]]
@@ -441,16 +486,23 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
 
 
 def _build_approximate(corpus: Corpus, share: Share) -> tuple[int, float]:
-    """Build the approximate index of a share; return its buckets and recall.
+    """Build the approximate index of a compartment's vectors; return its buckets and recall.
 
-    It is dropped if its recall is too low.
+    It is dropped if its recall is below ``MIN_RECALL``.
     """
     approximate_index.drop(corpus, share)
     approximate_index.build(corpus, share)
     buckets = approximate_index.bucket_count(share.vectors)
-    # The smallest number of probes with sufficient recall, which depends on the vectors.
+    # Use the smallest number of probes with sufficient recall, which depends on the vectors.
     for probes in (32, 64, 128, 256):
-        state = ApproximateState(buckets, min(probes, buckets), 1.0, share.vectors, 0)
+        # The recall is replaced by the measured one below.
+        state = ApproximateState(
+            buckets=buckets,
+            probes=min(probes, buckets),
+            recall=1.0,
+            built=share.vectors,
+            changed=0,
+        )
         recall = _sampled_recall(corpus, share, state)
         if recall >= TARGET_RECALL or probes >= buckets:
             break

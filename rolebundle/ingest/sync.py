@@ -20,6 +20,7 @@ from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
+    NO_CONNECTION,
     EmbeddingReport,
     Progress,
     count_waiting,
@@ -64,7 +65,19 @@ _FILES_PER_BATCH = 2_000
 
 @dataclass(slots=True)
 class IngestReport:
-    """The result of a run in files, and the totals of the corpus after it."""
+    """The result of a run.
+
+    Attributes:
+        added, updated, unchanged, removed: numbers of files.
+        skipped: files, folders and records that were not stored.
+        flagged: the number of stored documents with findings of the intake scan.
+        quarantined: the number of stored documents that the intake scan quarantined.
+        notes: remarks on files that were stored.
+        documents, chunks: totals of the corpus after the run.
+        embedded: the number of chunks that got a vector in this run.
+        waiting: the number of chunks of the corpus without a vector.
+        embedding_problem: why chunks are waiting; empty if the model was not used or had no error.
+    """
 
     added: int = 0
     updated: int = 0
@@ -72,9 +85,7 @@ class IngestReport:
     removed: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     flagged: int = 0
-    """Documents of this run with findings of the intake scan."""
     quarantined: int = 0
-    """Documents of this run that the intake scan quarantined."""
     notes: list[Skipped] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
@@ -84,7 +95,7 @@ class IngestReport:
 
     def refused(self) -> list[Skipped]:
         """Skipped documents whose code is in ``ERROR_CODES``."""
-        return [skip for skip in self.skipped if skip.code in ERROR_CODES]
+        return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +104,12 @@ class IngestOptions:
 
     Attributes:
         flags: metadata of all files; manifests and front matter take precedence.
-        reader: the reader of all files; manifests take precedence. Default: by the file's name.
-        separator: the beginning of the lines that separate the documents of a ``separated`` file.
+        reader: the reader of files for which no manifest names one. Default: by the file's name.
+        separator: in a ``separated`` file, a line that begins with this text starts a new document.
         chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
         size_cap: the maximum file size in bytes; larger files are skipped.
         workers: the number of processes that parse; 1 parses in the current process.
-        reach: how to connect to the embedding model later, as JSON, stored with a new index.
+        connection: how to connect to the embedding model later, as JSON; stored with a new index.
         scan: settings of the intake scan; ``None`` for no scan.
     """
 
@@ -108,7 +119,7 @@ class IngestOptions:
     chunking: Mapping[str, int] = field(default_factory=dict)
     size_cap: int = DEFAULT_SIZE_CAP
     workers: int = 1
-    reach: str = "{}"
+    connection: str = NO_CONNECTION
     scan: ScanSettings | None = field(default_factory=ScanSettings)
 
 
@@ -136,6 +147,7 @@ def ingest(
         UsageError: a path does not exist.
         ConfigurationError: a manifest or flag is invalid. Nothing was stored.
         EmbedderError: the corpus has an index of another model. Nothing was stored.
+        DocumentError: ``worker_died``. Batches that were stored before stay stored.
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
     with rare_garbage_collection():
@@ -153,7 +165,7 @@ def _ingest(
     check_reader(options.reader, "command line")
     # All walks come first, so that a wrong path or manifest stops the run before the first write.
     walks = [_walk_path(path, options) for path in paths]
-    index, problem = _index_for(corpus, provider, options.reach)
+    index, problem = _index_for(corpus, provider, options.connection)
     known = store.known_files(corpus)
     report = IngestReport()
     for walk_result in walks:
@@ -172,7 +184,7 @@ def _ingest(
 
 
 def _index_for(
-    corpus: Corpus, provider: EmbeddingProvider | None, reach: str
+    corpus: Corpus, provider: EmbeddingProvider | None, connection: str
 ) -> tuple[EmbeddingIndex | None, str]:
     """The index to fill, or the reason why the model is not available.
 
@@ -182,7 +194,7 @@ def _index_for(
     if provider is None:
         return None, ""
     try:
-        return ensure_index(corpus, provider, INPUT_VERSION, reach), ""
+        return ensure_index(corpus, provider, INPUT_VERSION, connection), ""
     except EmbedderError as error:
         if error.code == "model_mismatch":
             raise
@@ -191,7 +203,11 @@ def _index_for(
 
 @dataclass(frozen=True, slots=True)
 class _WalkResult:
-    """The files at and below one path. ``unreadable`` lists files and folders that may exist."""
+    """The files at and below one path.
+
+    ``unreadable`` lists the locations of files and folders that could not be read. Their documents
+    stay in the corpus.
+    """
 
     start: str
     files: list[FileEntry]
@@ -248,17 +264,19 @@ def _ingest_files(
     _remove(corpus, removed, report)
     tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
     unchanged = find_unchanged(tasks, walk_result.settings, options.workers)
-    present = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
-    done = len(present)
+    # Locations whose documents stay in the corpus.
+    kept = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
+    done = len(kept)
     report.unchanged += done
     progress("reading", done, len(tasks))
     changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
     outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
     for batch in _batches(zip(changed, outcomes, strict=True)):
-        present |= _store_batch(corpus, batch, report)
+        kept |= _store_batch(corpus, batch, report)
         done += len(batch)
         progress("reading", done, len(tasks))
-    _remove(corpus, walk_result.missing(known.keys() - set(removed), present), report)
+    # Files that were read and rejected: their former documents are removed.
+    _remove(corpus, walk_result.missing(known.keys() - set(removed), kept), report)
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:
@@ -319,22 +337,22 @@ def _store_batch(
     corpus: Corpus, batch: Sequence[tuple[FileTask, Outcome]], report: IngestReport
 ) -> set[str]:
     """Store one batch; return the locations whose documents stay in the corpus."""
-    present: set[str] = set()
+    kept: set[str] = set()
     prepared: list[tuple[FileTask, Prepared]] = []
     for task, outcome in batch:
         if isinstance(outcome, Unchanged):
             report.unchanged += 1
-            present.add(outcome.location)
+            kept.add(outcome.location)
         elif isinstance(outcome, Skipped):
             report.skipped.append(outcome)
             # A file that could not be read may be unchanged, so its documents stay. If a file was
             # read and rejected, its former documents are removed.
             if outcome.code in TRANSIENT_CODES:
-                present.add(task.file.location)
+                kept.add(task.file.location)
         else:
             prepared.append((task, outcome))
     if not prepared:
-        return present
+        return kept
     with corpus.writing():
         problems = store.put_files(
             corpus,
@@ -353,9 +371,9 @@ def _store_batch(
             path = task.file.path
             report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))
             continue
-        present.add(task.file.location)
+        kept.add(task.file.location)
         if task.known is None:
             report.added += 1
         else:
             report.updated += 1
-    return present
+    return kept

@@ -25,7 +25,7 @@ from rolebundle.contracts.request import (
     WhyRequest,
 )
 from rolebundle.contracts.terms import Detail
-from rolebundle.embedding.registry import names_folder
+from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
@@ -139,7 +139,7 @@ class Operations:
         model = request.rerank
         if model is None or model in (NO_RERANK, self.engine.default_rerank):
             return
-        if names_folder(model):
+        if is_model_folder(model):
             raise AccessDenied(
                 "rerank_folder",
                 "rerank: a request may not name a folder to load a model from",

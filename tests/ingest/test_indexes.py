@@ -273,8 +273,8 @@ def test_a_plan_writes_nothing(db: Path) -> None:
     before = db.read_bytes()
     provider = Watched(NEW)
     with open_reader(db) as corpus:
-        plan = indexes.plan(corpus, provider, CHUNKER_VERSION)
-        complete = indexes.plan(corpus, HashingProvider(), CHUNKER_VERSION)
+        plan = indexes.estimate(corpus, provider, CHUNKER_VERSION)
+        complete = indexes.estimate(corpus, HashingProvider(), CHUNKER_VERSION)
     # Each vector stands twice: where it is scanned, and beside its record.
     assert (plan.chunks, plan.waiting, plan.bytes) == (FILES, FILES, FILES * 12 * 4 * 2)
     assert plan.seconds > 0
@@ -287,7 +287,7 @@ def test_the_plan_of_an_interrupted_build(db: Path) -> None:
         build(db, Watched(NEW, before=_stop))
     done = assert_never_mixed(db).get("newer", 0)
     with open_reader(db) as corpus:
-        assert indexes.plan(corpus, Watched(NEW), CHUNKER_VERSION).waiting == FILES - done
+        assert indexes.estimate(corpus, Watched(NEW), CHUNKER_VERSION).waiting == FILES - done
 
 
 # -- through a server ----------------------------------------------------------------------------

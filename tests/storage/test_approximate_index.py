@@ -65,7 +65,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     fast = Path(shutil.copy(exact, folder / "fast.db"))
     with open_writer(fast) as corpus:
         made = indexes.optimize(corpus, active(corpus))
-        assert made.kept
+        assert made.is_kept
         assert made.recall >= indexes.TARGET_RECALL
     return exact, fast
 
@@ -286,7 +286,7 @@ class TestOptimize:
     ) -> None:
         monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
         made = indexes.optimize(exact, active(exact))
-        assert not made.kept
+        assert not made.is_kept
         assert made.recall < approximate_index.MIN_RECALL
         assert only_share(exact).approximate == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
@@ -295,7 +295,7 @@ class TestOptimize:
         with fast.writing():
             vector_index.remove(fast, active(fast), list(range(1, 500)))
         assert state(fast).is_stale
-        assert indexes.optimize(fast, active(fast)).kept
+        assert indexes.optimize(fast, active(fast)).is_kept
         assert (state(fast).built, state(fast).changed) == (COUNT - 499, 0)
 
     def test_without_the_extension(self, exact: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,16 +84,16 @@ def embed(
                 embedded=report.embedded,
                 waiting=report.waiting,
                 recall=optimized.recall if optimized else None,
-                fast=optimized.kept if optimized else None,
+                fast=optimized.is_kept if optimized else None,
             )
         )
     else:
         click.echo(f"{report.embedded} chunks embedded, {report.waiting} waiting")
         if optimized:
-            verdict = "kept" if optimized.kept else "dropped, because its recall is too low"
+            outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
             click.echo(
                 f"fast index: {optimized.buckets} buckets, sampled recall "
-                f"{optimized.recall:.3f}, {verdict}"
+                f"{optimized.recall:.3f}, {outcome}"
             )
     if report.waiting:
         raise EmbedderError(
