@@ -1,7 +1,8 @@
-"""Bounds on a report, and two reports compared question by question.
+"""Thresholds of a report, and two reports compared question by question.
 
-A bound is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
-system (``lexical.ndcg@10``), a rate of governance, or a cost. The bound on a cost is an upper one.
+A threshold is ``METRIC=VALUE``. METRIC is a measure (``ndcg@10``) of the governed result or of a
+system (``lexical.ndcg@10``), a rate of governance, or a cost. A cost must be at most VALUE, any
+other metric at least VALUE. The field ``floors`` of a report holds the checked thresholds.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ _COMPARED_RATES = ("leak_rate", "rejection_accuracy", "posture_accuracy", "harm"
 NAMES = (*METRICS, *(f"{system}.{name}" for system in SYSTEMS for name in METRICS), *RATES, *COSTS)
 
 
-def parse_floors(pairs: Iterable[str]) -> dict[str, float]:
-    """Parse ``METRIC=VALUE`` texts into bounds.
+def parse_thresholds(pairs: Iterable[str]) -> dict[str, float]:
+    """Parse ``METRIC=VALUE`` texts into thresholds.
 
     Raises:
         UsageError: ``bad_floor``.
     """
-    bounds: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         try:
@@ -49,36 +50,36 @@ def parse_floors(pairs: Iterable[str]) -> dict[str, float]:
             value = float("nan")
         if not equals or not isfinite(value):
             raise _bad(f"--fail-under {pair}: write METRIC=VALUE")
-        bounds[name.strip().lower()] = value
-    return check_floors(bounds, "--fail-under")
+        thresholds[name.strip().lower()] = value
+    return check_thresholds(thresholds, "--fail-under")
 
 
-def check_floors(bounds: Mapping[str, float], where: str) -> dict[str, float]:
-    """Return the bounds if all their names are known.
+def check_thresholds(thresholds: Mapping[str, float], place: str) -> dict[str, float]:
+    """Return the thresholds if there is a metric for each name.
 
     Raises:
         UsageError: ``bad_floor``.
     """
-    for name in bounds:
+    for name in thresholds:
         if name not in NAMES:
-            raise _bad(f"{where}: {name}: there is no such metric")
-    return dict(bounds)
+            raise _bad(f"{place}: {name}: there is no such metric")
+    return dict(thresholds)
 
 
-def with_floors(report: EvalReport, bounds: Mapping[str, float]) -> EvalReport:
-    """Return the report with checked bounds. A leak fails it, also without a bound."""
-    floors = [_floor(report, name, bound) for name, bound in bounds.items()]
-    leaked = report.governance is not None and bool(report.governance.leak_rate)
-    passed = all(floor.held for floor in floors) and not leaked
+def with_thresholds(report: EvalReport, thresholds: Mapping[str, float]) -> EvalReport:
+    """Return the report with checked thresholds. A leak fails it, also without a threshold."""
+    floors = [_floor(report, name, threshold) for name, threshold in thresholds.items()]
+    has_leak = report.governance is not None and bool(report.governance.leak_rate)
+    passed = all(floor.held for floor in floors) and not has_leak
     return report.model_copy(update={"floors": floors, "passed": passed})
 
 
-def _floor(report: EvalReport, name: str, bound: float) -> Floor:
+def _floor(report: EvalReport, name: str, threshold: float) -> Floor:
     value = value_of(report, name)
     at_most = name in COSTS
-    # A metric that was not measured fails; otherwise a bound that is never checked would pass.
-    held = value is not None and (value <= bound if at_most else value >= bound)
-    return Floor(metric=name, bound=bound, at_most=at_most, value=value, held=held)
+    # A metric that was not measured fails; otherwise a threshold that is never checked would pass.
+    held = value is not None and (value <= threshold if at_most else value >= threshold)
+    return Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held)
 
 
 def value_of(report: EvalReport, name: str) -> float | None:
@@ -176,16 +177,16 @@ def compare(before: EvalReport, after: EvalReport, names: tuple[str, str]) -> Ev
     )
 
 
-def with_change_floors(
-    comparison: EvalComparison, after: EvalReport, bounds: Mapping[str, float]
+def with_change_thresholds(
+    comparison: EvalComparison, after: EvalReport, thresholds: Mapping[str, float]
 ) -> EvalComparison:
-    """Return the comparison with checked bounds on the change from the first report to the second.
+    """Return the comparison with checked thresholds of the change between the reports.
 
-    ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the bound is on the value
-    in the second report.
+    ``ndcg@10=-0.005`` allows a loss of half a point. For costs and rates the threshold is that of
+    the value in the second report.
     """
     floors = []
-    for name, bound in bounds.items():
+    for name, threshold in thresholds.items():
         system, dot, measure = name.rpartition(".")
         system = system if dot else "governed"
         change = next(
@@ -198,8 +199,8 @@ def with_change_floors(
         )
         at_most = name in COSTS
         value = change if change is not None else value_of(after, name)
-        held = value is not None and (value <= bound if at_most else value >= bound)
-        floors.append(Floor(metric=name, bound=bound, at_most=at_most, value=value, held=held))
+        held = value is not None and (value <= threshold if at_most else value >= threshold)
+        floors.append(Floor(metric=name, bound=threshold, at_most=at_most, value=value, held=held))
     return comparison.model_copy(
         update={"floors": floors, "passed": all(floor.held for floor in floors)}
     )
@@ -213,15 +214,15 @@ def _metric_changes(
         if not all(system in question.scores for question in (*first, *second)):
             continue
         for metric in METRICS:
-            values = [question.scores[system][metric] for question in first]
-            others = [question.scores[system][metric] for question in second]
-            change = difference(metric, values, others)
+            before = [question.scores[system][metric] for question in first]
+            after = [question.scores[system][metric] for question in second]
+            change = difference(metric, before, after)
             changes.append(
                 MetricChange(
                     system=system,
                     metric=metric,
-                    before=mean(values),
-                    after=mean(others),
+                    before=mean(before),
+                    after=mean(after),
                     change=change.mean,
                     p_value=change.p_value,
                     wins=change.wins,
@@ -244,6 +245,6 @@ def _question_change(first: QuestionResult, second: QuestionResult) -> QuestionC
 def _bad_report(path: Path, reason: str) -> UsageError:
     return UsageError(
         "report_malformed",
-        f"{path}: is no report: {reason}",
+        f"{path} is not a report: {reason}",
         "give two files that `rolebundle eval PATH --json` wrote",
     )

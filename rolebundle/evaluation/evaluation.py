@@ -46,8 +46,17 @@ Progress = Callable[[str, int, int], None]
 class Plan:
     """What to evaluate.
 
-    The answers of the roles in ``compared`` are compared with each other. For those in ``harming``
-    the harm to these questions is measured.
+    Attributes:
+        kind: ``collection`` or ``golden``.
+        name: the name of the collection or golden set.
+        role: the role of all questions, for the report; ``None`` if there is no common one.
+        questions: the questions to ask.
+        unjudged: the number of questions of the collection that are left out, without judgments.
+        notes: remarks for the report.
+        compared_roles: roles whose answers to the questions are compared with each other.
+        harm_roles: roles whose overlays are measured: how nDCG@10 of the questions changes.
+        lexical_only: leave out the semantic lane.
+        ingest_seconds: how long the ingest took, for the report.
     """
 
     kind: str
@@ -56,22 +65,25 @@ class Plan:
     questions: list[Question]
     unjudged: int = 0
     notes: tuple[str, ...] = ()
-    compared: tuple[Role, ...] = ()
-    harming: tuple[Role, ...] = ()
+    compared_roles: tuple[Role, ...] = ()
+    harm_roles: tuple[Role, ...] = ()
     lexical_only: bool = False
     ingest_seconds: float = 0.0
 
 
 def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
-    """Ask the questions and return the report. The caller checks bounds on it.
+    """Ask the questions and return the report, with ``passed`` set to true.
+
+    :func:`rolebundle.evaluation.comparison.with_thresholds` computes ``passed``.
 
     Args:
         engine: the engine with the corpus.
         plan: what to evaluate.
-        progress: called with the kind of work, how much is done, and how much there is.
+        progress: called with the current step, how many units of it are done, and how many there
+            are.
 
     Raises:
-        RolebundleError: as the pipeline raises it; there is no report then.
+        RolebundleError: an answer failed.
     """
     started = perf_counter()
     runner = Runner(engine, lexical_only=plan.lexical_only)
@@ -86,10 +98,10 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         results.append(_result(question, answer))
         progress("questions", number, len(plan.questions))
     judged = [question for question in plan.questions if question.judged]
-    compared = None
-    if plan.compared:
-        counted = _Counter("roles", len(plan.compared) * len(plan.questions), progress)
-        compared = distinctiveness(runner, plan.questions, plan.compared, counted)
+    distinct = None
+    if plan.compared_roles:
+        advance = _Counter("roles", len(plan.compared_roles) * len(plan.questions), progress)
+        distinct = distinctiveness(runner, plan.questions, plan.compared_roles, advance)
     state = corpus_state(engine.workspace.corpus)
     seconds = perf_counter() - started
     report = EvalReport(
@@ -103,7 +115,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         unjudged=plan.unjudged + len(plan.questions) - len(judged),
         questions=results,
         governance=summarize_checks(checks) if checks else None,
-        distinctiveness=compared,
+        distinctiveness=distinct,
         latency_ms=spread([result.latency_ms for result in results]),
         answer_characters=spread([result.answer_characters for result in results]),
         passages=spread([result.passages for result in results]),
@@ -114,45 +126,54 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
         ),
         passed=True,
     )
-    if not plan.harming:
+    if not plan.harm_roles:
         return report
-    harmed = _harms(runner, judged, plan, report, progress)
+    harms = _harms(runner, judged, plan, report, progress)
     seconds = perf_counter() - started
-    took = report.seconds.model_copy(
+    durations = report.seconds.model_copy(
         update={"questions": seconds, "total": plan.ingest_seconds + seconds}
     )
-    return report.model_copy(update={"harm": harmed, "seconds": took})
+    return report.model_copy(update={"harm": harms, "seconds": durations})
 
 
 class _Counter:
-    """Report one more step of ``total`` with each call."""
+    """Report one more unit of ``total`` with each call."""
 
-    def __init__(self, what: str, total: int, progress: Progress) -> None:
-        self._what, self._total, self._progress, self._done = what, total, progress, 0
+    def __init__(self, step: str, total: int, progress: Progress) -> None:
+        self._step, self._total, self._progress, self._done = step, total, progress, 0
 
     def __call__(self) -> None:
         self._done += 1
-        self._progress(self._what, self._done, self._total)
+        self._progress(self._step, self._done, self._total)
 
 
 def _harms(
     runner: Runner, judged: Sequence[Question], plan: Plan, report: EvalReport, progress: Progress
 ) -> list[Harm]:
-    without_role = all(question.role is None for question in judged)
-    if without_role:
+    """The effect of each overlay, compared with no overlay."""
+    baseline = _scores_without_overlay(runner, judged, report)
+    advance = _Counter("overlays", len(plan.harm_roles) * len(judged), progress)
+    return [harm(runner, judged, baseline, role, advance) for role in plan.harm_roles]
+
+
+def _scores_without_overlay(
+    runner: Runner, judged: Sequence[Question], report: EvalReport
+) -> list[float]:
+    """nDCG@10 of each question without an overlay.
+
+    If no question has a role, these are the scores of the report's governed answers.
+    """
+    if all(question.role is None for question in judged):
         scores = {
             result.id: result.scores["governed"]["ndcg@10"]
             for result in report.questions
             if result.scores
         }
-        without = [scores[question.id] for question in judged]
-    else:
-        without = [
-            measures(runner.governed(question, None).ranked, question.grades)["ndcg@10"]
-            for question in judged
-        ]
-    counted = _Counter("overlays", len(plan.harming) * len(judged), progress)
-    return [harm(runner, judged, without, role, counted) for role in plan.harming]
+        return [scores[question.id] for question in judged]
+    return [
+        measures(runner.governed(question, None).ranked, question.grades)["ndcg@10"]
+        for question in judged
+    ]
 
 
 def _result(question: Question, answer: Answer) -> QuestionResult:
@@ -177,7 +198,7 @@ def _result(question: Question, answer: Answer) -> QuestionResult:
 def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
     """Return each system's means over the judged questions, and its gain over the lexical lane.
 
-    A system that has no ranking for one of them is left out: its mean is not comparable.
+    A system without a ranking for one of the questions is left out: its mean is not comparable.
     """
     judged = [result for result in results if result.scores]
     summaries = []
@@ -198,18 +219,24 @@ def summarize_systems(results: Sequence[QuestionResult]) -> list[SystemResult]:
     return summaries
 
 
-def difference(metric: str, first: Sequence[float], second: Sequence[float]) -> Difference:
-    """Return how much the second exceeds the first, with wins, losses, ties and p-value."""
-    before, after = mean(first), mean(second)
-    pairs = list(zip(first, second, strict=True))
+def difference(metric: str, before: Sequence[float], after: Sequence[float]) -> Difference:
+    """Compare the values of a metric, question by question.
+
+    Returns:
+        ``mean`` is the mean of ``after`` minus that of ``before``, and ``relative`` the same as a
+        fraction of the mean of ``before``; None if that is 0. A win is a question with a higher
+        value in ``after``.
+    """
+    mean_before, mean_after = mean(before), mean(after)
+    pairs = list(zip(before, after, strict=True))
     return Difference(
         metric=metric,
-        mean=after - before,
-        relative=after / before - 1 if before > 0 else None,
-        p_value=paired_randomization(first, second),
-        wins=sum(other > value for value, other in pairs),
-        losses=sum(other < value for value, other in pairs),
-        ties=sum(other == value for value, other in pairs),
+        mean=mean_after - mean_before,
+        relative=mean_after / mean_before - 1 if mean_before > 0 else None,
+        p_value=paired_randomization(before, after),
+        wins=sum(second > first for first, second in pairs),
+        losses=sum(second < first for first, second in pairs),
+        ties=sum(second == first for first, second in pairs),
     )
 
 

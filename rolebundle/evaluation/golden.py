@@ -60,7 +60,7 @@ def load_golden(path: Path) -> GoldenSet:
     return golden.model_copy(update={"name": golden.name or path.stem, "questions": questions})
 
 
-def find_profile(name: str, folders: tuple[Path, ...]) -> Path | None:
+def find_golden_set(name: str, folders: tuple[Path, ...]) -> Path | None:
     """Return the golden set that an overlay's ``eval_profile`` names; the first folder wins.
 
     Golden sets are in the folder ``golden`` beside the overlays.

@@ -34,7 +34,7 @@ class Role:
 
     @property
     def domains(self) -> list[str]:
-        """The role's own domains: those that its overlay boosts."""
+        """The role's own domains, which are the domains that its overlay boosts."""
         boosts = self.overlay.source_policy.domain_boosts
         return sorted(domain for domain, boost in boosts.items() if boost > 1)
 
@@ -51,22 +51,22 @@ def checks_of(
     if golden is None:
         return
     for reference in golden.must_not_return:
-        leaked = _selected(bundle, references.units(reference))
+        leaked = _selected(bundle, references.matching_ids(reference))
         yield Check(
             question=question.id,
             kind="must_not_return",
             about=reference,
             expected="not selected",
-            found=f"selected: {_listed(leaked)}" if leaked else "not selected",
+            found=f"selected: {_join_ids(leaked)}" if leaked else "not selected",
             held=not leaked,
         )
     for reference, code in golden.expect_rejection.items():
-        units = references.units(reference)
-        selected = _selected(bundle, units)
+        ids = references.matching_ids(reference)
+        selected = _selected(bundle, ids)
         codes = {
             rejection.reason
             for rejection in bundle.rejected
-            if rejection.chunk_id in units or runner.document_of(rejection.chunk_id) in units
+            if rejection.chunk_id in ids or runner.document_of(rejection.chunk_id) in ids
         }
         outcomes = [*(["selected"] if selected else []), *sorted(codes)]
         yield Check(
@@ -90,17 +90,18 @@ def checks_of(
             yield Check(question=question.id, kind=kind, expected=expected, found=actual, held=held)
 
 
-def _selected(bundle: RetrievalBundle, units: frozenset[str]) -> list[str]:
+def _selected(bundle: RetrievalBundle, ids: frozenset[str]) -> list[str]:
+    """The selected chunks whose id or document id is in ``ids``."""
     return [
         chunk.chunk_id
         for chunk in bundle.selected
-        if chunk.chunk_id in units or chunk.document_id in units
+        if chunk.chunk_id in ids or chunk.document_id in ids
     ]
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_IDS_SHOWN} more" if len(names) > MAX_IDS_SHOWN else ""
-    return ", ".join(names[:MAX_IDS_SHOWN]) + more
+def _join_ids(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - MAX_IDS_SHOWN} more" if len(ids) > MAX_IDS_SHOWN else ""
+    return ", ".join(ids[:MAX_IDS_SHOWN]) + more
 
 
 def summarize_checks(checks: Sequence[Check]) -> Governance:
@@ -114,14 +115,15 @@ def summarize_checks(checks: Sequence[Check]) -> Governance:
         check.held for check in checks if check.kind not in ("must_not_return", "expect_rejection")
     ]
     return Governance(
-        leak_rate=_share(has_leak.values()),
-        rejection_accuracy=_share(rejections),
-        posture_accuracy=_share(postures),
+        leak_rate=_rate(has_leak.values()),
+        rejection_accuracy=_rate(rejections),
+        posture_accuracy=_rate(postures),
         checks=list(checks),
     )
 
 
-def _share(held: Iterable[bool]) -> float | None:
+def _rate(held: Iterable[bool]) -> float | None:
+    """The fraction of checks that passed; None if there are none."""
     values = [float(value) for value in held]
     return mean(values) if values else None
 
@@ -191,32 +193,35 @@ def _jaccard(first: frozenset[str], second: frozenset[str]) -> float:
 def harm(
     runner: Runner,
     questions: Sequence[Question],
-    without: Sequence[float],
+    baseline: Sequence[float],
     role: Role,
     advance: Callable[[], None],
 ) -> Harm:
-    """Measure how much nDCG@10 an overlay costs on questions outside of its role's work.
+    """Measure how an overlay changes nDCG@10 of questions, normally outside of the role's work.
 
     Args:
         runner: asks the questions.
         questions: the judged questions.
-        without: their nDCG@10 without an overlay, in the same order.
+        baseline: their nDCG@10 without an overlay, in the same order.
         role: the role with its overlay.
         advance: called after each answer, to show progress.
+
+    Returns:
+        ``relative`` is negative if the overlay does harm; 0 if the mean of ``baseline`` is 0.
     """
-    governed = []
+    scores = []
     for question in questions:
-        governed.append(ndcg(runner.governed(question, role.role_id).ranked, question.grades, 10))
+        scores.append(ndcg(runner.governed(question, role.role_id).ranked, question.grades, 10))
         advance()
-    before, after = mean(without), mean(governed)
-    pairs = list(zip(without, governed, strict=True))
+    without, with_overlay = mean(baseline), mean(scores)
+    pairs = list(zip(baseline, scores, strict=True))
     return Harm(
         role_id=role.role_id,
         digest=role.digest,
-        without=before,
-        with_overlay=after,
-        relative=after / before - 1 if before > 0 else 0.0,
-        p_value=paired_randomization(without, governed),
-        wins=sum(second > first for first, second in pairs),
-        losses=sum(second < first for first, second in pairs),
+        without=without,
+        with_overlay=with_overlay,
+        relative=with_overlay / without - 1 if without > 0 else 0.0,
+        p_value=paired_randomization(baseline, scores),
+        wins=sum(after > before for before, after in pairs),
+        losses=sum(after < before for before, after in pairs),
     )

@@ -9,12 +9,14 @@ from html import escape
 from rolebundle.contracts.evaluation import EvalReport, QuestionResult
 from rolebundle.evaluation.report import (
     SIGNIFICANT,
+    against_lexical,
     extremes,
     gain,
     headline,
     one_line,
     p_text,
     rate_text,
+    threshold_texts,
 )
 
 MAX_EXTREMES = 15
@@ -56,13 +58,13 @@ def page(report: EvalReport) -> str:
 
 
 def _sections(report: EvalReport) -> Iterator[str]:
-    verdict = ("passed", "good") if report.passed else ("not passed", "bad")
+    result, css_class = ("passed", "good") if report.passed else ("not passed", "bad")
     yield f"<h1>{escape(report.name)}</h1>"
-    yield f'<p>{escape(headline(report))} · <span class="{verdict[1]}">{verdict[0]}</span></p>'
+    yield f'<p>{escape(headline(report))} · <span class="{css_class}">{result}</span></p>'
     if report.degraded:
         yield f'<p class="bad">The semantic lane was degraded: {escape(report.degraded)}</p>'
     if report.floors:
-        yield from _floors(report)
+        yield from _thresholds(report)
     if report.systems:
         yield from _quality(report)
         yield from _questions(report)
@@ -79,42 +81,44 @@ def _sections(report: EvalReport) -> Iterator[str]:
         yield "</ul>"
 
 
-def _floors(report: EvalReport) -> Iterator[str]:
+def _thresholds(report: EvalReport) -> Iterator[str]:
     rows: list[list[Cell]] = []
     for floor in report.floors:
-        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-        bound = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
-        held = ("held", "good") if floor.held else ("not held", "bad")
-        rows.append([(floor.metric, "text"), value, bound, held])
-    yield _table(["metric", "value", "bound", ""], rows)
+        value, threshold = threshold_texts(floor)
+        result = ("met", "good") if floor.held else ("not met", "bad")
+        rows.append([(floor.metric, "text"), value, threshold, result])
+    yield _table(["metric", "value", "threshold", ""], rows)
 
 
 def _quality(report: EvalReport) -> Iterator[str]:
     yield "<h2>Each lane, each fusion, and the governed answer</h2>"
     rows: list[list[Cell]] = []
-    lengths = []
+    system_bars = []
     for system in report.systems:
-        against = next((d for d in system.against_lexical if d.metric == "ndcg@10"), None)
+        against = against_lexical(system)
         cells: list[Cell] = [(system.system, "text")]
         cells += [f"{system.metrics[name]:.4f}" for name in report.metrics]
         text = f"{system.metrics['ndcg@10']:.4f}"
         if against is None:
             cells += ["", "", ""]
         else:
-            relative = f" ({against.relative:+.1%})" if against.relative is not None else ""
-            kind = "good" if against.mean > 0 else "bad"
-            shown = kind if against.p_value < SIGNIFICANT else ""
-            cells.append((f"{against.mean:+.4f}{relative}", shown))
+            relative = f"{against.relative:+.1%}" if against.relative is not None else ""
+            change_class = ""
+            if against.p_value < SIGNIFICANT:
+                change_class = "good" if against.mean > 0 else "bad"
+            change = f"{against.mean:+.4f}" + (f" ({relative})" if relative else "")
+            cells.append((change, change_class))
             cells += [p_text(against.p_value), f"{against.wins} / {against.losses}"]
-            text += f"  {relative.strip(' ()')}, p {p_text(against.p_value)}"
+            text += f"  {relative}, p {p_text(against.p_value)}"
         rows.append(cells)
-        kind = "main" if system.system == "governed" else "plain"
-        lengths.append(Bar(system.system, system.metrics["ndcg@10"], text, kind))
-    yield _figure(bars(lengths, "nDCG@10 by system"), "nDCG@10, and the change from lexical")
+        bar_class = "main" if system.system == "governed" else "plain"
+        system_bars.append(Bar(system.system, system.metrics["ndcg@10"], text, bar_class))
+    plot = bar_plot(system_bars, "nDCG@10 by system")
+    yield _figure(plot, "nDCG@10, and the change from lexical")
     yield _table(["", *report.metrics, "nDCG@10 − lexical", "p", "won / lost"], rows)
     yield (
         "<p>p: two-sided paired randomization test over the questions; a star marks p &lt; "
-        f"{SIGNIFICANT:g}. Recall@100 is of what the lanes' pools hold.</p>"
+        f"{SIGNIFICANT:g}. Recall@100 is measured on the candidates of the lanes.</p>"
     )
 
 
@@ -126,15 +130,15 @@ def _questions(report: EvalReport) -> Iterator[str]:
         (f"{question.id} · {one_line(question.task, 80)}", gain(question)) for question in judged
     ]
     ups, downs = sum(gain(q) > 0 for q in judged), sum(gain(q) < 0 for q in judged)
-    what = "nDCG@10 of the governed answer minus the lexical lane's"
+    title = "nDCG@10 of the governed answer minus that of the lexical lane"
     yield _figure(
-        gains(changes, f"{what}, by question"),
-        f"{what}: {ups} won, {downs} lost, {len(judged) - ups - downs} the same",
+        gain_plot(changes, f"{title}, by question"),
+        f"{title}: {ups} won, {downs} lost, {len(judged) - ups - downs} the same",
     )
-    for title, chosen in (("Won most", won), ("Lost most", lost)):
-        if chosen:
-            yield f"<h3>{title}</h3>"
-            yield _table(["question", "task", "lexical", "governed", "change"], _changed(chosen))
+    for heading, questions in (("Largest gains", won), ("Largest losses", lost)):
+        if questions:
+            yield f"<h3>{heading}</h3>"
+            yield _table(["question", "task", "lexical", "governed", "change"], _changed(questions))
 
 
 def _changed(questions: Sequence[QuestionResult]) -> list[list[Cell]]:
@@ -170,7 +174,7 @@ def _governance(report: EvalReport) -> Iterator[str]:
     )
     failed = [check for check in governance.checks if not check.held]
     if failed:
-        yield "<h3>What did not hold</h3>"
+        yield "<h3>Failed checks</h3>"
         rows: list[list[Cell]] = [
             [
                 (cell, "text")
@@ -184,13 +188,13 @@ def _governance(report: EvalReport) -> Iterator[str]:
 def _roles(report: EvalReport) -> Iterator[str]:
     distinctiveness = report.distinctiveness
     assert distinctiveness is not None
-    yield f"<h2>Roles apart, over {distinctiveness.questions} questions</h2>"
-    shares = [
+    yield f"<h2>Differences between roles, over {distinctiveness.questions} questions</h2>"
+    own_shares = [
         Bar(role.role_id, role.own_share, rate_text(role.own_share), "main")
         for role in distinctiveness.roles
     ]
     yield _figure(
-        bars(shares, "Share of own-domain evidence"),
+        bar_plot(own_shares, "Passages from own domains"),
         "share of the passages that come from the role's own domains",
     )
     yield _table(
@@ -215,8 +219,8 @@ def _roles(report: EvalReport) -> Iterator[str]:
 
 
 def _harm(report: EvalReport) -> Iterator[str]:
-    yield "<h2>What an overlay does to these questions</h2>"
-    lengths = [
+    yield "<h2>Effect of each overlay on these questions</h2>"
+    overlay_bars = [
         Bar(
             harm.role_id,
             harm.relative,
@@ -226,25 +230,26 @@ def _harm(report: EvalReport) -> Iterator[str]:
         for harm in report.harm
     ]
     yield _figure(
-        bars(lengths, "Change of nDCG@10 by overlay"),
-        "change of nDCG@10 with the overlay on, against no overlay",
+        bar_plot(overlay_bars, "Change of nDCG@10 by overlay"),
+        "change of nDCG@10 with the overlay, compared with no overlay",
     )
 
 
 def _costs(report: EvalReport) -> Iterator[str]:
-    latency, size, took = report.latency_ms, report.answer_characters, report.seconds
+    latency, size, seconds = report.latency_ms, report.answer_characters, report.seconds
     yield "<h2>Latency and size of the governed answers</h2>"
     marks = [("p50", latency.p50), ("p95", latency.p95), ("p99", latency.p99)]
     times = [question.latency_ms for question in report.questions]
-    yield _figure(histogram(times, "Latency", "ms", marks), "milliseconds an answer")
+    yield _figure(histogram(times, "Latency", "ms", marks), "milliseconds per answer")
     sizes = [float(question.answer_characters) for question in report.questions]
     marks = [("p50", size.p50), ("p95", size.p95)]
     yield _figure(
         histogram(sizes, "Size", "characters", marks),
-        f"characters of the selected passages; {report.passages.mean:.1f} passages in the mean",
+        f"characters of the selected passages; {report.passages.mean:.1f} passages on average",
     )
     yield (
-        f"<p>{took.total:.1f} s: {took.ingest:.1f} s to ingest, {took.questions:.1f} s to ask.</p>"
+        f"<p>{seconds.total:.1f} s: {seconds.ingest:.1f} s to ingest, "
+        f"{seconds.questions:.1f} s for the questions.</p>"
     )
 
 
@@ -279,12 +284,14 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    text, kind = (cell, "") if isinstance(cell, str) else cell
-    return f'<td class="{kind}">{escape(text)}</td>' if kind else f"<td>{escape(text)}</td>"
+    text, css_class = (cell, "") if isinstance(cell, str) else cell
+    attribute = f' class="{css_class}"' if css_class else ""
+    return f"<td{attribute}>{escape(text)}</td>"
 
 
 # --- plots ---
 
+# In units of the SVG.
 _WIDTH, _LABELS, _VALUES = 720, 150, 190
 _ROW = 26
 _HEIGHT = 180
@@ -299,51 +306,51 @@ class Bar:
     name: str
     value: float
     text: str
-    kind: str = "plain"
+    css_class: str = "plain"
 
 
-def bars(rows: Sequence[Bar], title: str) -> str:
-    """Return horizontal bars with a common zero; negative ones go to the left."""
-    least = min(0.0, *(row.value for row in rows))
-    most = max(0.0, *(row.value for row in rows))
+def bar_plot(bars: Sequence[Bar], title: str) -> str:
+    """Return an SVG of horizontal bars with a common zero; negative ones go to the left."""
+    minimum = min(0.0, *(bar.value for bar in bars))
+    maximum = max(0.0, *(bar.value for bar in bars))
     plot_width = _WIDTH - _LABELS - _VALUES
-    scale = plot_width / (most - least) if most > least else 0.0
-    zero = _LABELS - least * scale
+    scale = plot_width / (maximum - minimum) if maximum > minimum else 0.0
+    zero = _LABELS - minimum * scale
     parts = []
-    for number, row in enumerate(rows):
+    for number, bar in enumerate(bars):
         top, middle = number * _ROW + 4, number * _ROW + _ROW / 2 + 4
-        start, length = zero + min(0.0, row.value) * scale, abs(row.value) * scale
-        end = zero + max(0.0, row.value) * scale + 6
+        start, length = zero + min(0.0, bar.value) * scale, abs(bar.value) * scale
+        end = zero + max(0.0, bar.value) * scale + 6
         parts.append(
-            f'<text x="{_LABELS - 8}" y="{middle}" class="name">{escape(row.name)}</text>'
+            f'<text x="{_LABELS - 8}" y="{middle}" class="name">{escape(bar.name)}</text>'
             f'<rect x="{start:.1f}" y="{top}" width="{max(length, 1):.1f}" height="{_ROW - 8}" '
-            f'rx="2" class="{row.kind}"/>'
-            f'<text x="{end:.1f}" y="{middle}">{escape(row.text)}</text>'
+            f'rx="2" class="{bar.css_class}"/>'
+            f'<text x="{end:.1f}" y="{middle}">{escape(bar.text)}</text>'
         )
-    height = len(rows) * _ROW + 4
+    height = len(bars) * _ROW + 4
     parts.append(f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{height}" class="axis"/>')
     return _svg(height, title, parts)
 
 
-def gains(values: Sequence[tuple[str, float]], title: str) -> str:
-    """Return one vertical bar for each (name, value), from the largest gain to the largest loss."""
+def gain_plot(values: Sequence[tuple[str, float]], title: str) -> str:
+    """Return an SVG of one vertical bar per (name, value), from largest gain to largest loss."""
     ordered = sorted(values, key=lambda pair: -pair[1])
-    reach = max((abs(value) for _, value in ordered), default=0.0) or 1.0
+    largest = max((abs(value) for _, value in ordered), default=0.0) or 1.0
     left, plot_width = 50, _WIDTH - 60
     middle = _HEIGHT / 2
     step = plot_width / max(1, len(ordered))
     parts = [
-        _tick(left, middle - sign * (middle - 8), f"{sign * reach:+.2f}" if sign else "0")
+        _tick(left, middle - sign * (middle - 8), f"{sign * largest:+.2f}" if sign else "0")
         for sign in (1, 0, -1)
     ]
     for number, (name, value) in enumerate(ordered):
-        length = abs(value) / reach * (middle - 8)
+        length = abs(value) / largest * (middle - 8)
         top = middle - length if value > 0 else middle
-        kind = "won" if value > 0 else "lost"
-        place, wide = left + number * step, max(0.6, step * 0.86)
+        css_class = "won" if value > 0 else "lost"
+        x, width = left + number * step, max(0.6, step * 0.86)
         parts.append(
-            f'<rect x="{place:.2f}" y="{top:.2f}" width="{wide:.2f}" height="{length:.2f}" '
-            f'class="{kind}"><title>{escape(name)}: {value:+.3f}</title></rect>'
+            f'<rect x="{x:.2f}" y="{top:.2f}" width="{width:.2f}" height="{length:.2f}" '
+            f'class="{css_class}"><title>{escape(name)}: {value:+.3f}</title></rect>'
         )
     parts.append(
         f'<line x1="{left}" x2="{left + plot_width}" y1="{middle}" y2="{middle}" class="axis"/>'
@@ -354,38 +361,38 @@ def gains(values: Sequence[tuple[str, float]], title: str) -> str:
 def histogram(
     values: Sequence[float], title: str, unit: str, marks: Sequence[tuple[str, float]]
 ) -> str:
-    """Return a histogram with vertical lines at ``marks``, such as percentiles."""
-    most = max(values, default=0.0) or 1.0
+    """Return an SVG of a histogram with vertical lines at ``marks``, such as percentiles."""
+    maximum = max(values, default=0.0) or 1.0
     counts = [0] * _BINS
     for value in values:
-        counts[min(_BINS - 1, int(value / most * _BINS))] += 1
+        counts[min(_BINS - 1, int(value / maximum * _BINS))] += 1
     highest = max(counts) or 1
-    left, plot_width, floor = 50, _WIDTH - 70, _HEIGHT - _FOOT
+    left, plot_width, bottom = 50, _WIDTH - 70, _HEIGHT - _FOOT
     step = plot_width / _BINS
-    parts = [_tick(left, floor, "0"), _tick(left, _HEAD, str(highest))]
+    parts = [_tick(left, bottom, "0"), _tick(left, _HEAD, str(highest))]
     for number, count in enumerate(counts):
-        length = count / highest * (floor - _HEAD)
-        start, end = number * most / _BINS, (number + 1) * most / _BINS
+        length = count / highest * (bottom - _HEAD)
+        start, end = number * maximum / _BINS, (number + 1) * maximum / _BINS
         parts.append(
-            f'<rect x="{left + number * step:.2f}" y="{floor - length:.2f}" '
+            f'<rect x="{left + number * step:.2f}" y="{bottom - length:.2f}" '
             f'width="{step * 0.9:.2f}" height="{length:.2f}" class="plain">'
             f"<title>{_number(start)} to {_number(end)} {escape(unit)}: {count}</title></rect>"
         )
     for number, (name, value) in enumerate(marks):
-        place = left + value / most * plot_width
+        x = left + value / maximum * plot_width
         # Each name has its own height, so that the names of close marks do not overlap.
-        anchor = "end" if place > _WIDTH - 120 else "start"
+        anchor = "end" if x > _WIDTH - 120 else "start"
         shift = -4 if anchor == "end" else 4
         parts.append(
-            f'<line x1="{place:.1f}" x2="{place:.1f}" y1="4" y2="{floor}" class="mark"/>'
-            f'<text x="{place + shift:.1f}" y="{10 + 12 * number}" style="text-anchor:{anchor}">'
+            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}" class="mark"/>'
+            f'<text x="{x + shift:.1f}" y="{10 + 12 * number}" style="text-anchor:{anchor}">'
             f"{escape(name)} {_number(value)}</text>"
         )
     parts += [
-        f'<line x1="{left}" x2="{left + plot_width}" y1="{floor}" y2="{floor}" class="axis"/>',
+        f'<line x1="{left}" x2="{left + plot_width}" y1="{bottom}" y2="{bottom}" class="axis"/>',
         f'<text x="{left}" y="{_HEIGHT - 14}">0</text>',
         f'<text x="{left + plot_width}" y="{_HEIGHT - 14}" class="name">'
-        f"{_number(most)} {escape(unit)}</text>",
+        f"{_number(maximum)} {escape(unit)}</text>",
     ]
     return _svg(_HEIGHT, title, parts)
 

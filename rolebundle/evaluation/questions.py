@@ -52,15 +52,15 @@ class References:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._paths: list[DocumentPath] | None = None
-        self._units: dict[str, frozenset[str]] = {}
+        self._matching_ids: dict[str, frozenset[str]] = {}
         self.passages: set[str] = set()
-        """The chunk ids among the units resolved so far."""
+        """The chunk ids that references resolved to so far."""
 
-    def units(self, reference: str) -> frozenset[str]:
+    def matching_ids(self, reference: str) -> frozenset[str]:
         """Return the ids of the documents or chunks that a reference names, or none."""
-        if reference not in self._units:
-            self._units[reference] = frozenset(self._resolve(reference))
-        return self._units[reference]
+        if reference not in self._matching_ids:
+            self._matching_ids[reference] = frozenset(self._resolve(reference))
+        return self._matching_ids[reference]
 
     def documents(self) -> frozenset[str]:
         """Return the ids of all documents."""
@@ -146,14 +146,14 @@ def from_golden(
         grades: dict[str, int] = {}
         named: set[str] = set()
         for reference, grade in question.expect.items():
-            units = references.units(reference)
-            if not units:
+            ids = references.matching_ids(reference)
+            if not ids:
                 notes.append(
                     f"question {question.id}: expect: {reference} names nothing in the corpus"
                 )
-            named |= units
-            for unit in units or {reference}:
-                grades[unit] = max(grade, grades.get(unit, 0))
+            named |= ids
+            for matching_id in ids or {reference}:
+                grades[matching_id] = max(grade, grades.get(matching_id, 0))
         for key, others in (
             ("must_not_return", question.must_not_return),
             ("expect_rejection", list(question.expect_rejection)),
@@ -161,7 +161,7 @@ def from_golden(
             notes += [
                 f"question {question.id}: {key}: {reference} names nothing in the corpus"
                 for reference in others
-                if not references.units(reference)
+                if not references.matching_ids(reference)
             ]
         passages = frozenset(named & references.passages)
         questions.append(

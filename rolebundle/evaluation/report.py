@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rolebundle.contracts.evaluation import EvalComparison, EvalReport, Floor, QuestionResult
+from rolebundle.contracts.evaluation import (
+    Difference,
+    EvalComparison,
+    EvalReport,
+    Floor,
+    QuestionResult,
+    SystemResult,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,7 +24,9 @@ SIGNIFICANT = 0.05
 
 def tables(report: EvalReport) -> Iterator[Table | str]:
     """Yield the tables and lines of a report, from top to bottom."""
-    yield _headline(report)
+    yield headline(report)
+    if report.degraded:
+        yield f"! semantic lane degraded: {report.degraded}"
     if report.systems:
         yield _systems(report)
     yield from _extremes(report)
@@ -30,21 +39,19 @@ def tables(report: EvalReport) -> Iterator[Table | str]:
     yield (
         f"governed answers: p50 {latency.p50:.1f} ms, p95 {latency.p95:.1f} ms, "
         f"p99 {latency.p99:.1f} ms · {report.passages.mean:.1f} passages and "
-        f"{size.mean:,.0f} characters in the mean (p95 {size.p95:,.0f})"
+        f"{size.mean:,.0f} characters on average (p95 {size.p95:,.0f})"
     )
-    took = report.seconds
-    yield f"{took.total:.1f} s: {took.ingest:.1f} to ingest, {took.questions:.1f} to ask"
+    seconds = report.seconds
+    yield (
+        f"{seconds.total:.1f} s: {seconds.ingest:.1f} to ingest, "
+        f"{seconds.questions:.1f} for the questions"
+    )
     yield from (f"! {note}" for note in report.notes)
-    yield from _floors(report.floors)
-
-
-def _headline(report: EvalReport) -> str:
-    text = headline(report)
-    return text + (f"\n! semantic lane degraded: {report.degraded}" if report.degraded else "")
+    yield from _thresholds(report.floors)
 
 
 def headline(report: EvalReport) -> str:
-    """Say in one line what was measured."""
+    """One line: name, number of questions, corpus, model and role."""
     index = report.corpus.index
     model = f"{index.provider}:{index.model}" if index else "no embeddings"
     more = f" ({report.unjudged} more not judged)" if report.unjudged else ""
@@ -59,7 +66,7 @@ def headline(report: EvalReport) -> str:
 def _systems(report: EvalReport) -> Table:
     table = _table("", *report.metrics, "nDCG@10 − lexical", "p", "won/lost")
     for system in report.systems:
-        against = next((d for d in system.against_lexical if d.metric == "ndcg@10"), None)
+        against = against_lexical(system)
         cells = [f"{system.metrics[name]:.4f}" for name in report.metrics]
         if against is None:
             table.add_row(system.system, *cells, "", "", "")
@@ -73,6 +80,11 @@ def _systems(report: EvalReport) -> Table:
                 f"{against.wins}/{against.losses}",
             )
     return table
+
+
+def against_lexical(system: SystemResult) -> Difference | None:
+    """The difference of nDCG@10 from the lexical lane; None for the lexical lane itself."""
+    return next((diff for diff in system.against_lexical if diff.metric == "ndcg@10"), None)
 
 
 def p_text(value: float) -> str:
@@ -96,7 +108,7 @@ def extremes(report: EvalReport, count: int) -> tuple[list[QuestionResult], list
 
 def _extremes(report: EvalReport) -> Iterator[Table]:
     won, lost = extremes(report, MAX_EXTREMES)
-    for title, questions in (("won most (governed − lexical)", won), ("lost most", lost)):
+    for title, questions in (("largest gains (governed − lexical)", won), ("largest losses", lost)):
         if questions:
             table = _table(title, "nDCG@10", "change", "task")
             for question in questions:
@@ -132,7 +144,7 @@ def _governance(report: EvalReport) -> Iterator[Table | str]:
 
 
 def rate_text(rate: float | None) -> str:
-    """Format a share as a percentage, or as a dash if it was not measured."""
+    """Format a fraction as a percentage, or as a dash if it was not measured."""
     return "–" if rate is None else f"{rate:.1%}"
 
 
@@ -164,11 +176,16 @@ def _harm(report: EvalReport) -> Table:
     return table
 
 
-def _floors(floors: Sequence[Floor]) -> Iterator[str]:
+def _thresholds(floors: Sequence[Floor]) -> Iterator[str]:
     for floor in floors:
-        value = "not measured" if floor.value is None else f"{floor.value:.4f}"
-        bound = f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
-        yield f"{'held' if floor.held else 'NOT HELD'}: {floor.metric} {value}, {bound}"
+        value, threshold = threshold_texts(floor)
+        yield f"{'met' if floor.held else 'NOT MET'}: {floor.metric} {value}, {threshold}"
+
+
+def threshold_texts(floor: Floor) -> tuple[str, str]:
+    """The measured value and the threshold, as texts."""
+    value = "not measured" if floor.value is None else f"{floor.value:.4f}"
+    return value, f"{'at most' if floor.at_most else 'at least'} {floor.bound:g}"
 
 
 def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
@@ -205,7 +222,7 @@ def comparison_tables(comparison: EvalComparison) -> Iterator[Table | str]:
         yield f"{name}: {rate_text(before)} → {rate_text(after)}"
     first, second = comparison.latency_p50
     yield f"latency p50: {first:.1f} ms → {second:.1f} ms"
-    yield from _floors(comparison.floors)
+    yield from _thresholds(comparison.floors)
 
 
 def _table(first: str, *others: str) -> Table:

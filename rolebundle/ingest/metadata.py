@@ -58,11 +58,12 @@ class FileDefaults:
     values: Mapping[str, object]
     reader: str = ""
     separator: str = ""
-    declared: str = field(init=False)
-    """Values and separator as one comparable text. Most files of a folder share it."""
+    fingerprint: str = field(init=False)
+    """Values and separator as one text, to compare them. Most files of a folder share it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "declared", repr((self.separator, sorted(self.values.items()))))
+        fingerprint = repr((self.separator, sorted(self.values.items())))
+        object.__setattr__(self, "fingerprint", fingerprint)
 
 
 EMPTY_MANIFEST = Manifest(defaults={})
@@ -146,7 +147,7 @@ def validated(
     """
     if not isinstance(values, Mapping):
         raise error_type(
-            code, f"{place}: must be a table of keys", "see `rolebundle ingest --help`"
+            code, f"{place}: must be a table of keys", "write each value as KEY = VALUE"
         )
     try:
         return DeclaredMetadata.model_validate(dict(values))
@@ -169,7 +170,7 @@ def resolve(
     inferred: Mapping[str, object],
     *,
     default_source: str,
-    key: str = "",
+    record_name: str = "",
     declared_at: int = 1,
     ignore_keys: frozenset[str] = frozenset(),
 ) -> DocumentMetadata:
@@ -179,9 +180,9 @@ def resolve(
         path: the file, relative to the ingested folder.
         defaults: valid metadata from flags and manifests.
         declared: unvalidated metadata that the document declares; takes precedence.
-        inferred: metadata from the format; everything else takes precedence.
+        inferred: metadata from the format; defaults and declared metadata take precedence.
         default_source: the source_id if none is declared.
-        key: the name of the document within a file of several.
+        record_name: the name of the document in a file of several documents, else empty.
         declared_at: the line where the declaration of the document begins.
         ignore_keys: declared keys that the manifest ignores.
 
@@ -198,10 +199,11 @@ def resolve(
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)
-    location = f"{path}#{key}" if key else path
+    location = f"{path}#{record_name}" if record_name else path
     document_id = merged.pop("document_id", f"{source_id}/{location}")
     if "title" not in merged:
-        merged["title"] = key or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
+        name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
+        merged["title"] = name
     merged.setdefault("uri", location)
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
     return DocumentMetadata(document_id=document_id, source_id=source_id, **{**merged, **lists})

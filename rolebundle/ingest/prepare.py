@@ -66,7 +66,10 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A file ready to be stored; ``notes`` name what its reader skipped."""
+    """A file ready to be stored.
+
+    ``notes`` are remarks on the file (code ``note``) and the errors of records that are not stored.
+    """
 
     file: StoredFile
     documents: tuple[StoredDocument, ...]
@@ -115,7 +118,7 @@ def _is_unchanged(task: FileTask, settings: RunSettings) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _ReadFile:
-    """A file after the first step."""
+    """A file after the first step. ``notes`` as in :class:`Prepared`."""
 
     file: StoredFile
     documents: tuple[IntakeDocument, ...]
@@ -123,6 +126,12 @@ class _ReadFile:
 
 
 def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skipped:
+    """The first step: read a file, compare it with the corpus, parse it and resolve metadata.
+
+    An error in one of several documents becomes a note, and the others are stored. The reader's
+    errors depend on the bytes only, so such a file is not read again until it changes. Metadata
+    may also come from a manifest, so a file with bad metadata is read again in each run.
+    """
     file = task.file
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
@@ -138,7 +147,6 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         has_bad_metadata = False
         for parsed in reader.read(data, file.path, ReaderOptions(file.defaults.separator)):
             if isinstance(parsed, DocumentError):
-                # One of several records is wrong; the others are stored.
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             try:
@@ -152,7 +160,7 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
             documents.append(IntakeDocument(parsed, metadata, markup))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
         if has_bad_metadata:
-            # Without a recipe the next run reads the file again and repeats the error.
+            # Without a recipe no later run takes the file for unchanged.
             identity = (*identity[:2], "")
         return _ReadFile(StoredFile(file.location, *identity), tuple(documents), tuple(notes))
     except DocumentError as error:
@@ -182,14 +190,14 @@ def _reader(file: FileEntry) -> Reader:
 def _recipe(file: FileEntry, reader: Reader, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
     return _recipe_hash(
-        reader.name, reader.version, settings, file.defaults.declared, file.ignore_keys
+        reader.name, reader.version, settings, file.defaults.fingerprint, file.ignore_keys
     )
 
 
 # Cached, because most files of a folder have the same recipe.
 @lru_cache(maxsize=1024)
 def _recipe_hash(
-    reader: str, version: int, settings: RunSettings, declared: str, ignore_keys: frozenset[str]
+    reader: str, version: int, settings: RunSettings, defaults: str, ignore_keys: frozenset[str]
 ) -> str:
     # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
     chunks = settings.chunks
@@ -198,7 +206,7 @@ def _recipe_hash(
         reader,
         CHUNKER_VERSION,
         FORMS_VERSION,
-        declared,
+        defaults,
         settings.default_source,
         sorted(ignore_keys),
     )
@@ -212,7 +220,7 @@ def _metadata(file: FileEntry, parsed: ParsedDocument, settings: RunSettings) ->
         parsed.declared,
         parsed.inferred,
         default_source=settings.default_source,
-        key=parsed.key,
+        record_name=parsed.key,
         declared_at=parsed.declared_at,
         ignore_keys=file.ignore_keys,
     )

@@ -53,7 +53,11 @@ class FileEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file or folder that was not ingested, with a code and the reason; or a note on a file."""
+    """A file, folder or record that was not ingested, with a code and the reason.
+
+    Also a remark on a file that was ingested, with the code ``note``. A message may begin with the
+    path.
+    """
 
     path: str
     code: str

@@ -32,7 +32,7 @@ _GC_THRESHOLD = 100_000
 
 
 def find_unchanged(tasks: Sequence[FileTask], settings: RunSettings, workers: int) -> list[bool]:
-    """For each file whether the corpus already has it in this form.
+    """For each file whether the corpus has the same bytes and recipe.
 
     Uses threads: reading and hashing release the GIL, and processes take longer to start than most
     unchanged folders take to check.
@@ -70,8 +70,8 @@ def prepare_parallel(
         try:
             while window:
                 yield from window.popleft().result()
-                for group in islice(groups, 1):
-                    window.append(pool.submit(prepare_files, group, settings))
+                if (next_group := next(groups, None)) is not None:
+                    window.append(pool.submit(prepare_files, next_group, settings))
         except BrokenProcessPool as error:
             raise DocumentError(
                 "worker_died",

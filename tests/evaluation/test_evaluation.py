@@ -16,13 +16,13 @@ from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
 from rolebundle.evaluation.comparison import (
     NAMES,
-    check_floors,
+    check_thresholds,
     compare,
     load_report,
-    parse_floors,
+    parse_thresholds,
     value_of,
-    with_change_floors,
-    with_floors,
+    with_change_thresholds,
+    with_thresholds,
 )
 from rolebundle.evaluation.evaluation import Plan, difference, evaluate
 from rolebundle.evaluation.governance import Role
@@ -77,7 +77,7 @@ class TestGovernance:
         assert rates == (0.0, 1.0, 1.0)
 
     def test_a_leak_fails_without_being_asked(self, engine: Engine) -> None:
-        report = with_floors(reported(engine, GOOD, LEAKY), {})
+        report = with_thresholds(reported(engine, GOOD, LEAKY), {})
         assert report.governance is not None
         assert report.governance.leak_rate == 0.5
         assert not report.passed
@@ -121,7 +121,7 @@ class TestGovernance:
     def test_roles_apart(self, engine: Engine) -> None:
         compared = (role(engine, "guard"), role(engine, "planner"))
         distinct = reported(
-            engine, GOOD.model_copy(update={"role": None}), compared=compared
+            engine, GOOD.model_copy(update={"role": None}), compared_roles=compared
         ).distinctiveness
         assert distinct is not None
         guard, planner = distinct.roles
@@ -134,7 +134,7 @@ class TestGovernance:
     def test_harm_is_against_no_overlay(self, engine: Engine) -> None:
         launch = GoldenQuestion(task="tokens that nobody can steal", expect={"launch": 1})
         for asked in (launch, launch.model_copy(update={"role": "planner"})):
-            harmed = reported(engine, asked, harming=(role(engine, "guard"),)).harm
+            harmed = reported(engine, asked, harm_roles=(role(engine, "guard"),)).harm
             assert [
                 (item.without, item.with_overlay, item.relative, item.losses) for item in harmed
             ] == [(1.0, 0.0, -1.0, 1)]
@@ -142,11 +142,11 @@ class TestGovernance:
 
 class TestReport:
     def test_it_is_a_contract(self, engine: Engine) -> None:
-        report = with_floors(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
+        report = with_thresholds(reported(engine, GOOD, LEAKY), {"ndcg@10": 0.1, "harm": 0.02})
         again = EvalReport.model_validate_json(report.model_dump_json(exclude_none=True))
         assert again == report
         assert [floor.held for floor in report.floors] == [True, False], (
-            "what was not measured did not hold"
+            "a metric that was not measured fails"
         )
         assert (report.judged, report.unjudged) == (1, 1)
 
@@ -193,12 +193,12 @@ class TestReport:
 class TestFloors:
     def test_every_name_has_a_value_where_it_is_measured(self, engine: Engine) -> None:
         roles = (role(engine, "guard"), role(engine, "planner"))
-        report = reported(engine, GOOD, compared=roles, harming=roles)
+        report = reported(engine, GOOD, compared_roles=roles, harm_roles=roles)
         assert [name for name in NAMES if value_of(report, name) is None] == []
 
     def test_costs_are_bounded_from_above(self, engine: Engine) -> None:
-        report = with_floors(
-            reported(engine, GOOD), parse_floors(["leak_rate=0", "latency_p95=1e-9"])
+        report = with_thresholds(
+            reported(engine, GOOD), parse_thresholds(["leak_rate=0", "latency_p95=1e-9"])
         )
         assert [(floor.at_most, floor.held) for floor in report.floors] == [
             (True, True),
@@ -211,11 +211,11 @@ class TestFloors:
     )
     def test_what_makes_no_sense_is_refused(self, pair: str) -> None:
         with pytest.raises(UsageError, match="bad_floor"):
-            parse_floors([pair])
+            parse_thresholds([pair])
 
     def test_where_it_stands_is_named(self) -> None:
         with pytest.raises(UsageError, match=r"set\.toml"):
-            check_floors({"ndgc": 1.0}, "set.toml: fail_under")
+            check_thresholds({"ndgc": 1.0}, "set.toml: fail_under")
 
 
 class TestCompare:
@@ -230,8 +230,8 @@ class TestCompare:
         assert governed.change == pytest.approx(governed.after - governed.before)
         assert changes["lexical", "mrr"].change == 0
         assert [question.id for question in result.moved] in ([], ["good"])
-        assert with_change_floors(result, worse, {"lexical.mrr": 0.0}).passed
-        assert not with_change_floors(result, worse, {"ndcg@10": 0.9}).passed
+        assert with_change_thresholds(result, worse, {"lexical.mrr": 0.0}).passed
+        assert not with_change_thresholds(result, worse, {"ndcg@10": 0.9}).passed
 
     def test_with_itself_nothing_moves(self, engine: Engine) -> None:
         report = reported(engine, GOOD)
@@ -267,8 +267,8 @@ class TestPage:
         missing = GoldenQuestion(
             id="n", task="plan", expect={"<img src=x>": 1}, must_not_return=["plan"]
         )
-        report = with_floors(
-            reported(engine, nasty, missing, compared=roles, harming=roles), {"mrr": 0.5}
+        report = with_thresholds(
+            reported(engine, nasty, missing, compared_roles=roles, harm_roles=roles), {"mrr": 0.5}
         )
         html = page(report)
         assert "<script" not in html
@@ -277,7 +277,7 @@ class TestPage:
         assert "<img" not in html
         assert not re.search(r"https?://|src=|href=|@import|url\(", html.replace("src=x", ""))
         assert html.count("<svg") == html.count("</svg>") == 6
-        for words in ("Governance", "Roles apart", "overlay does", "p95", "not passed"):
+        for words in ("Governance", "between roles", "each overlay", "p95", "not passed"):
             assert words in html
 
     def test_of_no_judged_question(self, engine: Engine) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
+from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_golden
 
 WHOLE = """
 role = "reviewer"
@@ -120,6 +120,6 @@ def test_a_profile_is_found_by_its_name_alone(tmp_path: Path) -> None:
     folder = tmp_path / "overlays" / "golden"
     folder.mkdir(parents=True)
     path = written(folder, WHOLE, "mine-v1.toml")
-    assert find_profile("mine-v1", (tmp_path / "none", tmp_path / "overlays")) == path
-    assert find_profile("other", (tmp_path / "overlays",)) is None
-    assert find_profile("../golden/mine-v1", (tmp_path / "overlays",)) is None
+    assert find_golden_set("mine-v1", (tmp_path / "none", tmp_path / "overlays")) == path
+    assert find_golden_set("other", (tmp_path / "overlays",)) is None
+    assert find_golden_set("../golden/mine-v1", (tmp_path / "overlays",)) is None

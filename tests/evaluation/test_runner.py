@@ -65,7 +65,7 @@ def test_a_role_governs(engine: Engine) -> None:
 )
 def test_references(engine: Engine, reference: str, named: set[str]) -> None:
     references = References(engine.workspace.corpus)
-    assert references.units(reference) == named
+    assert references.matching_ids(reference) == named
     assert references.passages == {item for item in named if "#" in item}
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.engine import Engine
-from rolebundle.evaluation.comparison import check_floors, with_floors
+from rolebundle.evaluation.comparison import check_thresholds, with_thresholds
 from rolebundle.evaluation.evaluation import Plan, evaluate
-from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_profile, load_golden
+from rolebundle.evaluation.golden import FOLDER, corpus_folder, find_golden_set, load_golden
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
@@ -34,7 +34,7 @@ def sample(sample_with_vectors: Path) -> Iterator[Engine]:
 
 def profile_of(role: str) -> Path:
     name = load_role(role, overlay_folders()).overlay.eval_profile.golden_set_id
-    path = find_profile(name, overlay_folders())
+    path = find_golden_set(name, overlay_folders())
     assert path is not None, f"{role} names {name!r}"
     return path
 
@@ -48,7 +48,7 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     questions, notes = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     assert notes == []
     report = evaluate(sample, Plan("golden", golden.name, None, questions), silent)
-    report = with_floors(report, check_floors(golden.fail_under, str(path)))
+    report = with_thresholds(report, check_thresholds(golden.fail_under, str(path)))
     assert report.governance is not None
     assert [check for check in report.governance.checks if not check.held] == []
     assert [floor for floor in report.floors if not floor.held] == []
@@ -60,7 +60,7 @@ def test_generic_tasks_tell_the_roles_apart(sample: Engine) -> None:
     questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     loaded = [load_role(role, overlay_folders()) for role in ROLES]
     roles = tuple(Role(item.overlay.role_id, item.overlay, item.digest) for item in loaded)
-    plan = Plan("golden", golden.name, None, questions, compared=roles)
+    plan = Plan("golden", golden.name, None, questions, compared_roles=roles)
     apart = evaluate(sample, plan, silent).distinctiveness
     assert apart is not None
     # One of six each: "Plan release 3.0" begins with the docs plan for both reviewers, and

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,15 +22,15 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, UsageError
 from rolebundle.evaluation.collection import Collection, load_collection
 from rolebundle.evaluation.comparison import (
-    check_floors,
+    check_thresholds,
     compare,
     load_report,
-    parse_floors,
-    with_change_floors,
-    with_floors,
+    parse_thresholds,
+    with_change_thresholds,
+    with_thresholds,
 )
 from rolebundle.evaluation.evaluation import Plan, Progress, evaluate
-from rolebundle.evaluation.golden import corpus_folder, find_profile, load_golden
+from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_golden
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_collection, from_golden
 from rolebundle.evaluation.report import comparison_tables, tables
@@ -71,17 +72,17 @@ _WIDTH = 160
 )
 @click.option(
     "--compare",
-    "compared",
+    "reports",
     nargs=2,
     type=click.Path(path_type=Path),
     metavar="A.json B.json",
-    help="Compare two reports of --json: what changed, and whether it is chance.",
+    help="Compare two reports of --json, with a test of significance.",
 )
 @click.option(
     "--fail-under",
     multiple=True,
     metavar="METRIC=VALUE",
-    help="Exit with code 1 if the threshold is not reached. May be repeated.",
+    help="Exit with code 1 if a threshold is not met. May be repeated.",
 )
 @click.option(
     "--html", metavar="FILE", type=click.Path(path_type=Path), help="Also write a page with plots."
@@ -99,7 +100,7 @@ def eval(  # the name of the command
     harm: bool,
     fields: dict[str, Any],
     now: datetime | None,
-    compared: tuple[Path, Path] | None,
+    reports: tuple[Path, Path] | None,
     fail_under: tuple[str, ...],
     html: Path | None,
     overlay_dirs: tuple[Path, ...],
@@ -116,9 +117,10 @@ def eval(  # the name of the command
     yet. A golden set is run on --db, or else on the documents that it names, or else on your
     corpus. With --role and no PATH, the golden set is the one that the role's overlay names.
 
-    Exits with code 1 if a threshold of --fail-under or of the golden set is not reached, or if
-    anything in must_not_return was selected. For leak_rate, harm, overlap, latency_p50, latency_p95
-    and seconds the threshold is an upper bound. With --compare it is a threshold for the change.
+    Exits with code 1 if a threshold of --fail-under or of the golden set is not met, or if a
+    passage in must_not_return was selected. A metric must be at least the threshold; leak_rate,
+    harm, overlap, latency_p50, latency_p95 and seconds must be at most the threshold. With
+    --compare the threshold is that of the change.
 
     \b
     rolebundle eval ../shared/eval/cranfield --html cranfield.html
@@ -127,31 +129,27 @@ def eval(  # the name of the command
     rolebundle eval golden.toml --db team.db --rerank ollama:nomic-embed-text
     rolebundle eval --compare before.json after.json --fail-under ndcg@10=-0.005
     """
-    bounds = parse_floors(fail_under)
-    if compared:
+    thresholds = parse_thresholds(fail_under)
+    if reports:
         if path or html:
             raise click.UsageError("--compare takes two reports, and neither PATH nor --html")
-        before, after = (load_report(report_path) for report_path in compared)
-        comparison = compare(before, after, (str(compared[0]), str(compared[1])))
-        comparison = with_change_floors(comparison, after, bounds)
-        _print(comparison, comparison_tables(comparison), as_json)
-        ctx.exit(0 if comparison.passed else EXIT_FAILED)
+        ctx.exit(_compare(*reports, thresholds, as_json))
     folders = overlay_folders(overlay_dirs)
-    path = path or _profile(role, folders)
+    path = path or _golden_set_of_role(role, folders)
     if html is not None and not html.parent.is_dir():
         raise UsageError("no_folder", f"--html {html}: there is no such folder", "create it first")
     test_set = load_collection(path) if path.is_dir() else load_golden(path)
     if isinstance(test_set, GoldenSet):
-        bounds = check_floors(test_set.fail_under, f"{path}: fail_under") | bounds
+        thresholds = check_thresholds(test_set.fail_under, f"{path}: fail_under") | thresholds
     moment = (now.replace(tzinfo=now.tzinfo or UTC) if now else datetime.now(UTC)).replace(
         microsecond=0
     )
-    compared_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
-    if len(compared_ids) == 1:
+    role_ids = list(dict.fromkeys(name.strip() for name in roles.split(",") if name.strip()))
+    if len(role_ids) == 1:
         raise click.UsageError("--roles: name at least two different roles, separated by commas")
-    compared_roles = tuple(_role(role_id, folders) for role_id in compared_ids)
-    harm_ids = [entry.role_id for entry in list_overlays(folders)] if harm else []
-    harm_roles = tuple(_role(role_id, folders) for role_id in harm_ids)
+    compared_roles = tuple(_role(role_id, folders) for role_id in role_ids)
+    overlays = list_overlays(folders) if harm else []
+    harm_roles = tuple(_role(overlay.role_id, folders) for overlay in overlays)
     lexical_only = bool(fields.get("lexical_only"))
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bar())
@@ -160,10 +158,14 @@ def eval(  # the name of the command
         rerank = fields.get("rerank") or rerank_setting()
         engine = stack.enter_context(Engine(workspace, folders, rerank=rerank))
         seconds = _ingest(engine, corpus.documents, lexical_only, progress)
-        plan = _plan(
-            test_set, engine, role, moment, compared_roles, harm_roles, lexical_only, seconds
+        plan = replace(
+            _plan(test_set, engine, role, moment),
+            compared_roles=compared_roles,
+            harm_roles=harm_roles,
+            lexical_only=lexical_only,
+            ingest_seconds=seconds,
         )
-        report = with_floors(evaluate(engine, plan, progress), bounds)
+        report = with_thresholds(evaluate(engine, plan, progress), thresholds)
     if html is not None:
         from rolebundle.evaluation.page import page
 
@@ -174,19 +176,31 @@ def eval(  # the name of the command
     ctx.exit(0 if report.passed else EXIT_FAILED)
 
 
-def _profile(role: str | None, folders: tuple[Path, ...]) -> Path:
+def _golden_set_of_role(role: str | None, folders: tuple[Path, ...]) -> Path:
+    """The file of the golden set that the role's overlay names."""
     if role is None:
         raise click.UsageError("name a PATH, or a --role whose overlay names a golden set")
     name = load_role(role, folders).overlay.eval_profile.golden_set_id
-    profile = find_profile(name, folders) if name else None
-    if profile is None:
+    golden_set = find_golden_set(name, folders) if name else None
+    if golden_set is None:
         raise ConfigurationError(
             "no_golden_set",
             f"{role}: eval_profile.golden_set_id: "
             + (f"there is no golden set {name!r}" if name else "the overlay names none"),
             "write golden/ID.toml beside the overlay, or name a PATH",
         )
-    return profile
+    return golden_set
+
+
+def _compare(
+    before_path: Path, after_path: Path, thresholds: Mapping[str, float], as_json: bool
+) -> int:
+    """Print the comparison of two reports, and return the exit code."""
+    before, after = load_report(before_path), load_report(after_path)
+    comparison = compare(before, after, (str(before_path), str(after_path)))
+    comparison = with_change_thresholds(comparison, after, thresholds)
+    _print(comparison, comparison_tables(comparison), as_json)
+    return 0 if comparison.passed else EXIT_FAILED
 
 
 def _role(role_id: str, folders: tuple[Path, ...]) -> Role:
@@ -235,21 +249,15 @@ def _ingest(
     )
     if report.embedding_problem:
         click.echo(f"! not all chunks are embedded: {report.embedding_problem}", err=True)
-    for skip in report.refused():
-        click.echo(f"refused [{skip.code}] {skip.message}", err=True)
+    for refused in report.refused():
+        click.echo(f"refused [{refused.code}] {refused.message}", err=True)
     return perf_counter() - started
 
 
 def _plan(
-    test_set: Collection | GoldenSet,
-    engine: Engine,
-    role: str | None,
-    moment: datetime,
-    compared_roles: tuple[Role, ...],
-    harm_roles: tuple[Role, ...],
-    lexical_only: bool,
-    seconds: float,
+    test_set: Collection | GoldenSet, engine: Engine, role: str | None, moment: datetime
 ) -> Plan:
+    """The questions of a collection or golden set, resolved in the corpus."""
     references = References(engine.workspace.corpus)
     if isinstance(test_set, Collection):
         questions, notes = from_collection(test_set, references, role, moment)
@@ -264,10 +272,6 @@ def _plan(
         questions=questions,
         unjudged=test_set.unjudged if isinstance(test_set, Collection) else 0,
         notes=tuple(notes),
-        compared=compared_roles,
-        harming=harm_roles,
-        lexical_only=lexical_only,
-        ingest_seconds=seconds,
     )
 
 

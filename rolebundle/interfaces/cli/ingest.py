@@ -15,7 +15,7 @@ from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
@@ -40,9 +40,17 @@ _MAX_LISTED = 20
     help="Metadata for every file. Manifests and front matter override it. Lists: a,b,c.",
 )
 @request_options(IngestRequest, only=["lexical_only"])
-@click.option("--reader", default="", metavar="NAME", help="Read every file with this reader.")
 @click.option(
-    "--separator", default="", metavar="TEXT", help="The text that begins each document of a file."
+    "--reader",
+    default="",
+    metavar="NAME",
+    help="The reader of files for which no manifest names one.",
+)
+@click.option(
+    "--separator",
+    default="",
+    metavar="TEXT",
+    help="A line that begins with this text starts a new document.",
 )
 @click.option(
     "--chunk-size", type=int, help="Target size of a chunk in characters.  [default: 1200]"
@@ -60,7 +68,7 @@ _MAX_LISTED = 20
     type=int,
     default=DEFAULT_SIZE_CAP,
     show_default=True,
-    help="Skip files with more bytes.",
+    help="Skip files larger than this, in bytes.",
 )
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @click.option(
@@ -68,7 +76,7 @@ _MAX_LISTED = 20
     type=click.Choice(["quarantine", "mask", "off"]),
     default="quarantine",
     show_default=True,
-    help="What to do with a document that has keys or tokens in it.",
+    help="What to do with a document that contains keys or tokens.",
 )
 @click.option(
     "--patterns",
@@ -177,14 +185,21 @@ def _summary(report: IngestReport) -> str:
 
 def _print_skips(report: IngestReport, *, quiet: bool) -> None:
     refused = report.refused()
-    for skip in refused:
-        click.echo(writable(f"refused [{skip.code}] {skip.message}"), err=True)
+    for entry in refused:
+        click.echo(writable(f"refused [{entry.code}] {_with_path(entry)}"), err=True)
     if not quiet:
-        others = [skip for skip in report.skipped if skip not in refused]
-        for skip in others[:_MAX_LISTED]:
-            click.echo(writable(f"skipped [{skip.code}] {skip.path}: {skip.message}"), err=True)
+        others = [entry for entry in report.skipped if entry not in refused]
+        for entry in others[:_MAX_LISTED]:
+            click.echo(writable(f"skipped [{entry.code}] {_with_path(entry)}"), err=True)
         for note in report.notes[:_MAX_LISTED]:
-            click.echo(writable(f"note {note.path}: {note.message}"), err=True)
+            click.echo(writable(f"note {_with_path(note)}"), err=True)
         more = max(0, len(others) - _MAX_LISTED) + max(0, len(report.notes) - _MAX_LISTED)
         if more:
             click.echo(f"and {more} more; --json lists all", err=True)
+
+
+def _with_path(entry: Skipped) -> str:
+    """The message with the path before it, unless it begins with the path."""
+    if entry.message.startswith(f"{entry.path}:"):
+        return entry.message
+    return f"{entry.path}: {entry.message}"

@@ -257,7 +257,7 @@ def test_ingest_reports(tmp_path: Path) -> None:
     assert first.code == 0
     assert "1 added" in first.out
     assert "1 skipped (1 binary)" in first.out
-    assert "skipped [binary] b.bin" in first.err
+    assert "skipped [binary] b.bin: binary data" in first.err
     again = invoke(*common, "--json")
     assert again.err == ""
     report = again.json()

@@ -80,10 +80,10 @@ def test_a_document_that_is_not_there_is_noted(collection: Path) -> None:
 def test_floors(collection: Path) -> None:
     run = ("eval", collection, "--lexical-only", "--fail-under")
     held = invoke(*run, "ndcg@10=0.9", "--fail-under", "seconds=60")
-    assert (held.code, "NOT HELD" in held.out) == (0, False), held.out
+    assert (held.code, "NOT MET" in held.out) == (0, False), held.out
     broken = invoke(*run, "lexical.p@5=0.9")
     assert (broken.code, broken.err) == (1, "")
-    assert "NOT HELD: lexical.p@5" in broken.out
+    assert "NOT MET: lexical.p@5" in broken.out
     refused = invoke(*run, "ndgc=1")
     is_coded(refused)
     assert (refused.code, "[bad_floor]" in refused.err) == (2, True)
