@@ -56,7 +56,7 @@ def corpus_of(base: Path, path: Path, size: int) -> Path:
     # A corpus of an earlier version is migrated here. That drops its approximate indexes.
     with open_writer(path) as corpus:
         index = vector_index.active_index(corpus)
-    if index is None or not any(share.approximate for share in index.shares):
+    if index is None or not any(part.approximate for part in index.parts):
         with Admin(path) as admin:
             try:
                 admin.optimize()

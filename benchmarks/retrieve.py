@@ -133,8 +133,8 @@ class _Naive:
         if index is None:
             raise Missing("the corpus has no vectors; delete the working folder and run again")
         [place] = searchable_compartments(self.corpus)
-        share = next(share for share in index.shares if share.compartment == place.id)
-        self.words_table, self.table = lexical_table(place.id), share.table
+        part = next(part for part in index.parts if part.compartment == place.id)
+        self.words_table, self.table = lexical_table(place.id), part.table
         self.provider = engine.workspace.query_provider(self.corpus)
         self.corpus.load_vectors()
         self.words: dict[str, str] = {}

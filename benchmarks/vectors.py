@@ -29,7 +29,7 @@ from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import approximate_index, vector_index
-from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -81,7 +81,7 @@ def _overlaps(truth: list[Sequence[int]], results: list[Sequence[int]], n: int) 
 
 def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> list[Result]:
     """Measure the ways to search among all vectors."""
-    share = _largest(index)
+    part = _largest(index)
     both = _with_small(corpus, index)
 
     def exact(query: bytes) -> list[int]:
@@ -97,7 +97,7 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
         return _best(vector_index.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
-        proposed = approximate_index.nearest(corpus, share, query, 2 * _RESULTS)
+        proposed = approximate_index.nearest(corpus, part, query, 2 * _RESULTS)
         return _best(vector_index.score(corpus, index, query, proposed))
 
     ways: dict[str, Search] = {
@@ -105,14 +105,14 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
         f"int8, k = {_RESULTS}, scored again": lambda query: small(query, 1),
         f"int8, k = {2 * _RESULTS}, scored again": lambda query: small(query, 2),
     }
-    if approximate_index.is_usable(corpus, share):
+    if approximate_index.is_usable(corpus, part):
         ways["IVF (`--optimize`), scored again"] = fast
     return measure(ways, queries)
 
 
-def _largest(index: EmbeddingIndex) -> Share:
-    # There may also be a small share with quarantined documents.
-    return max(index.shares, key=lambda share: share.vectors)
+def _largest(index: EmbeddingIndex) -> IndexPart:
+    # There may also be a small part with quarantined documents.
+    return max(index.parts, key=lambda part: part.vectors)
 
 
 def _best(scores: dict[int, float]) -> list[int]:

@@ -18,7 +18,7 @@ from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import approximate_index, documents, store, vector_index
-from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, Share
+from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -475,24 +475,24 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
                 "continue with the exact search; an approximate index is faster from about "
                 f"{approximate_index.MIN_VECTORS:,} vectors on",
             )
-        shares = vector_index.current_shares(corpus, index)
+        parts = vector_index.current_parts(corpus, index)
         # In small compartments the exact search is as fast.
-        large = [share for share in shares if share.vectors >= approximate_index.MIN_VECTORS]
-        largest = max(shares, key=lambda share: share.vectors)
-        results = [_build_approximate(corpus, share) for share in large or [largest]]
+        large = [part for part in parts if part.vectors >= approximate_index.MIN_VECTORS]
+        largest = max(parts, key=lambda part: part.vectors)
+        results = [_build_approximate(corpus, part) for part in large or [largest]]
     recall = min(recall for _, recall in results)
     buckets = sum(buckets for buckets, _ in results)
     return Optimized(recall >= MIN_RECALL, recall, buckets, perf_counter() - started)
 
 
-def _build_approximate(corpus: Corpus, share: Share) -> tuple[int, float]:
+def _build_approximate(corpus: Corpus, part: IndexPart) -> tuple[int, float]:
     """Build the approximate index of a compartment's vectors; return its buckets and recall.
 
     It is dropped if its recall is below ``MIN_RECALL``.
     """
-    approximate_index.drop(corpus, share)
-    approximate_index.build(corpus, share)
-    buckets = approximate_index.bucket_count(share.vectors)
+    approximate_index.drop(corpus, part)
+    approximate_index.build(corpus, part)
+    buckets = approximate_index.bucket_count(part.vectors)
     # Use the smallest number of probes with sufficient recall, which depends on the vectors.
     for probes in (32, 64, 128, 256):
         # The recall is replaced by the measured one below.
@@ -500,24 +500,24 @@ def _build_approximate(corpus: Corpus, share: Share) -> tuple[int, float]:
             buckets=buckets,
             probes=min(probes, buckets),
             recall=1.0,
-            built=share.vectors,
+            built=part.vectors,
             changed=0,
         )
-        recall = _sampled_recall(corpus, share, state)
+        recall = _sampled_recall(corpus, part, state)
         if recall >= TARGET_RECALL or probes >= buckets:
             break
-    approximate_index.store_state(corpus, share, replace(state, recall=recall))
+    approximate_index.store_state(corpus, part, replace(state, recall=recall))
     if recall < MIN_RECALL:
-        approximate_index.drop(corpus, share)
+        approximate_index.drop(corpus, part)
     return buckets, recall
 
 
-def _sampled_recall(corpus: Corpus, share: Share, state: ApproximateState) -> float:
+def _sampled_recall(corpus: Corpus, part: IndexPart, state: ApproximateState) -> float:
     """The fraction of the exact neighbours of sampled vectors that the approximate index finds."""
-    trial = share._replace(approximate=state.write())
+    trial = part._replace(approximate=state.write())
     hits = total = 0
-    for vector in vector_index.sample_vectors(corpus, share, SAMPLE_QUERIES):
-        exact = vector_index.exact_neighbours(corpus, share, vector, SAMPLE_NEIGHBOURS)
+    for vector in vector_index.sample_vectors(corpus, part, SAMPLE_QUERIES):
+        exact = vector_index.exact_neighbours(corpus, part, vector, SAMPLE_NEIGHBOURS)
         proposed = set(approximate_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
         hits += sum(rowid in proposed for rowid, _ in exact)
         total += len(exact)

@@ -156,7 +156,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
 
 def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexStatus:
     model = index.identity.model
-    states = [ApproximateState.read(share.approximate) for share in index.shares]
+    states = [ApproximateState.read(part.approximate) for part in index.parts]
     recalls = [state.recall for state in states if state]
     return IndexStatus(
         id=index.id,

@@ -1,4 +1,4 @@
-"""The approximate index of a share's vectors: IVF through ``vec1``, which ships with apsw.
+"""The approximate index of one part of an embedding index, by ``vec1``, which comes with apsw.
 
 It only proposes neighbours; their cosines are computed from the vectors themselves. Its recall is
 measured against the exact search when it is built. The exact search is used instead if the
@@ -73,10 +73,11 @@ class ApproximateState:
         return self.changed > MAX_CHANGED_SHARE * self.built
 
 
-class Share(NamedTuple):
-    """What an embedding index has of one compartment.
+class IndexPart(NamedTuple):
+    """The part of an embedding index that has the vectors of one compartment.
 
-    ``approximate`` is the state of its approximate index as JSON, or empty if there is none.
+    ``vectors`` is their number. ``approximate`` is the state of the approximate index of these
+    vectors as JSON, or empty if there is none.
     """
 
     index_id: int
@@ -101,11 +102,11 @@ def is_available(corpus: Corpus) -> bool:
     return corpus.load_bundled_extension(_EXTENSION)
 
 
-def stale_reason(corpus: Corpus, share: Share) -> str:
-    """Why the approximate index of a share is not used; empty if it is, or if there is none."""
-    if not share.approximate:
+def stale_reason(corpus: Corpus, part: IndexPart) -> str:
+    """Why the approximate index of a part is not used; empty if it is, or if there is none."""
+    if not part.approximate:
         return ""
-    state = ApproximateState.read(share.approximate)
+    state = ApproximateState.read(part.approximate)
     if state is None:
         return "the approximate index's record is damaged"
     if state.is_stale:
@@ -117,42 +118,42 @@ def stale_reason(corpus: Corpus, share: Share) -> str:
         return f"the approximate index found only {state.recall:.2f} of the exact neighbours"
     if not is_available(corpus):
         return f"this build of apsw has no {_EXTENSION} extension"
-    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (share.approximate_table,)):
+    if not corpus.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", (part.approximate_table,)):
         return "the approximate index's table is gone"
     return ""
 
 
-def is_usable(corpus: Corpus, share: Share) -> bool:
-    """Whether a share has an approximate index that can propose neighbours."""
-    return bool(share.approximate) and share.vectors > 0 and not stale_reason(corpus, share)
+def is_usable(corpus: Corpus, part: IndexPart) -> bool:
+    """Whether a part has an approximate index that can propose neighbours."""
+    return bool(part.approximate) and part.vectors > 0 and not stale_reason(corpus, part)
 
 
-def nearest(corpus: Corpus, share: Share, vector: bytes, k: int) -> list[int]:
+def nearest(corpus: Corpus, part: IndexPart, vector: bytes, k: int) -> list[int]:
     """Rowids of about the ``k`` nearest vectors."""
-    state = ApproximateState.read(share.approximate)
+    state = ApproximateState.read(part.approximate)
     probes = state.probes if state else PROBES
     rows = corpus.rows(
-        f"SELECT rowid FROM {share.approximate_table}(?, ?)",
+        f"SELECT rowid FROM {part.approximate_table}(?, ?)",
         (vector, json.dumps({"k": k, "nprobe": probes})),
     )
     return [rowid for (rowid,) in rows]
 
 
-def build(corpus: Corpus, share: Share) -> None:
+def build(corpus: Corpus, part: IndexPart) -> None:
     """Copy the vectors, train the buckets and sort the vectors into them.
 
     Call it inside a write transaction. It is used after :func:`store_state`.
     """
-    table = share.approximate_table
+    table = part.approximate_table
     corpus.run(f"DROP TABLE IF EXISTS {table}")
     corpus.run(f"CREATE VIRTUAL TABLE {table} USING vec1(vec)")
     corpus.run(
         f"INSERT INTO {table} (rowid, vec) SELECT e.chunk, e.vector FROM embedded e "
         "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
         "WHERE e.index_id = ? AND d.compartment = ?",
-        (share.index_id, share.compartment),
+        (part.index_id, part.compartment),
     )
-    settings = json.dumps({"nbucket": bucket_count(share.vectors), "quantizer": "none"})
+    settings = json.dumps({"nbucket": bucket_count(part.vectors), "quantizer": "none"})
     model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table}", (settings,))
     corpus.run(f"INSERT INTO {table} (cmd, arg) VALUES ('rebuild', ?)", (model,))
 
@@ -162,61 +163,61 @@ def bucket_count(count: int) -> int:
     return max(1, isqrt(count))
 
 
-def store_state(corpus: Corpus, share: Share, state: ApproximateState | None) -> None:
+def store_state(corpus: Corpus, part: IndexPart, state: ApproximateState | None) -> None:
     """Record the state of the approximate index. With ``None`` it is not used any more."""
     corpus.run(
         "UPDATE embedding_share SET fast = ? WHERE index_id = ? AND compartment = ?",
-        (state.write() if state else "", share.index_id, share.compartment),
+        (state.write() if state else "", part.index_id, part.compartment),
     )
 
 
-def drop(corpus: Corpus, share: Share) -> None:
-    """Drop the approximate index of a share, if there is one."""
-    if not _stored_state(corpus, share):
+def drop(corpus: Corpus, part: IndexPart) -> None:
+    """Drop the approximate index of a part, if there is one."""
+    if not _stored_state(corpus, part):
         return
     if is_available(corpus):
-        corpus.run(f"DROP TABLE IF EXISTS {share.approximate_table}")
-    store_state(corpus, share, None)
+        corpus.run(f"DROP TABLE IF EXISTS {part.approximate_table}")
+    store_state(corpus, part, None)
 
 
-def add_vectors(corpus: Corpus, share: Share, vectors: Sequence[tuple[int, bytes]]) -> None:
+def add_vectors(corpus: Corpus, part: IndexPart, vectors: Sequence[tuple[int, bytes]]) -> None:
     """Add vectors to the approximate index, if there is one."""
-    if _record_change(corpus, share, len(vectors)):
+    if _record_change(corpus, part, len(vectors)):
         corpus.run_many(
-            f"INSERT INTO {share.approximate_table} (rowid, vec) VALUES (?, ?)", list(vectors)
+            f"INSERT INTO {part.approximate_table} (rowid, vec) VALUES (?, ?)", list(vectors)
         )
 
 
-def remove_vectors(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
+def remove_vectors(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
     """Remove vectors from the approximate index, if there is one."""
-    if _record_change(corpus, share, len(rowids)):
+    if _record_change(corpus, part, len(rowids)):
         corpus.run_many(
-            f"DELETE FROM {share.approximate_table} WHERE rowid = ?", ((rowid,) for rowid in rowids)
+            f"DELETE FROM {part.approximate_table} WHERE rowid = ?", ((rowid,) for rowid in rowids)
         )
 
 
-def _stored_state(corpus: Corpus, share: Share) -> str:
+def _stored_state(corpus: Corpus, part: IndexPart) -> str:
     return str(
         corpus.value(
             "SELECT fast FROM embedding_share WHERE index_id = ? AND compartment = ?",
-            (share.index_id, share.compartment),
+            (part.index_id, part.compartment),
         )
         or ""
     )
 
 
-def _record_change(corpus: Corpus, share: Share, count: int) -> bool:
+def _record_change(corpus: Corpus, part: IndexPart, count: int) -> bool:
     """Record a change of so many vectors; False if there is no index that can follow it."""
-    stored = _stored_state(corpus, share)
+    stored = _stored_state(corpus, part)
     if not stored:
         return False
     state = ApproximateState.read(stored)
     if state is None or not is_available(corpus):
         # It cannot follow the change, so it must not be used.
-        store_state(corpus, share, None)
+        store_state(corpus, part, None)
         return False
     changed = ApproximateState(
         state.buckets, state.probes, state.recall, state.built, state.changed + count
     )
-    store_state(corpus, share, changed)
+    store_state(corpus, part, changed)
     return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, lexical_index, vector_index
-from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.compartments import recount, visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import content_hash
@@ -72,14 +72,14 @@ def repair(corpus: Corpus) -> list[str]:
             lexical_index.rebuild(corpus, compartment)
         if drifted:
             done.append("rebuilt the lexical index from the chunks")
-        for share in _shares(corpus):
-            if _is_malformed(corpus, share):
-                _empty_share(corpus, share)
-                done.append(f"emptied {share.table}, which was damaged as a whole")
+        for part in _parts(corpus):
+            if _is_malformed(corpus, part):
+                _empty_part(corpus, part)
+                done.append(f"emptied {part.table}, which was damaged as a whole")
                 continue
-            dropped = _drop_vectors(corpus, share, _bad_vectors(corpus, share))
+            dropped = _drop_vectors(corpus, part, _bad_vectors(corpus, part))
             if dropped:
-                done.append(f"dropped {dropped} damaged vectors of {share.table}")
+                done.append(f"dropped {dropped} damaged vectors of {part.table}")
         if any(_count_problems(corpus)):
             recount(corpus)
             corpus.run(
@@ -135,34 +135,34 @@ def _lexical_drift(corpus: Corpus, compartment: int) -> str:
     return ""
 
 
-def _shares(corpus: Corpus) -> list[Share]:
-    return [share for index in vector_index.all_indexes(corpus) for share in index.shares]
+def _parts(corpus: Corpus) -> list[IndexPart]:
+    return [part for index in vector_index.all_indexes(corpus) for part in index.parts]
 
 
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
-    for share in _shares(corpus):
+    for part in _parts(corpus):
         corpus.load_vectors()
-        if _is_malformed(corpus, share):
-            yield Problem("vectors_damaged", f"{share.table}: its own tables are damaged")
+        if _is_malformed(corpus, part):
+            yield Problem("vectors_damaged", f"{part.table}: its own tables are damaged")
             continue
-        stored = corpus.value(f"SELECT count(*) FROM {share.table}")
-        recorded = _count_records(corpus, share)
-        if not stored == recorded == share.vectors:
+        stored = corpus.value(f"SELECT count(*) FROM {part.table}")
+        recorded = _count_records(corpus, part)
+        if not stored == recorded == part.vectors:
             yield Problem(
                 "vectors_miscounted",
-                f"{share.table}: {stored} vectors, {recorded} records, {share.vectors} counted",
+                f"{part.table}: {stored} vectors, {recorded} records, {part.vectors} counted",
             )
-        bad = _bad_vectors(corpus, share)
+        bad = _bad_vectors(corpus, part)
         if bad:
-            yield Problem("vectors_damaged", f"{share.table}: {len(bad)} do not match their hash")
+            yield Problem("vectors_damaged", f"{part.table}: {len(bad)} do not match their hash")
 
 
-def _bad_vectors(corpus: Corpus, share: Share) -> list[int]:
+def _bad_vectors(corpus: Corpus, part: IndexPart) -> list[int]:
     corpus.load_vectors()
     pairs = corpus.each(
-        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {share.table} v "
+        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {part.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
-        (share.index_id,),
+        (part.index_id,),
     )
     return [
         rowid
@@ -173,15 +173,15 @@ def _bad_vectors(corpus: Corpus, share: Share) -> list[int]:
     ]
 
 
-# -- the tables of a share ------------------------------------------------------------------------
+# -- the tables of a part ------------------------------------------------------------------------
 
 
-def _is_malformed(corpus: Corpus, share: Share) -> bool:
+def _is_malformed(corpus: Corpus, part: IndexPart) -> bool:
     """Whether vec0's own tables do not have the form that sqlite-vec relies on.
 
     sqlite-vec 0.1.9 does not check them. A full scan of damaged tables can end the process.
     """
-    table = share.table
+    table = part.table
     flaws = (
         f"SELECT count(*) FROM {table}_chunks WHERE typeof(size) <> 'integer' OR size <= 0 "
         "OR typeof(validity) <> 'blob' OR length(validity) * 8 <> size "
@@ -191,57 +191,57 @@ def _is_malformed(corpus: Corpus, share: Share) -> bool:
         "OR typeof(r.chunk_offset) <> 'integer' OR r.chunk_offset NOT BETWEEN 0 AND c.size - 1",
         f"SELECT count(*) FROM {table}_chunks c LEFT JOIN {table}_vector_chunks00 v "
         "ON v.rowid = c.chunk_id WHERE typeof(v.vectors) <> 'blob' "
-        f"OR length(v.vectors) <> c.size * {int(share.dimensions) * 4}",
+        f"OR length(v.vectors) <> c.size * {int(part.dimensions) * 4}",
     )
     return any(corpus.value(flaw) for flaw in flaws)
 
 
-def _empty_share(corpus: Corpus, share: Share) -> None:
-    """Replace a share by an empty one. Its chunks need new vectors."""
+def _empty_part(corpus: Corpus, part: IndexPart) -> None:
+    """Replace a part by an empty one. Its chunks need new vectors."""
     corpus.load_vectors()
-    approximate_index.drop(corpus, share)
-    corpus.run(f"DROP TABLE {share.table}")
-    vector_index.create_table(corpus, share)
+    approximate_index.drop(corpus, part)
+    corpus.run(f"DROP TABLE {part.table}")
+    vector_index.create_table(corpus, part)
     corpus.run(
         f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF})",
-        (share.index_id, share.compartment),
+        (part.index_id, part.compartment),
     )
-    _set_count(corpus, share, 0)
+    _set_count(corpus, part, 0)
 
 
-def _drop_vectors(corpus: Corpus, share: Share, rowids: Sequence[int]) -> int:
+def _drop_vectors(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> int:
     """Delete damaged vectors, and records without a vector. Return how many there were.
 
     Unlike ``vector_index.remove`` it relies neither on the records nor on the count.
     """
     corpus.load_vectors()
-    approximate_index.drop(corpus, share)
-    corpus.run_many(f"DELETE FROM {share.table} WHERE rowid = ?", ((row,) for row in rowids))
-    before = _count_records(corpus, share)
+    approximate_index.drop(corpus, part)
+    corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
+    before = _count_records(corpus, part)
     corpus.run(
         f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF}) "
-        f"AND chunk NOT IN (SELECT rowid FROM {share.table})",
-        (share.index_id, share.compartment),
+        f"AND chunk NOT IN (SELECT rowid FROM {part.table})",
+        (part.index_id, part.compartment),
     )
-    after = _count_records(corpus, share)
-    _set_count(corpus, share, after)
+    after = _count_records(corpus, part)
+    _set_count(corpus, part, after)
     return max(len(rowids), before - after)
 
 
-def _count_records(corpus: Corpus, share: Share) -> int:
-    """How many chunks of a share have a record of their vector, counted one by one."""
+def _count_records(corpus: Corpus, part: IndexPart) -> int:
+    """How many chunks of a part have a record of their vector, counted one by one."""
     return int(
         corpus.value(
             "SELECT count(*) FROM embedded e CROSS JOIN chunk c ON c.id = e.chunk "
             "CROSS JOIN document d ON d.id = c.document "
             "WHERE e.index_id = ? AND d.compartment = ?",
-            (share.index_id, share.compartment),
+            (part.index_id, part.compartment),
         )
     )
 
 
-def _set_count(corpus: Corpus, share: Share, count: int) -> None:
+def _set_count(corpus: Corpus, part: IndexPart, count: int) -> None:
     corpus.run(
         "UPDATE embedding_share SET vectors = ? WHERE index_id = ? AND compartment = ?",
-        (count, share.index_id, share.compartment),
+        (count, part.index_id, part.compartment),
     )

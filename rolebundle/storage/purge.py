@@ -29,7 +29,7 @@ from rolebundle.storage import (
     store,
     vector_index,
 )
-from rolebundle.storage.approximate_index import ApproximateState, Share
+from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
 
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -95,8 +95,8 @@ def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str
         # All of them: documents that moved or changed left words in other compartments.
         lexical_index.rebuild(corpus, compartment.id)
     for index in vector_index.all_indexes(corpus):
-        for share in index.shares:
-            _overwrite_remains(corpus, share)
+        for part in index.parts:
+            _overwrite_remains(corpus, part)
     store.increment_generation(corpus)
     receipt = uuid4().hex
     corpus.run(
@@ -121,11 +121,11 @@ def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
     Their buckets are computed from the vectors that they were trained on, and a bucket of one
     vector is that vector.
     """
-    shares = [share for index in vector_index.all_indexes(corpus) for share in index.shares]
+    parts = [part for index in vector_index.all_indexes(corpus) for part in index.parts]
     unaffected = {
-        share.approximate_table
-        for share in shares
-        if share.compartment not in changing and _unchanged(share)
+        part.approximate_table
+        for part in parts
+        if part.compartment not in changing and _unchanged(part)
     }
     tables = {
         str(name)
@@ -142,49 +142,49 @@ def _drop_approximate_indexes(corpus: Corpus, changing: set[int]) -> None:
             "the vectors in it cannot be erased, and nothing was purged",
             "install the wheel of apsw that carries vec1, or ingest into a new file with --db",
         )
-    for share in shares:
-        if share.approximate_table not in unaffected:
-            approximate_index.drop(corpus, share)
+    for part in parts:
+        if part.approximate_table not in unaffected:
+            approximate_index.drop(corpus, part)
     for table in doomed:
         # Also tables without a record, such as one that an older schema left behind.
         corpus.run(f"DROP TABLE IF EXISTS {table}")
 
 
-def _unchanged(share: Share) -> bool:
-    state = ApproximateState.read(share.approximate)
+def _unchanged(part: IndexPart) -> bool:
+    state = ApproximateState.read(part.approximate)
     return state is not None and state.changed == 0
 
 
-def _overwrite_remains(corpus: Corpus, share: Share) -> bool:
-    """Rebuild the vec0 table of a share if a free place of it holds bytes. Return whether it did.
+def _overwrite_remains(corpus: Corpus, part: IndexPart) -> bool:
+    """Rebuild the vec0 table of a part if a free place of it holds bytes. Return whether it did.
 
     sqlite-vec 0.1.9 writes zeroes over a deleted vector. Earlier versions left its bytes until
     another vector took the place.
     """
-    blocks = corpus.rows(f"SELECT chunk_id FROM {share.table}_chunks")
-    if not any(_has_remains(corpus, share, block) for (block,) in blocks):
+    blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
+    if not any(_has_remains(corpus, part, block) for (block,) in blocks):
         return False
     corpus.load_vectors()
-    corpus.run(f"DROP TABLE {share.table}")
-    vector_index.create_table(corpus, share)
+    corpus.run(f"DROP TABLE {part.table}")
+    vector_index.create_table(corpus, part)
     corpus.run(
-        f"INSERT INTO {share.table} (rowid, embedding) SELECT e.chunk, e.vector FROM embedded e "
+        f"INSERT INTO {part.table} (rowid, embedding) SELECT e.chunk, e.vector FROM embedded e "
         "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
         "WHERE e.index_id = ? AND d.compartment = ? AND length(e.vector) = ? ORDER BY e.chunk",
-        (share.index_id, share.compartment, 4 * share.dimensions),
+        (part.index_id, part.compartment, 4 * part.dimensions),
     )
     return True
 
 
-def _has_remains(corpus: Corpus, share: Share, block: int) -> bool:
+def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
     """Whether a block has bytes in a place without a vector, or cannot be read."""
     rows = corpus.rows(
-        f"SELECT c.size, c.validity, v.vectors FROM {share.table}_chunks c "
-        f"LEFT JOIN {share.table}_vector_chunks00 v ON v.rowid = c.chunk_id WHERE c.chunk_id = ?",
+        f"SELECT c.size, c.validity, v.vectors FROM {part.table}_chunks c "
+        f"LEFT JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id WHERE c.chunk_id = ?",
         (block,),
     )
     size, validity, vectors = rows[0]
-    width = 4 * share.dimensions
+    width = 4 * part.dimensions
     if not (
         isinstance(validity, bytes)
         and isinstance(vectors, bytes)

@@ -1,6 +1,6 @@
-"""The embedding indexes: which there are, what each vector was made of, and the search in them.
+"""The embedding indexes: their identities, their vectors, and the search in them.
 
-An index has a share of each compartment: a vec0 table with the vectors of its chunks. Vectors are
+An index has one part for each compartment: a vec0 table with the vectors of its chunks. Vectors are
 little-endian float32 blobs of unit length, so cosine = 1 − d²/2 for the L2 distance d that
 sqlite-vec measures. The cache at the end keeps vectors whose chunk is gone.
 """
@@ -17,14 +17,14 @@ from typing import NamedTuple
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, compartments
-from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row, check_types
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
 MAX_CACHE_BYTES = 50 * 1024 * 1024
-"""How many bytes of vectors the cache keeps; the oldest go first, whatever their model."""
+"""Maximum size of the cache in bytes. The oldest vectors are deleted first."""
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
@@ -37,14 +37,14 @@ _INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
 class EmbeddingIndex:
     """An embedding index of the corpus, by the number that names its tables.
 
-    ``shares`` is what it had of each compartment when this was read. ``reach`` is JSON: how to
-    reach the model again.
+    ``parts`` are its parts when this was read. ``reach`` is JSON: how to connect to the model
+    again.
     """
 
     id: int
     identity: IndexIdentity
-    # The following fields can change without making it another index.
-    shares: tuple[Share, ...] = field(default=(), compare=False)
+    # The following fields are not part of the identity of the index.
+    parts: tuple[IndexPart, ...] = field(default=(), compare=False)
     active: bool = field(default=False, compare=False)
     reach: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
@@ -52,7 +52,7 @@ class EmbeddingIndex:
     @property
     def vectors(self) -> int:
         """How many chunks had a vector when this was read."""
-        return sum(share.vectors for share in self.shares)
+        return sum(part.vectors for part in self.parts)
 
 
 def active_index(corpus: Corpus) -> EmbeddingIndex | None:
@@ -82,11 +82,11 @@ def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
     check_types(row, _INDEX_TYPES, "the embedding index")
     index_id, *model, chunker, normalization, active, reach, started_at = row
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-    shares = _shares(corpus, index_id, identity.model.dimensions)
-    return EmbeddingIndex(index_id, identity, shares, bool(active), reach, started_at)
+    parts = _parts(corpus, index_id, identity.model.dimensions)
+    return EmbeddingIndex(index_id, identity, parts, bool(active), reach, started_at)
 
 
-def _shares(corpus: Corpus, index_id: int, dimensions: int) -> tuple[Share, ...]:
+def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
     rows = corpus.rows(
         "SELECT compartment, vectors, fast FROM embedding_share WHERE index_id = ? "
         "ORDER BY compartment",
@@ -95,14 +95,14 @@ def _shares(corpus: Corpus, index_id: int, dimensions: int) -> tuple[Share, ...]
     for row in rows:
         check_types(row, (int, int, str), "the embedding index")
     return tuple(
-        Share(index_id, compartment, dimensions, vectors, approximate)
+        IndexPart(index_id, compartment, dimensions, vectors, approximate)
         for compartment, vectors, approximate in rows
     )
 
 
-def current_shares(corpus: Corpus, index: EmbeddingIndex) -> tuple[Share, ...]:
-    """The shares of the index as they are now."""
-    return _shares(corpus, index.id, index.identity.model.dimensions)
+def current_parts(corpus: Corpus, index: EmbeddingIndex) -> tuple[IndexPart, ...]:
+    """The parts of the index as they are now."""
+    return _parts(corpus, index.id, index.identity.model.dimensions)
 
 
 def create_index(
@@ -148,50 +148,50 @@ def activate_index(corpus: Corpus, index: EmbeddingIndex) -> None:
 
 def delete_index(corpus: Corpus, index: EmbeddingIndex) -> None:
     """Remove an index with its vectors. Call it inside a write transaction."""
-    for share in current_shares(corpus, index):
-        _drop_share(corpus, share)
+    for part in current_parts(corpus, index):
+        _drop_part(corpus, part)
     corpus.run("DELETE FROM embedding_index WHERE id = ?", (index.id,))
 
 
 def drop_compartment(corpus: Corpus, compartment: int) -> None:
     """Remove the vectors of a compartment from every index."""
     for index in all_indexes(corpus):
-        for share in index.shares:
-            if share.compartment == compartment:
-                _drop_share(corpus, share)
+        for part in index.parts:
+            if part.compartment == compartment:
+                _drop_part(corpus, part)
 
 
-def _drop_share(corpus: Corpus, share: Share) -> None:
+def _drop_part(corpus: Corpus, part: IndexPart) -> None:
     corpus.load_vectors()
-    approximate_index.drop(corpus, share)
-    corpus.run(f"DROP TABLE {share.table}")
+    approximate_index.drop(corpus, part)
+    corpus.run(f"DROP TABLE {part.table}")
     corpus.run(
         "DELETE FROM embedding_share WHERE index_id = ? AND compartment = ?",
-        (share.index_id, share.compartment),
+        (part.index_id, part.compartment),
     )
 
 
-def create_table(corpus: Corpus, share: Share) -> None:
-    """Create the empty vec0 table of a share."""
-    dimensions = int(share.dimensions)
-    corpus.run(f"CREATE VIRTUAL TABLE {share.table} USING vec0 (embedding float[{dimensions}])")
+def create_table(corpus: Corpus, part: IndexPart) -> None:
+    """Create the empty vec0 table of a part."""
+    dimensions = int(part.dimensions)
+    corpus.run(f"CREATE VIRTUAL TABLE {part.table} USING vec0 (embedding float[{dimensions}])")
 
 
-def _share(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> Share:
-    """The index's share of a compartment. Create it if there is none."""
-    for share in current_shares(corpus, index):
-        if share.compartment == compartment:
-            return share
-    share = Share(index.id, compartment, index.identity.model.dimensions, 0, "")
+def _part(corpus: Corpus, index: EmbeddingIndex, compartment: int) -> IndexPart:
+    """Return the index's part for a compartment. Create it if there is none."""
+    for part in current_parts(corpus, index):
+        if part.compartment == compartment:
+            return part
+    part = IndexPart(index.id, compartment, index.identity.model.dimensions, 0, "")
     corpus.load_vectors()
-    create_table(corpus, share)
+    create_table(corpus, part)
     corpus.run("INSERT INTO embedding_share VALUES (?, ?, 0, '')", (index.id, compartment))
-    return share
+    return part
 
 
 def stale_reason(corpus: Corpus, index: EmbeddingIndex) -> str:
     """Why an approximate index of these vectors is not used; empty if all of them are."""
-    reasons = (approximate_index.stale_reason(corpus, share) for share in index.shares)
+    reasons = (approximate_index.stale_reason(corpus, part) for part in index.parts)
     return next(filter(None, reasons), "")
 
 
@@ -241,18 +241,18 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
 def _insert(
     corpus: Corpus, index: EmbeddingIndex, compartment: int, vectors: Sequence[tuple[int, bytes]]
 ) -> None:
-    share = _share(corpus, index, compartment)
+    part = _part(corpus, index, compartment)
     corpus.load_vectors()
-    corpus.run_many(f"INSERT INTO {share.table} (rowid, embedding) VALUES (?, ?)", vectors)
-    approximate_index.add_vectors(corpus, share, vectors)
-    _count(corpus, share, len(vectors))
+    corpus.run_many(f"INSERT INTO {part.table} (rowid, embedding) VALUES (?, ?)", vectors)
+    approximate_index.add_vectors(corpus, part, vectors)
+    _count(corpus, part, len(vectors))
 
 
-def _delete(corpus: Corpus, share: Share, rowids: Sequence[int]) -> None:
+def _delete(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> None:
     corpus.load_vectors()
-    corpus.run_many(f"DELETE FROM {share.table} WHERE rowid = ?", ((row,) for row in rowids))
-    approximate_index.remove_vectors(corpus, share, rowids)
-    _count(corpus, share, -len(rowids))
+    corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
+    approximate_index.remove_vectors(corpus, part, rowids)
+    _count(corpus, part, -len(rowids))
 
 
 def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None:
@@ -274,7 +274,7 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     cache_vectors(corpus, index.identity.model, intact)
     by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
     for compartment, chunks in by_compartment.items():
-        _delete(corpus, _share(corpus, index, compartment), chunks)
+        _delete(corpus, _part(corpus, index, compartment), chunks)
     corpus.run(
         "DELETE FROM embedded WHERE index_id = ? AND chunk IN (SELECT value FROM json_each(?))",
         (index.id, chosen),
@@ -293,7 +293,7 @@ def move(
     if not vectors:
         return
     if source:
-        _delete(corpus, _share(corpus, index, source), [chunk for chunk, _ in vectors])
+        _delete(corpus, _part(corpus, index, source), [chunk for chunk, _ in vectors])
     # vec0 refuses a vector of another length. It is left out, so that the others can move and the
     # check finds it.
     size = 4 * index.identity.model.dimensions
@@ -301,10 +301,10 @@ def move(
     _insert(corpus, index, target, whole)
 
 
-def _count(corpus: Corpus, share: Share, change: int) -> None:
+def _count(corpus: Corpus, part: IndexPart, change: int) -> None:
     corpus.run(
         "UPDATE embedding_share SET vectors = vectors + ? WHERE index_id = ? AND compartment = ?",
-        (change, share.index_id, share.compartment),
+        (change, part.index_id, part.compartment),
     )
 
 
@@ -322,19 +322,19 @@ def chunks_without_vector(
 
 def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     """How many chunks have a vector in this index now."""
-    return sum(share.vectors for share in current_shares(corpus, index))
+    return sum(part.vectors for part in current_parts(corpus, index))
 
 
 # -- search --------------------------------------------------------------------------------------
 
 
-def search_sql(share: Share, *, within: bool = False) -> str:
+def search_sql(part: IndexPart, *, within: bool = False) -> str:
     """The nearest chunks. Bindings: vector, k[, documents as JSON]."""
     restricted = (
         " AND rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
     )
     return (
-        f"SELECT rowid, distance FROM {share.table} WHERE embedding MATCH ? AND k = ?"
+        f"SELECT rowid, distance FROM {part.table} WHERE embedding MATCH ? AND k = ?"
         f"{restricted if within else ''} ORDER BY distance"
     )
 
@@ -346,7 +346,7 @@ def search(
     limit: int,
     within: Sequence[int] | None = None,
 ) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of all shares, nearest first.
+    """The ``limit`` nearest (rowid, cosine) of all parts, nearest first.
 
     For a minority of the documents the distance of each vector is computed one by one: sqlite-vec's
     search goes through all vectors, whatever it is restricted to.
@@ -358,9 +358,9 @@ def search(
         return [(rowid, _cosine(distance)) for rowid, distance in rows]
     neighbours = [
         pair
-        for share in index.shares
-        if share.vectors
-        for pair in _nearest(corpus, index, share, vector, k, within)
+        for part in index.parts
+        if part.vectors
+        for pair in _nearest(corpus, index, part, vector, k, within)
     ]
     return sorted(neighbours, key=lambda pair: (-pair[1], pair[0]))[:k]
 
@@ -386,48 +386,48 @@ def _are_few(corpus: Corpus, documents: Sequence[int]) -> bool:
 def _nearest(
     corpus: Corpus,
     index: EmbeddingIndex,
-    share: Share,
+    part: IndexPart,
     vector: bytes,
     k: int,
     within: Sequence[int] | None,
 ) -> list[tuple[int, float]]:
-    """The nearest of one share.
+    """The nearest of one part.
 
-    Exact, unless the share has a usable approximate index. That one proposes twice as many, and
+    Exact, unless the part has a usable approximate index. That one proposes twice as many, and
     their cosines are computed from the vectors themselves. If its buckets hold too few, or its
     tables are damaged, the exact search is used after all: fewer neighbours would look as if the
     corpus had no more.
     """
-    if within is None and approximate_index.is_usable(corpus, share):
+    if within is None and approximate_index.is_usable(corpus, part):
         try:
-            proposed = approximate_index.nearest(corpus, share, vector, 2 * k)
+            proposed = approximate_index.nearest(corpus, part, vector, 2 * k)
         except CorpusCorrupt:
             proposed = []
         scored = score(corpus, index, vector, proposed)
-        if len(scored) >= min(k, share.vectors):
+        if len(scored) >= min(k, part.vectors):
             return list(scored.items())
     bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
-    rows = corpus.rows(search_sql(share, within=within is not None), bindings)
+    rows = corpus.rows(search_sql(part, within=within is not None), bindings)
     return [(rowid, _cosine(distance)) for rowid, distance in rows]
 
 
 def exact_neighbours(
-    corpus: Corpus, share: Share, vector: bytes, limit: int
+    corpus: Corpus, part: IndexPart, vector: bytes, limit: int
 ) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of one share, by its vec0 table alone."""
+    """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
     return [
         (rowid, _cosine(distance))
-        for rowid, distance in corpus.rows(search_sql(share), (vector, limit))
+        for rowid, distance in corpus.rows(search_sql(part), (vector, limit))
     ]
 
 
-def sample_vectors(corpus: Corpus, share: Share, count: int) -> list[bytes]:
-    """About ``count`` vectors of a share, evenly spread over its rows."""
-    rowids = corpus.each(f"SELECT rowid FROM {share.table}")
-    sample = list(islice(rowids, 0, None, max(1, share.vectors // count)))[:count]
+def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
+    """About ``count`` vectors of a part, evenly spread over its rows."""
+    rowids = corpus.each(f"SELECT rowid FROM {part.table}")
+    sample = list(islice(rowids, 0, None, max(1, part.vectors // count)))[:count]
     return [
         corpus.value(
-            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (share.index_id, rowid)
+            "SELECT vector FROM embedded WHERE index_id = ? AND chunk = ?", (part.index_id, rowid)
         )
         for (rowid,) in sample
     ]
@@ -502,7 +502,7 @@ def vector_blocks(
 
 def model_key(model: ModelIdentity) -> str:
     """A digest of everything about a model that changes its vectors."""
-    parts = (
+    texts = (
         model.provider,
         model.model,
         model.digest,
@@ -510,7 +510,7 @@ def model_key(model: ModelIdentity) -> str:
         model.query_prefix,
         model.passage_prefix,
     )
-    return blake2b("\0".join(parts).encode(), digest_size=12).hexdigest()
+    return blake2b("\0".join(texts).encode(), digest_size=12).hexdigest()
 
 
 def cache_vectors(

@@ -16,7 +16,7 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import indexes
 from rolebundle.storage import approximate_index, vector_index
-from rolebundle.storage.approximate_index import ApproximateState, Share
+from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -120,10 +120,10 @@ class TestAnswers:
         asked = []
         nearest = approximate_index.nearest
 
-        def watched(corpus: Corpus, share: Share, query: bytes, k: int) -> list[int]:
+        def watched(corpus: Corpus, part: IndexPart, query: bytes, k: int) -> list[int]:
             asked.append(k)
             # The worst order, and only so many: order and scores come from the vectors.
-            return nearest(corpus, share, query, k)[::-1]
+            return nearest(corpus, part, query, k)[::-1]
 
         monkeypatch.setattr(approximate_index, "nearest", watched)
         ours, truth = found(fast, 5, 50), found(exact, 5, 50)
@@ -178,11 +178,11 @@ class TestChanges:
     def test_a_moved_document_is_proposed_in_its_new_compartment(
         self, fast: Corpus, exact: Corpus
     ) -> None:
-        [before] = active(fast).shares
+        [before] = active(fast).parts
         moved = document("d0", [f"passage n{n}" for n in range(100)], scope="hr")
         for corpus in (fast, exact):
             fill(corpus, [moved])
-        here, there = active(fast).shares
+        here, there = active(fast).parts
         assert (here.compartment, here.vectors, there.vectors) == (
             before.compartment,
             COUNT - 100,
@@ -276,7 +276,7 @@ class TestStaleReason:
     def test_a_damaged_table_answers_exactly(
         self, fast: Corpus, exact: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(Share, "approximate_table", "chunk")  # no such function
+        monkeypatch.setattr(IndexPart, "approximate_table", "chunk")  # no such function
         assert found(fast, 640, 50) == found(exact, 640, 50)
 
 

@@ -49,7 +49,7 @@ def test_repair_reports_what_it_did(db: Path) -> None:
         done = check.repair(corpus)
         assert done == [
             "rebuilt the lexical index from the chunks",
-            f"dropped 2 damaged vectors of {index.shares[0].table}",
+            f"dropped 2 damaged vectors of {index.parts[0].table}",
             "counted documents and chunks again",
         ]
         assert check.find_problems(corpus) == []
@@ -73,14 +73,14 @@ def test_only_the_damaged_compartment_is_rebuilt(
         name = lexical_index.table_name(hr)
         corpus.run(f"INSERT INTO {name} ({name}) VALUES ('delete-all')")
         index = vector_index.all_indexes(corpus)[0]
-        [share] = [one for one in index.shares if one.compartment == hr]
+        [part] = [one for one in index.parts if one.compartment == hr]
         corpus.load_vectors()
-        corpus.run(f"DELETE FROM {share.table} WHERE rowid = 3")
+        corpus.run(f"DELETE FROM {part.table} WHERE rowid = 3")
         found = [problem.code for problem in check.find_problems(corpus)]
         assert found == ["lexical_drift", "vectors_miscounted"]
         assert check.repair(corpus) == [
             "rebuilt the lexical index from the chunks",
-            f"dropped 1 damaged vectors of {share.table}",
+            f"dropped 1 damaged vectors of {part.table}",
         ]
         assert rebuilt == [hr]
         assert check.find_problems(corpus) == []

@@ -358,7 +358,7 @@ def test_an_approximate_index_is_dropped(
         assert find_problems(corpus) == []
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert {share.approximate for share in index.shares} == {""}
+        assert {part.approximate for part in index.parts} == {""}
         assert vector_index.stale_reason(corpus, index) == ""
         # Without the extension nothing can remove it, and nothing asks it.
         assert ("fast_1" in names_in(old)) == (not extension)
@@ -383,7 +383,7 @@ def test_every_embedding_index_is_migrated(tmp_path: Path) -> None:
     with open_writer(old) as ours, open_writer(new) as theirs:
         held = [
             {
-                index.id: (index.identity, index.active, index.shares)
+                index.id: (index.identity, index.active, index.parts)
                 for index in vector_index.all_indexes(corpus)
             }
             for corpus in (ours, theirs)

@@ -202,7 +202,7 @@ class TestMoving:
         assert self.rows(corpus) == before, "the rows stay, and nothing waits for a vector"
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert sorted(share.vectors for share in index.shares) == [1, 2]
+        assert sorted(part.vectors for part in index.parts) == [1, 2]
         assert len(search_everywhere(corpus, '"token"')) == 3
         assert_whole(corpus)
 
@@ -214,8 +214,8 @@ class TestMoving:
         assert lexical_index.extent(corpus, here) == (1, 3)  # "gamma token", and the title "e"
         index = vector_index.active_index(corpus)
         assert index is not None
-        [share] = [one for one in index.shares if one.compartment == here]
-        assert corpus.rows(f"SELECT rowid FROM {share.table}") == [(3,)]
+        [part] = [one for one in index.parts if one.compartment == here]
+        assert corpus.rows(f"SELECT rowid FROM {part.table}") == [(3,)]
 
     def test_a_document_can_change_while_it_moves(self, corpus: Corpus) -> None:
         put(corpus, document("d", ["alpha token", "delta", "epsilon"], scope="hr", title="New"))
@@ -240,7 +240,7 @@ class TestMoving:
             embed(corpus, PROVIDER, waiting=2)
         put(corpus, document("d", self.TEXTS, scope="hr"))
         held = {
-            index.id: {share.compartment: share.vectors for share in index.shares}
+            index.id: {part.compartment: part.vectors for part in index.parts}
             for index in vector_index.all_indexes(corpus)
         }
         [first, second] = held.values()

@@ -253,12 +253,12 @@ def test_bytes_that_vec0_left_in_its_blocks_are_erased(tmp_path: Path) -> None:
     assert_sound(db)
 
 
-def build_approximate_index(corpus: Corpus, share: approximate_index.Share) -> None:
-    if share.vectors < 10:
+def build_approximate_index(corpus: Corpus, part: approximate_index.IndexPart) -> None:
+    if part.vectors < 10:
         return  # too few to train on
-    approximate_index.build(corpus, share)
+    approximate_index.build(corpus, part)
     approximate_index.store_state(
-        corpus, share, approximate_index.ApproximateState(1, 1, 1.0, share.vectors, 0)
+        corpus, part, approximate_index.ApproximateState(1, 1, 1.0, part.vectors, 0)
     )
 
 
@@ -272,8 +272,8 @@ class TestTheApproximateIndex:
                     pytest.skip("this build of apsw has no vec1")
                 with corpus.writing():
                     for index in vector_index.all_indexes(corpus):
-                        for share in index.shares:
-                            build_approximate_index(corpus, share)
+                        for part in index.parts:
+                            build_approximate_index(corpus, part)
             purged(here.db, PurgeSelection(names(here.doomed)))
             assert found_in(files_of(here.db), here.gone) == set()
             assert_sound(here.db)
@@ -284,7 +284,7 @@ class TestTheApproximateIndex:
         with open_reader(db) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            assert [bool(share.approximate) for share in index.shares] == [False, True]
+            assert [bool(part.approximate) for part in index.parts] == [False, True]
             assert vector_index.stale_reason(corpus, index) == ""
             assert vector_index.search(corpus, index, bytes(32), 5)
         assert_sound(db)
@@ -313,8 +313,8 @@ class TestTheApproximateIndex:
                 pytest.skip("this build of apsw has no vec1")
             index = vector_index.active_index(corpus)
             assert index is not None
-            for share in index.shares:
-                build_approximate_index(corpus, share)
+            for part in index.parts:
+                build_approximate_index(corpus, part)
         return db
 
 

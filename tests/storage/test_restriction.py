@@ -128,7 +128,7 @@ class TestNothing:
         assert search_everywhere(corpus, '"token"') == []
         index = vector_index.active_index(corpus)
         assert index is not None
-        assert index.shares == ()
+        assert index.parts == ()
         assert stored.passages(corpus, [1, 2, 3, 4]) == {}
 
     def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rolebundle.storage import compartments, lexical_index, vector_index
-from rolebundle.storage.approximate_index import Share
+from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 
 Kind = tuple[str, str, tuple[str, ...]]
@@ -16,11 +16,11 @@ def only_compartment(corpus: Corpus) -> int:
     return rows.id
 
 
-def only_share(corpus: Corpus) -> Share:
-    """The active index's share of the only compartment."""
+def only_share(corpus: Corpus) -> IndexPart:
+    """The active index's part of the only compartment."""
     index = vector_index.active_index(corpus)
     assert index is not None
-    [rows] = index.shares
+    [rows] = index.parts
     return rows
 
 
@@ -102,15 +102,15 @@ def assert_compartments_are_separate(corpus: Corpus) -> None:
             embedded = held & _rows(
                 corpus, "SELECT chunk FROM embedded WHERE index_id = ?", index.id
             )
-            [share] = [item for item in index.shares if item.compartment == place.id] or [None]
-            if share is None:
+            [part] = [item for item in index.parts if item.compartment == place.id] or [None]
+            if part is None:
                 assert not embedded
                 continue
-            assert _rows(corpus, f"SELECT rowid FROM {share.table}") == embedded
-            assert share.vectors == len(embedded)
+            assert _rows(corpus, f"SELECT rowid FROM {part.table}") == embedded
+            assert part.vectors == len(embedded)
     for index in indexes:
-        expected |= {share.table for share in index.shares}
-        expected |= {share.approximate_table for share in index.shares if share.approximate}
+        expected |= {part.table for part in index.parts}
+        expected |= {part.approximate_table for part in index.parts if part.approximate}
     assert tables(corpus) == expected
 
 

@@ -36,8 +36,8 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             )
             scanned = [
                 row
-                for share in index.shares
-                for row in corpus.rows(f"SELECT rowid, embedding FROM {share.table}")
+                for part in index.parts
+                for row in corpus.rows(f"SELECT rowid, embedding FROM {part.table}")
             ]
             assert len(scanned) == len(beside)
             assert dict(scanned) == beside

@@ -194,11 +194,11 @@ class TestList:
         assert ours["passage_prefix"] == "search_document: "
         assert ours["since"]
 
-    def test_the_fast_companion_and_the_doubt(self, db: Path) -> None:
+    def test_the_approximate_index_and_its_problem(self, db: Path) -> None:
         state = approximate_index.ApproximateState(4, 4, 0.97, 6, 5)
         with open_writer(db) as corpus:
-            [share] = vector_index.all_indexes(corpus)[0].shares
-            approximate_index.store_state(corpus, share, state)
+            [part] = vector_index.all_indexes(corpus)[0].parts
+            approximate_index.store_state(corpus, part, state)
         out = invoke("embed", "list", "--db", db).out
         assert "fast (recall 0.970) [5 of 6 vectors changed" in out
 
