@@ -11,6 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.terms import (
     Action,
     ContentType,
+    EmptyReason,
     FallbackAction,
     FallbackState,
     FreshnessPosture,
@@ -20,7 +21,6 @@ from rolebundle.contracts.terms import (
     RejectionCode,
     TrustPosture,
     TrustTier,
-    Verdict,
     WarningCode,
 )
 
@@ -305,7 +305,7 @@ class Fallback(Contract):
     state: FallbackState
     action: FallbackAction
     message: str
-    verdict: Verdict | None = None
+    verdict: EmptyReason | None = None
 
 
 class IndexState(Contract):

@@ -1,4 +1,4 @@
-"""What the corpus holds about a document and about a passage."""
+"""Documents and passages as they are read from the corpus."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTi
 
 
 def iso_utc(moment: datetime) -> str:
-    """A moment as ISO 8601 in UTC, the one form in which the corpus keeps times."""
+    """Return a time as ISO 8601 in UTC, the form of all times in the corpus."""
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 class DocumentMetadata(NamedTuple):
-    """What the corpus keeps about a document: every declaration resolved, defaults filled in."""
+    """The metadata of a document, with defaults for everything that is not declared.
+
+    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. ``supersedes`` are ids of
+    documents that this one replaces.
+    """
 
     document_id: str
     source_id: str
@@ -37,14 +41,18 @@ class DocumentMetadata(NamedTuple):
 
 
 class Superseder(NamedTuple):
-    """A document that declares that it replaces another one."""
+    """A document that replaces another one, by its own declaration."""
 
     document_id: str
     trust_tier: TrustTier
 
 
 class Passage(NamedTuple):
-    """A chunk as the corpus holds it, with the metadata that it carries."""
+    """A chunk with the metadata of its document.
+
+    Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
+    ``flags`` are the kinds of the scan's findings in the document.
+    """
 
     rowid: int
     chunk_id: str
@@ -62,7 +70,6 @@ class Passage(NamedTuple):
     document: DocumentMetadata
     superseded_by: tuple[Superseder, ...] = ()
     flags: tuple[str, ...] = ()
-    """The kinds of the intake scan's findings in its document."""
 
     @property
     def locator(self) -> str:

@@ -44,7 +44,7 @@ FallbackState = Literal[
     "healthy", "no_overlay", "no_strong_match", "stale_dominant", "forbidden_hit", "conflicting"
 ]
 FallbackAction = Literal["continue", "warn", "degrade", "block"]
-Verdict = Literal[
+EmptyReason = Literal[
     "corpus_empty",
     "over_budget",
     "lane_down",

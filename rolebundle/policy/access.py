@@ -33,7 +33,7 @@ from rolebundle.text.globs import compile_glob
 
 
 def access_denied() -> AccessDenied:
-    """The only refusal. It gives no reason, because a reason would tell what exists."""
+    """Return the only error. It has no reason, because a reason could reveal what exists."""
     return AccessDenied(
         "access_denied",
         "this agent may not see anything here",

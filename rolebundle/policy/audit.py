@@ -60,7 +60,8 @@ class AuditLog:
 
     Args:
         corpus: the corpus file; the audit lies beside it.
-        floor: the least mode, whatever the settings in the file say, and also if the file is gone.
+        floor: the lowest mode. It applies even if the settings in the file are lower or the file is
+            missing.
         clock: the time of a row, as ISO 8601 in UTC.
     """
 
@@ -78,11 +79,11 @@ class AuditLog:
 
     @property
     def exists(self) -> bool:
-        """Whether something has the audit's name."""
+        """Whether there is a file with the audit's name."""
         return is_there(self.path)
 
     def settings(self) -> AuditSettings:
-        """The settings in effect: those in the file, or the floor if that is stricter.
+        """Return the settings in effect: those in the file, but at least the mode ``floor``.
 
         Raises:
             WrongFile, CorpusCorrupt, StorageError: they cannot be read.
@@ -165,7 +166,7 @@ class AuditLog:
         )
 
     def _open_writer(self) -> SqliteFile:
-        # Nobody would find a row in a file that has lost its name.
+        # If the file was renamed or deleted, a row in it would be lost.
         if self._writer is not None and not self._writer.is_current():
             self.close()
         if self._writer is None:
@@ -173,16 +174,16 @@ class AuditLog:
         return self._writer
 
     def _mode_without_file(self) -> AuditMode:
-        """The mode in effect if the file cannot be appended to."""
+        """Return the mode in effect if the file cannot be written."""
         known = self._last_settings.mode if self._last_settings else None
         if not self.exists:
-            # It existed, or it is required: removing the file does not turn the audit off.
+            # Removing the file does not turn the audit off.
             return known or self._floor
         try:
             return self.settings().mode
         except RolebundleError:
-            # The strictest, unless this process knows the mode. If it was "off", somebody may have
-            # changed it since.
+            # The strictest mode, unless this process knows another one. A known "off" is not used,
+            # because it may have been changed since.
             return known if known and known != "off" else "required"
 
     def _failed(self, mode: AuditMode, error: RolebundleError) -> Recorded:
@@ -276,7 +277,7 @@ class AuditLog:
         """Close the file."""
         writer, self._writer = self._writer, None
         if writer is not None:
-            # Acknowledged rows are in its log; folding that into the file can wait.
+            # The written rows are in the write-ahead log, so an error on closing loses nothing.
             with suppress(RolebundleError):
                 writer.close()
 
@@ -303,7 +304,7 @@ def entry_of_bundle(
         kind: the call.
         agent: who asked.
         action: the action that was asked for.
-        details: small and plain, such as names of approvals; no ids and no text of documents.
+        details: small, plain values, such as names of approvals. No ids or texts of documents.
     """
     return AuditEntry(
         kind=kind,
@@ -319,13 +320,13 @@ def entry_of_bundle(
 
 
 def bundle_digest(bundle: RetrievalBundle) -> str:
-    """BLAKE2b over the bundle's canonical JSON without timings: the same for a saved bundle."""
+    """Return the BLAKE2b digest of the bundle without timings. A saved bundle has the same."""
     text = canonical(_whole_as_integers(bundle.without_timings()))
     return f"blake2b:{blake2b(text.encode(), digest_size=32).hexdigest()}"
 
 
 def _whole_as_integers(value: Any) -> Any:
-    # A bundle that was read back has 365.0 where the pipeline wrote 365.
+    # A bundle that was written and read again may have 365.0 instead of 365.
     if isinstance(value, dict):
         return {name: _whole_as_integers(item) for name, item in value.items()}
     if isinstance(value, list):

@@ -30,12 +30,12 @@ from rolebundle.contracts.terms import (
     HIGH_TRUST,
     REJECTION_CODES,
     TRUST_TIERS,
+    EmptyReason,
     FallbackAction,
     FallbackState,
     FreshnessPosture,
     RejectionCode,
     TrustPosture,
-    Verdict,
     WarningCode,
 )
 from rolebundle.retrieval.candidate import (
@@ -502,7 +502,7 @@ def _fallback_of_selection(
 
 # A copy is rejected together with its original, which was scored.
 _SCORED_TOO_LOW: frozenset[RejectionCode] = frozenset({"low_score", "duplicate"})
-_VERDICT_OF: dict[RejectionCode, Verdict] = {
+_VERDICT_OF: dict[RejectionCode, EmptyReason] = {
     "forbidden_source": "all_forbidden",
     "taint_blocked": "all_taint_blocked",
     "stale": "all_stale",
@@ -510,7 +510,7 @@ _VERDICT_OF: dict[RejectionCode, Verdict] = {
 }
 _BY_PURPOSE: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
 _IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
-_CODES_OF: dict[Verdict, frozenset[RejectionCode]] = {
+_CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "over_budget": frozenset({"budget_cut"}),
     "nothing_found": frozenset({"low_score"}),
     "all_below_floor": frozenset({"low_score"}),
@@ -519,7 +519,7 @@ _CODES_OF: dict[Verdict, frozenset[RejectionCode]] = {
     **{verdict: frozenset({code}) for code, verdict in _VERDICT_OF.items()},
 }
 # What happened, and the next step.
-_EXPLANATIONS: dict[Verdict, tuple[str, str]] = {
+_EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
         "passages would answer, and none fits the token budget",
         "raise token_budget",
@@ -557,7 +557,7 @@ _EXPLANATIONS: dict[Verdict, tuple[str, str]] = {
 
 def empty_verdict(
     rejected: Sequence[RejectedCandidate], chunks: int, is_incomplete: bool
-) -> Verdict:
+) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
     1. ``corpus_empty``: there is no chunk to find.
@@ -615,7 +615,7 @@ def _relevant(rejected: Sequence[RejectedCandidate]) -> list[RejectedCandidate]:
 
 
 def _why_empty(
-    verdict: Verdict,
+    verdict: EmptyReason,
     rejected: Sequence[RejectedCandidate],
     overlay: Overlay | None,
     corpus: CorpusState,
@@ -660,7 +660,7 @@ def _counts(rejected: Sequence[RejectedCandidate]) -> str:
     return f"candidates rejected: {reasons}" if reasons else "no candidates"
 
 
-def _example(verdict: Verdict, rejected: Sequence[RejectedCandidate]) -> str:
+def _example(verdict: EmptyReason, rejected: Sequence[RejectedCandidate]) -> str:
     """The note of one candidate: it has the figures, or names the rule."""
     codes = _CODES_OF[verdict]
     notes = (one.note for one in _relevant(rejected) or rejected if one.code in codes)

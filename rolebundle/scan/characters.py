@@ -36,7 +36,7 @@ HIDDEN = (
     CONTROLS + TAGS + SELECTORS + OVERRIDES + EMBEDDINGS + MARKS + JOINERS + ZERO_WIDTH + OPERATORS
 ) + (FILLERS + FORMATS + SOFT_HYPHEN)
 
-# Scripts, by blocks: a legitimate joiner stands beside a letter or mark of these.
+# Blocks of the scripts that need joiners: a legitimate joiner is beside a letter or mark of these.
 RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff"
 _JOINING = (
     "\u0600-\u085f\u0860-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Syriac, N'Ko, Mandaic

@@ -139,7 +139,7 @@ def _score(
     has_words: bool,
     weights: dict[str, float],
 ) -> float:
-    """The sum of the weights of the kinds that were found. Each kind counts once."""
+    """Return the sum of the weights of the kinds. Each kind counts once."""
     kinds = {finding.kind for finding in (*hidden, *instructions)}
     kinds |= {finding.kind for finding in markup if finding.severity == "high"}
     if has_words:

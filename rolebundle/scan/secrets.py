@@ -38,7 +38,7 @@ class Format(NamedTuple):
     """The format of one kind of secret.
 
     Args:
-        kind: what it is; the finding's kind is ``secret_`` and this.
+        kind: its name. The finding's kind is ``secret_`` and this name.
         begins: an RE2 expression for its beginning.
         goes_on: an RE2 expression for the rest.
         min_bits: the lowest entropy per character, in bits.

@@ -17,13 +17,13 @@ from typing import NamedTuple
 from rolebundle.storage.connection import Corpus
 
 MIN_RECALL = 0.95
-"""Of the exact top 50, sampled when it is built. Below, it is not used."""
+"""Minimum recall of the exact top 50 in a sample. With a lower recall it is not used."""
 PROBES = 32
-"""Buckets that a search looks into by default."""
+"""Default number of buckets that are searched."""
 MAX_CHANGED_SHARE = 0.2
-"""If a larger share of the vectors has changed, its buckets do not fit them any more."""
+"""If a larger share of the vectors has changed, its buckets no longer fit: it is not used."""
 MIN_VECTORS = 20_000
-"""Below, the exact search takes a few milliseconds, and nothing is gained."""
+"""With fewer vectors the exact search takes only a few milliseconds."""
 
 _EXTENSION = "vec1"
 

@@ -1,4 +1,4 @@
-"""Finding damage that SQLite alone does not see, and repairing what derives from the chunks."""
+"""Find damage that SQLite does not detect, and repair what is derived from the chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNKS_OF = "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHER
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding: a stable code, and what was found."""
+    """A problem of the corpus: a stable code and a message."""
 
     code: str
     message: str

@@ -1,4 +1,4 @@
-"""What the intake scan found in documents, and the quarantine.
+"""The findings of the scan in documents, and the quarantine.
 
 A quarantined document is stored and indexed like any other, in a compartment that no agent sees.
 """
@@ -13,7 +13,7 @@ from rolebundle.storage.sqlite_file import Row, check_types
 
 
 class Scanned(NamedTuple):
-    """What was found in one document. ``kinds`` and ``findings`` are JSON arrays."""
+    """The findings in one document. ``kinds`` and ``findings`` are JSON arrays."""
 
     verdict: str
     """``label``, ``quarantine``, or ``released`` by a person."""
@@ -25,7 +25,7 @@ class Scanned(NamedTuple):
 
 
 class Flagged(NamedTuple):
-    """A document in which the scan found something."""
+    """A document with findings of the scan."""
 
     row: int
     document_id: str

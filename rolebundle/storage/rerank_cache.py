@@ -24,7 +24,7 @@ VERSION = 1
 MAX_BYTES = 64 * 1024 * 1024
 """The size of the file: about 40,000 vectors of 384 dimensions."""
 PATIENCE_MS = 250
-"""How long an answer waits for this file."""
+"""Maximum time that an answer waits for this file."""
 SCHEMA = """CREATE TABLE vector (
     id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,

@@ -1,4 +1,4 @@
-"""The SQLite files of this package: opened with care, recognized, and their errors mapped to ours.
+"""Open and recognize the SQLite files of this package, and map their errors to ours.
 
 The corpus, the audit and the rerank cache are such files. Each kind has a `FileFormat`.
 """
@@ -152,7 +152,7 @@ class SqliteFile:
                 else:
                     db.set_busy_timeout(busy_timeout() if wait is None else wait)
                 if db.readonly("main"):
-                    # SQLite opens it read-only without a word, and fails at the first write.
+                    # SQLite opens it read-only without an error, and fails at the first write.
                     raise StorageError(
                         "read_only",
                         f"{path}: the file is read-only",

@@ -17,7 +17,7 @@ from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, Re
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import MIN_MAX_CHARS
-from rolebundle.contracts.terms import REJECTION_CODES, Detail, Verdict, WarningCode
+from rolebundle.contracts.terms import REJECTION_CODES, Detail, EmptyReason, WarningCode
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle, shaped_lookup
@@ -286,7 +286,7 @@ class TestBounds:
                     state="no_strong_match",
                     action="continue",
                     message="m" * 999,
-                    verdict=max(get_args(Verdict), key=len),
+                    verdict=max(get_args(EmptyReason), key=len),
                 ),
                 "request": RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
                 "selected": [

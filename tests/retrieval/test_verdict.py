@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import Fallback, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import Verdict
+from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import model_text, render
@@ -25,7 +25,7 @@ from support.strategies import corpora, overlays, requests
 from support.values import rejected
 
 PROVIDER = HashingProvider()
-VERDICTS = get_args(Verdict)
+VERDICTS = get_args(EmptyReason)
 OLD = "2019-01-01T00:00:00Z"
 # No passage reaches it: at most 0.3 for words, 0.3 for meaning and 0.2 for metadata.
 FLOOR = {"min_score": 0.9}
@@ -59,7 +59,7 @@ def fallback_of(bundle: RetrievalBundle) -> Fallback:
     return bundle.fallback
 
 
-def empty(*given: Any, **fields: Any) -> tuple[Verdict | None, str]:
+def empty(*given: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
     """Verdict and message of an answer that must be empty."""
     bundle = answer(*given, **fields)
     made = fallback_of(bundle)
@@ -293,7 +293,7 @@ class TestRule:
             ([("budget_cut", MEANING), ("forbidden_source", WORDS)], "over_budget"),
         ],
     )
-    def test_what_counts(self, left_out: list[Any], verdict: Verdict) -> None:
+    def test_what_counts(self, left_out: list[Any], verdict: EmptyReason) -> None:
         candidates = [rejected(code, **found) for code, found in left_out]
         assert empty_verdict(candidates, 9, is_incomplete=False) == verdict
         assert empty_verdict(candidates, 0, is_incomplete=True) == "corpus_empty"
