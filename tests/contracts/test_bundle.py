@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -111,6 +112,7 @@ class TestShape:
         assert RetrievalBundle.model_validate(plain).corpus is None
 
 
+@few_examples
 @given(documents=corpora(), role=overlays(), fields=requests())
 def test_every_bundle_goes_to_json_and_back(
     documents: list[StoredDocument], role: Overlay, fields: dict[str, Any]

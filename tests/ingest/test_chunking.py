@@ -263,7 +263,7 @@ def test_an_ordinary_edit_changes_few_chunks(edit):
     Measured over 200 edits of documents of 87 chunks: 1.3 to 1.7 chunks change on average, the
     edited one included, and never more than 5.
     """
-    lost, total = ids_lost_to_edits(edit, trials=30)
+    lost, total = ids_lost_to_edits(edit, trials=10)
     assert total > 40
     assert statistics.mean(lost) <= 2.5
     assert statistics.median(lost) <= 2
@@ -278,12 +278,10 @@ def test_chunking_is_quick():
     assert (time.process_time() - began) / len(chunks) < 0.005
 
 
-@pytest.mark.parametrize(
-    "text", ["x\n" * 200_000, "# h\n" * 50_000, "a b " * 200_000, "x" * 2_000_000]
-)
+@pytest.mark.parametrize("text", ["x\n" * 50_000, "# h\n" * 12_500, "a b " * 50_000, "x" * 500_000])
 def test_odd_shapes_take_linear_time(text):
     reader = reader_for("a.txt")
     document = next(iter(reader.read(text.encode(), "a.txt", ReaderOptions())))
     began = time.process_time()
     chunk_document("doc", document, ChunkSettings(overlap=100))
-    assert time.process_time() - began < 10
+    assert time.process_time() - began < 5

@@ -32,6 +32,7 @@ from rolebundle.retrieval.rank import NEAR_DUPLICATE_WINDOW
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.compartments import search_everywhere
 from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -82,6 +83,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     return overlay(**drawn, source_policy=policy)
 
 
+@few_examples
 @given(
     kind=st.sampled_from([*CROWDS]),
     documents=corpora(most=6),

@@ -16,6 +16,7 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import NOW, ask, build, document, overlay, remove
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS, corpora, overlays, requests
@@ -31,6 +32,7 @@ def without_timings(text: str) -> str:
     )
 
 
+@few_examples
 @given(
     documents=corpora(),
     waiting=st.integers(0, 3),
@@ -117,7 +119,7 @@ def test_the_seed_of_pythons_hashes_does_not_matter(folder: Path) -> None:
         "print(*law.answers(pathlib.Path(sys.argv[1])), sep='\\n')\n"
     )
     told = set()
-    for seed in ("0", "1", "2024"):
+    for seed in ("0", "2024"):
         environment = os.environ | {
             "PYTHONHASHSEED": seed,
             "PYTHONIOENCODING": "utf-8",

@@ -16,6 +16,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.ingest.indexes import ensure_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, remove
 from support.fake_embedder import IDENTITY, HashingProvider
@@ -31,6 +32,7 @@ other_identities = st.one_of(
 ).filter(lambda identity: identity != IDENTITY)
 
 
+@few_examples
 @given(
     documents=corpora(least=1),
     role=st.none() | overlays(),

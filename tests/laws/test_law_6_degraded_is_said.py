@@ -15,6 +15,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, built, remove
 from support.fake_embedder import DIMENSIONS, BrokenProvider, HashingProvider, vector_of
@@ -82,6 +83,7 @@ def degraded_by(bundle: Any) -> str:
     return said[0]
 
 
+@few_examples
 @given(
     documents=corpora(least=1),
     role=st.none() | overlays(),
@@ -105,6 +107,7 @@ def test_a_model_that_fails_leaves_the_lexical_answer_and_its_reason(
             assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
 
+@few_examples
 @given(documents=corpora(), role=st.none() | overlays(), fields=requests(lexical_only=None))
 def test_a_corpus_without_an_index_is_said(
     folder: Path, documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
@@ -119,6 +122,7 @@ def test_a_corpus_without_an_index_is_said(
     )
 
 
+@few_examples
 @given(
     documents=corpora(least=1),
     waiting=st.integers(0, 30),

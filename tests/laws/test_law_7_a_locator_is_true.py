@@ -22,6 +22,7 @@ from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.text.decoding import decode, split_lines
+from support.amounts import few_examples
 from support.corpora import ask, overlay
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS
@@ -179,23 +180,27 @@ def _memory() -> str | None:
 
 
 # All that there is, is kept back by the scan at the door.
+@few_examples
 @example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 0, 120))
 @given(file=markdown_file(), settings=sizes)
 def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     each_selected_passage_is_where_it_says(*file, settings)
 
 
+@few_examples
 @given(file=plain_file(), settings=sizes)
 def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     each_selected_passage_is_where_it_says(*file, settings)
 
 
+@few_examples
 @given(file=jsonl_file(), settings=sizes)
 @example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), settings=(60, 0, 120))
 def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     each_selected_passage_is_where_it_says(*file, settings)
 
 
+@few_examples
 @given(file=html_file(), settings=sizes)
 def test_html(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     each_selected_passage_is_where_it_says(*file, settings)

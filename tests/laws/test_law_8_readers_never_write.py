@@ -18,6 +18,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import RolebundleError
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -32,6 +33,7 @@ def log_of(path: Path) -> bytes:
     return log.read_bytes() if log.exists() else b""
 
 
+@few_examples
 @given(
     documents=corpora(),
     role=st.none() | overlays(),

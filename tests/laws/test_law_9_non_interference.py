@@ -29,6 +29,7 @@ from rolebundle.storage import rerank_cache, store
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
 from rolebundle.workspace import Workspace
+from support.amounts import FEW_EXAMPLES
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
@@ -258,4 +259,4 @@ class Machine(RuleBasedStateMachine):
 
 TestNonInterference = Machine.TestCase
 # A dozen steps meet everything; the default of fifty takes minutes.
-TestNonInterference.settings = settings(stateful_step_count=12)
+TestNonInterference.settings = settings(max_examples=FEW_EXAMPLES, stateful_step_count=12)

@@ -16,6 +16,7 @@ from rolebundle.policy.overlays import (
     overlay_folders,
     validate,
 )
+from support.amounts import few_examples
 from support.overlay_files import overlays, write
 
 
@@ -28,6 +29,7 @@ def shuffled(value: object, data: st.DataObject) -> object:
     return value
 
 
+@few_examples
 @given(overlays, st.data())
 def test_the_digest_knows_no_layout(
     tmp_path: Path, values: dict[str, object], data: st.DataObject

@@ -23,6 +23,7 @@ from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.compartments import only_compartment
 from support.corpora import build, built, chunk, document, scratch_folder
 from support.strategies import WORDS, any_text, choices
@@ -121,6 +122,7 @@ def theirs(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float
     return lexical_index.score(corpus, place, match_expression(asked), rows)
 
 
+@few_examples
 @given(documents=corpora(), asked=terms)
 @example(documents=[document("a", ["token"])], asked=[Term("token", 3)])
 @example(documents=[document("a", ["token", "token", ""])], asked=[Term("token"), Term("token")])
@@ -167,6 +169,7 @@ def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
         assert above > below or math.isclose(above, below, rel_tol=CLOSE, abs_tol=1e-15)
 
 
+@few_examples
 @given(
     documents=corpora(least=2),
     where=st.lists(kinds, min_size=7, max_size=7),
@@ -219,6 +222,7 @@ def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, t
     return {hit.rowid: (hit.bm25, hit.bm25_expansion) for hit in hits}
 
 
+@few_examples
 @given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
 def test_within_documents_the_scores_are_those_of_all(
     documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]

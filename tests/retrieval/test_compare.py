@@ -17,6 +17,7 @@ from rolebundle.errors import OverlayError, UsageError
 from rolebundle.retrieval.compare import compare_roles, jaccard, overlap
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
+from support.amounts import few_examples
 from support.corpora import ask, build, built, document, fill, overlay
 from support.fake_embedder import HashingProvider
 from support.overlay_files import write
@@ -91,6 +92,7 @@ def test_jaccard(one: str, other: str, share: float) -> None:
     assert jaccard({*one}, {*other}) == jaccard({*other}, {*one}) == share
 
 
+@few_examples
 @given(documents=corpora(), role=overlays(), other=st.none() | overlays(), fields=requests())
 def test_overlap_is_symmetric_and_whole_with_itself(
     tmp_path_factory: pytest.TempPathFactory,

@@ -23,6 +23,7 @@ from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
+from support.amounts import few_examples
 from support.corpora import ask, built
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.overlay_files import write
@@ -360,6 +361,7 @@ def pools(*bundles: RetrievalBundle) -> Iterator[set[str]]:
         yield {one.chunk_id for one in (*bundle.selected, *bundle.rejected)}
 
 
+@few_examples
 @given(
     documents=corpora(),
     role=st.none() | overlays(),

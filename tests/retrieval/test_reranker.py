@@ -32,6 +32,7 @@ from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
+from support.amounts import few_examples
 from support.commands import invoke
 from support.corpora import NOW, build, document, overlay, remove, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
@@ -365,6 +366,7 @@ class TestPolicy:
         # Whether a vector was there is nowhere in the answer.
         assert mine == after_hugo
 
+    @few_examples
     @given(corpora(), overlays(), requests(), st.booleans())
     def test_only_allowed_texts_are_embedded_and_the_cache_changes_nothing(
         self,

@@ -27,6 +27,7 @@ from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import NOW, ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -272,6 +273,7 @@ class TestWhy:
             assert ("an approval of" in said) == needed
 
 
+@few_examples
 @given(
     documents=corpora(),
     role=st.none() | overlays(),

@@ -19,6 +19,7 @@ from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import model_text, render
 from rolebundle.retrieval.bundle import empty_verdict
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder
 from support.fake_embedder import BrokenProvider, HashingProvider
 from support.strategies import corpora, overlays, requests
@@ -305,6 +306,7 @@ class TestRule:
         assert [name for name in VERDICTS if f'verdict == "{name}"' not in told] == []
 
 
+@few_examples
 @given(
     documents=corpora(),
     waiting=st.integers(0, 3),

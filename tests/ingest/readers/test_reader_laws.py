@@ -17,6 +17,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for, reader_names
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import clean, decode, split_lines
+from support.amounts import few_examples
 
 OPTIONS = ReaderOptions(separator="=====")
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)
@@ -86,6 +87,7 @@ def files(draw: st.DrawFn, name: str) -> tuple[str, bytes]:
     return path, text.replace("\n", draw(st.sampled_from(["\n", "\r\n"]))).encode()
 
 
+@few_examples
 @pytest.mark.parametrize("name", sorted(FORMATS))
 @given(data=st.data())
 def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
@@ -103,6 +105,7 @@ def test_the_lines_of_a_line_exact_chunk_are_its_text(name, data):
                 assert any(len(line) > settings.maximum for line in cited.split("\n"))
 
 
+@few_examples
 @pytest.mark.parametrize("name", ["markdown", "rst", "source", "text"])
 @given(data=st.data())
 def test_no_line_with_text_is_lost(name, data):
@@ -197,6 +200,7 @@ PAGE = st.lists(st.one_of(LEAF, LIST, TABLE, CONTENT, GAP), min_size=1, max_size
 )
 
 
+@few_examples
 @given(PAGE, SETTINGS)
 def test_the_lines_of_an_html_chunk_contain_its_text(page, settings):
     oracle = VisibleText()
