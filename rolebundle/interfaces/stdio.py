@@ -78,7 +78,7 @@ class LineReader:
     """Lines without their line ends, until the input ends or the reader is woken.
 
     Args:
-        channel: where the lines come from. Reading also ends if nobody reads its output any more.
+        channel: its input is read. Reading also ends if its output was closed by the reader.
         limit: the longest line in bytes. Of a longer line the first ``limit + 1`` bytes come at
             once, and the rest is dropped while it is read, so that a line without an end takes no
             more memory than a short one.

@@ -45,15 +45,18 @@ _TOKENS = (
     "<title>[^<]*</title>",
     "<[!?][a-z][^<>]*>",
 )
-_PLAIN = f"(?i)(?:{'|'.join(_TOKENS)})*".encode()
+# A source, or a part of one, of tokens that all HTML parsers read in the same way.
+_UNAMBIGUOUS = f"(?i)(?:{'|'.join(_TOKENS)})*".encode()
 _MAIN = rb"""(?i)<main[\s/>]|role\s*=\s*["']?main"""
 _ROLE_TAG = rf"(?i)<(?:article|div|section){_ATTRIBUTES}>".encode()
 _HEAD_END = b"</head>"
-# Tags whose attributes may hide an element stay in the source, unless the element is empty. Tags
-# that span two lines stay as well: without them a line break would be lost or a word split in two.
+# The names of attributes that cannot hide an element.
 _ATTRIBUTE_NAME = r"(?!style|hidden|aria-hidden)[a-z][a-z0-9_:-]*+"
-_HARMLESS = rf"""(?: {_ATTRIBUTE_NAME}(?:="[^"<\n]*+"|='[^'<\n]*+')?)*+ ?+"""
-_EMPTY = r"<(i|span) [^<>\n]*+></\1>"
+# The attributes of an inline tag that may be removed. They do not hide the element, and contain no
+# line break, which would be lost with the tag.
+_HARMLESS_ATTRIBUTES = rf"""(?: {_ATTRIBUTE_NAME}(?:="[^"<\n]*+"|='[^'<\n]*+')?)*+ ?+"""
+# An empty element may be removed whatever its attributes are.
+_EMPTY_ELEMENT = r"<(i|span) [^<>\n]*+></\1>"
 _START_TAG = re.compile(rb"<([a-z]+)[\s/>]", re.IGNORECASE)
 _LINE_NUMBERS = rb"(?i)lineno"
 
@@ -73,15 +76,16 @@ def reduce_source(source: bytes) -> Reduced:
     start, end = _prefix(source)
     # Each piece is checked alone, so that the cuts are between two tokens.
     pieces = (0, start), (start, end), (end, len(source))
-    if len(source) > _MAX_BYTES or not all(_is_plain(source, *piece) for piece in pieces):
+    if len(source) > _MAX_BYTES or not all(_is_unambiguous(source, *piece) for piece in pieces):
         return Reduced(source, is_cut=False)
     breaks = b"\n" * source.count(b"\n", start, end)
     text = b"".join((source[:start], breaks, source[end:]))
     return Reduced(_without_inline_tags(text), is_cut=start < end)
 
 
-def _is_plain(source: bytes, start: int, end: int) -> bool:
-    return byte_pattern(_PLAIN).fullmatch(source, start, end) is not None
+def _is_unambiguous(source: bytes, start: int, end: int) -> bool:
+    """Whether all HTML parsers read this part of the source in the same way."""
+    return byte_pattern(_UNAMBIGUOUS).fullmatch(source, start, end) is not None
 
 
 def _prefix(source: bytes) -> tuple[int, int]:
@@ -105,6 +109,11 @@ def _main_start(source: bytes) -> int:
 
 
 def _without_inline_tags(source: bytes) -> bytes:
+    """Remove the inline tags of a source that have no attribute that may hide an element.
+
+    If a start tag with such an attribute stays, all tags of its name stay, so that each start tag
+    has its end tag.
+    """
     names = _INLINE
     if byte_pattern(_LINE_NUMBERS).search(source):
         # A span may contain a line number, which is not part of the text.
@@ -112,15 +121,17 @@ def _without_inline_tags(source: bytes) -> bytes:
     text = _tags(names).sub(b"", source)
     if byte_pattern(_start_of(names)).search(text) is None:
         return text
-    # If a start tag stays, its end tag must stay as well.
-    left = {name.decode().lower() for name in _START_TAG.findall(text)}
-    return _tags(tuple(name for name in names if name not in left)).sub(b"", source)
+    remaining = {name.decode().lower() for name in _START_TAG.findall(text)}
+    return _tags(tuple(name for name in names if name not in remaining)).sub(b"", source)
 
 
 @lru_cache(maxsize=64)
 def _tags(names: tuple[str, ...]) -> re.Pattern[bytes]:
+    """A pattern of tags of these names that may be removed, and of empty elements of any name."""
     any_of = "|".join(names)
-    return re.compile(rf"<(?:/(?:{any_of})|(?:{any_of}){_HARMLESS})>|{_EMPTY}".encode())
+    return re.compile(
+        rf"<(?:/(?:{any_of})|(?:{any_of}){_HARMLESS_ATTRIBUTES})>|{_EMPTY_ELEMENT}".encode()
+    )
 
 
 @lru_cache(maxsize=64)

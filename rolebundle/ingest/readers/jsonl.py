@@ -15,14 +15,15 @@ from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
 from rolebundle.ingest.readers.records import UnknownKeys, declared_metadata
 from rolebundle.text.decoding import clean, cleaned_note
-from rolebundle.text.strict_json import (
-    NotStrictError,
-    parse_strict,
-)
+from rolebundle.text.strict_json import NotStrictError, parse_strict
 
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
+
+
+class _BadRecordError(ValueError):
+    """Why a line is not a record. The reason continues a sentence that begins with the line."""
 
 
 class JsonlReader:
@@ -48,11 +49,11 @@ class JsonlReader:
                 continue
             try:
                 document = _document(line, number, unknown)
-                earlier = first_lines.setdefault(document.key, number)
-                if earlier != number:
-                    raise NotStrictError(f"repeats the _id of line {earlier}")
+                first_line = first_lines.setdefault(document.key, number)
+                if first_line != number:
+                    raise _BadRecordError(f"repeats the _id of line {first_line}")
                 yield document
-            except NotStrictError as error:
+            except _BadRecordError as error:
                 problems += 1
                 if problems <= _MAX_PROBLEMS:
                     yield _bad_line(path, f"line {number} {error}")
@@ -74,7 +75,7 @@ def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
     title, text = _text(record, "title"), _text(record, "text")
     metadata = record.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise NotStrictError("has metadata that is not an object")
+        raise _BadRecordError("has metadata that is not an object")
     declared = declared_metadata(metadata)
     if title:
         declared.setdefault("title", title)
@@ -96,16 +97,16 @@ def _record(line: str) -> dict[str, Any]:
     try:
         record = parse_strict(line)
     except NotStrictError as error:
-        raise NotStrictError(f"is not JSON: {error}") from error
+        raise _BadRecordError(f"is not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise NotStrictError("is not a JSON object")
+        raise _BadRecordError("is not a JSON object")
     return record
 
 
 def _key(record: dict[str, Any], number: int) -> str:
     key = record.get("_id", record.get("id", f"line-{number}"))
     if isinstance(key, bool) or not isinstance(key, str | int) or not str(key).strip():
-        raise NotStrictError("has an _id that is neither a string nor a number")
+        raise _BadRecordError("has an _id that is neither a string nor a number")
     return clean(str(key))[0]
 
 
@@ -114,7 +115,7 @@ def _text(record: dict[str, Any], key: str) -> str:
     if value is None:
         value = ""
     if not isinstance(value, str):
-        raise NotStrictError(f"has a {key} that is not a string")
+        raise _BadRecordError(f"has a {key} that is not a string")
     return clean(value)[0] if key == "title" else value
 
 

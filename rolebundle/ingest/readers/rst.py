@@ -122,50 +122,54 @@ class _Scanner:
         self.indents = _indents(self.lines)
 
     def blocks(self) -> Iterator[Block]:
-        at, literal_above = 0, -1
+        at = 0
+        # The indentation of the paragraph right above if it ends with `::`, else −1. Text that is
+        # indented more is its literal block.
+        literal_indent = -1
         while at < len(self.lines):
             indent = self.indents[at]
             if indent < 0:
                 at += 1
                 continue
-            if 0 <= literal_above < indent:
-                end = self._body_end(at, literal_above)
+            if 0 <= literal_indent < indent:
+                end = self._body_end(at, literal_indent)
                 block: Block | None = block_of(self.lines, "code", at, end)
             else:
-                end, block = self._next(at, indent)
-            literal_above = -1
+                end, block = self._element_at(at, indent)
+            literal_indent = -1
             if block is not None:
                 yield block
                 if block.kind == "paragraph" and self.lines[end - 1].rstrip().endswith("::"):
                     # The body of a directive is not a literal block.
                     is_directive = self.lines[at].lstrip().startswith(".. ")
-                    literal_above = -1 if is_directive else indent
+                    literal_indent = -1 if is_directive else indent
             at = end
 
-    def _next(self, at: int, indent: int) -> tuple[int, Block | None]:
+    def _element_at(self, at: int, indent: int) -> tuple[int, Block | None]:
         """The end of the element that begins at ``at``, and its block if it has output."""
         line = self.lines[at].strip() if indent else self.lines[at].rstrip()
         first = line[0]
         if not first.isalnum():
             if first == "." and (line == ".." or line.startswith((".. ", "..\t"))):
-                return self._explicit(at, indent, line)
+                return self._explicit_markup(at, indent, line)
             if indent == 0 and _ADORNMENT.match(line):
-                adorned = self._adorned(at, line)
-                if adorned:
-                    return adorned
+                element = self._overlined(at, line)
+                if element:
+                    return element
             if _GRID.match(line):
-                return self._plain("table", at, self._while_starts(at, ("+", "|")))
+                return self._element("table", at, self._while_starts(at, ("+", "|")))
             if _SIMPLE.match(line):
-                return self._plain("table", at, self._simple_table_end(at, indent))
+                return self._element("table", at, self._simple_table_end(at, indent))
             if line.startswith(">>>"):
-                return self._plain("code", at, self._paragraph_end(at))
+                return self._element("code", at, self._paragraph_end(at))
         if indent == 0 and self._underlined(at, line):
             return at + 2, self._section(at, at + 2, line, (self.lines[at + 1][0], False))
         if _item_mark(line):
-            return self._plain("list", at, self._list_end(at, indent))
-        return self._plain("paragraph", at, self._paragraph_end(at))
+            return self._element("list", at, self._list_end(at, indent))
+        return self._element("paragraph", at, self._paragraph_end(at))
 
-    def _plain(self, kind: BlockKind, start: int, end: int) -> tuple[int, Block]:
+    def _element(self, kind: BlockKind, start: int, end: int) -> tuple[int, Block]:
+        """The end of an element with output, and its block."""
         return end, block_of(self.lines, kind, start, end)
 
     def _section(self, start: int, end: int, title: str, style: tuple[str, bool]) -> Block:
@@ -183,7 +187,7 @@ class _Scanner:
             return False
         return len(below) >= min(len(title), 4) and not _ADORNMENT.match(title)
 
-    def _adorned(self, at: int, line: str) -> tuple[int, Block | None] | None:
+    def _overlined(self, at: int, line: str) -> tuple[int, Block | None] | None:
         """A title with an overline, or a transition; None if the line is neither."""
         below = self.lines[at + 2].rstrip() if at + 2 < len(self.lines) else ""
         if below and below[0] == line[0] and _ADORNMENT.match(below) and len(line) > 1:
@@ -193,22 +197,26 @@ class _Scanner:
         alone = at + 1 >= len(self.lines) or self.indents[at + 1] < 0
         return (at + 1, None) if alone and len(line) >= 4 else None
 
-    def _explicit(self, at: int, indent: int, line: str) -> tuple[int, Block | None]:
+    def _explicit_markup(self, at: int, indent: int, line: str) -> tuple[int, Block | None]:
+        """A directive, target, footnote or comment: its end, and its block if it has output."""
         directive = _DIRECTIVE.match(line)
         if directive:
             name = directive[1].rpartition(":")[2].lower()
             if name in _CODE:
-                return self._plain("code", at, self._body_end(at + 1, indent))
+                return self._element("code", at, self._body_end(at + 1, indent))
             if name in _TABLES:
-                return self._plain("table", at, self._body_end(at + 1, indent))
-            return self._plain("paragraph", at, self._paragraph_end(at))
+                return self._element("table", at, self._body_end(at + 1, indent))
+            return self._element("paragraph", at, self._paragraph_end(at))
         target = _TARGET.match(line)
         if target:
             end = self._paragraph_end(at)
-            hidden = not target[1].strip() and (end == at + 1 or self.indents[at + 1] <= indent)
-            return (at + 1, None) if hidden else self._plain("paragraph", at, end)
+            has_address = bool(target[1].strip())
+            has_body = end > at + 1 and self.indents[at + 1] > indent
+            if has_address or has_body:
+                return self._element("paragraph", at, end)
+            return at + 1, None
         if _FOOTNOTE.match(line) or line.startswith(".. __"):
-            return self._plain("paragraph", at, self._paragraph_end(at))
+            return self._element("paragraph", at, self._paragraph_end(at))
         if line == ".." and (at + 1 >= len(self.lines) or self.indents[at + 1] < 0):
             return at + 1, None  # an empty comment has no body
         return self._body_end(at + 1, indent), None

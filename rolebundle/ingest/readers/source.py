@@ -8,7 +8,8 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, block_of, open_text, runs
 
-# A line at the left margin that begins with one of these ends a unit and does not begin one.
+# A line at the left margin that begins with one of these ends a unit and does not begin one. They
+# are compared as prefixes, so a line such as `endpoint = …` is joined to the unit above it.
 _CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "fi", "done")
 
 

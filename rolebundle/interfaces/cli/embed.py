@@ -151,7 +151,7 @@ def drop_index(index: str, db: str | None) -> None:
 @embed.command("clear-cache")
 @db_option
 def clear_cache(db: str | None) -> None:
-    """Delete the cached vectors of removed text."""
+    """Delete the cached vectors of removed and changed texts."""
     click.echo(f"{admin_for(db).clear_vector_cache()} vectors deleted", err=True)
 
 

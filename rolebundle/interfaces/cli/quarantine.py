@@ -19,7 +19,7 @@ from rolebundle.storage.quarantine import Flagged
 
 @click.group()
 def quarantine() -> None:
-    """Documents that are shown to no agent, because of what the scan found in them.
+    """Documents that no agent gets because of findings of the scan.
 
     Ingest scans for hidden text, instructions to a model, and secrets. A document with severe
     findings is stored, but no agent gets it until a person releases it.
