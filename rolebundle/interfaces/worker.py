@@ -67,7 +67,7 @@ class Worker:
         self._is_closed = False
         self._ended = Event()
         self.is_ending = False
-        """Whether jobs should refuse to do their work, because the server is ending."""
+        """Whether the server is ending, so that jobs must not start their work."""
 
     def start(self, *, preload: bool = False) -> None:
         """Start the thread.
@@ -102,9 +102,9 @@ class Worker:
             raise
 
     def cancel(self, is_meant: Callable[[Job], bool]) -> None:
-        """Remove the jobs that ``is_meant`` names from the queue, and interrupt the running one."""
+        """Remove jobs from the queue, and interrupt the running one, if ``is_meant`` is true of them."""
         with self._changed:
-            # They leave the queue at once because they may be large.
+            # Removed at once, because they may be large.
             self._replace_waiting([job for job in self._waiting if not is_meant(job)])
             running = self._running
             if running is None or running.is_cancelled or not is_meant(running):

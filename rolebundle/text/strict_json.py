@@ -21,7 +21,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class NotStrictError(ValueError):
-    """Why a text is not strict JSON. ``at`` is the offset of the error, or −1 if it is not known."""
+    """Why a text is not strict JSON. ``at`` is the offset of the error, or −1 if it is unknown."""
 
     def __init__(self, reason: str, at: int = -1) -> None:
         super().__init__(reason)

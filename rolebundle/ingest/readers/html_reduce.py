@@ -127,7 +127,7 @@ def _without_inline_tags(source: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _tags(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    """A pattern of tags of these names that may be removed, and of empty elements of any name."""
+    """A pattern of removable tags of these names, and of empty ``i`` and ``span`` elements."""
     any_of = "|".join(names)
     return re.compile(
         rf"<(?:/(?:{any_of})|(?:{any_of}){_HARMLESS_ATTRIBUTES})>|{_EMPTY_ELEMENT}".encode()

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Only show how many chunks, how long it takes, and how much disk.",
+    help="Only estimate the number of chunks, the time and the disk space.",
 )
-@click.option("--optimize", is_flag=True, help="Then build the fast index, for large corpora.")
+@click.option("--optimize", is_flag=True, help="Then build the approximate index.")
 @json_option
 @click.pass_context
 def embed(
@@ -48,7 +48,7 @@ def embed(
     optimize: bool,
     as_json: bool,
 ) -> None:
-    """Embed the chunks that wait, or build another model's index and switch to it.
+    """Embed the chunks that wait for a vector, or build another model's index and switch to it.
 
     The old index is used until the new one is complete. If a run is killed, the next run continues
     where it stopped. A server on another machine is refused unless --allow-host names it.
@@ -57,7 +57,7 @@ def embed(
     rolebundle embed                                     embed the chunks that wait
     rolebundle embed --provider ollama --model nomic-embed-text --dry-run
     rolebundle embed --provider ollama --model nomic-embed-text
-    rolebundle embed --optimize                          a fast index above 20,000 chunks
+    rolebundle embed --optimize                          for more than 20,000 chunks
     rolebundle embed list
     """
     if ctx.invoked_subcommand is not None:
