@@ -102,7 +102,7 @@ class Worker:
             raise
 
     def cancel(self, is_meant: Callable[[Job], bool]) -> None:
-        """Remove jobs from the queue, and interrupt the running one, if ``is_meant`` is true of them."""
+        """Remove the jobs for which ``is_meant`` is true; interrupt the running one likewise."""
         with self._changed:
             # Removed at once, because they may be large.
             self._replace_waiting([job for job in self._waiting if not is_meant(job)])

@@ -92,7 +92,7 @@ def embed(
         if optimized:
             outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
             click.echo(
-                f"fast index: {optimized.buckets} buckets, sampled recall "
+                f"approximate index: {optimized.buckets} buckets, sampled recall "
                 f"{optimized.recall:.3f}, {outcome}"
             )
     if report.waiting:

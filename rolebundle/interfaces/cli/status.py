@@ -61,7 +61,9 @@ def _text(status: CorpusStatus) -> str:
                 f"  ! exact search: {embedding.fast_doubt}; run `rolebundle embed --optimize`"
             )
     if status.fast_index_would_pay:
-        lines.append("  a fast index would make searches faster: run `rolebundle embed --optimize`")
+        lines.append(
+            "  an approximate index would make searches faster: run `rolebundle embed --optimize`"
+        )
     for offer in status.better_models:
         lines.append(
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "

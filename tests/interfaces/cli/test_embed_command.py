@@ -173,7 +173,7 @@ class TestOptimize:
         made = Optimized(kept, 0.987, 44, 1.5)
         monkeypatch.setattr("rolebundle.admin.Admin.optimize", lambda _admin: made)
         out = new(db, server, "--optimize").out
-        assert f"fast index: 44 buckets, sampled recall 0.987, {verdict}" in out
+        assert f"approximate index: 44 buckets, sampled recall 0.987, {verdict}" in out
         reply = new(db, server, "--optimize", "--json").json()
         assert (reply["fast"], reply["recall"]) == (kept, 0.987)
 
