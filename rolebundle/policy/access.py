@@ -190,7 +190,7 @@ def _matcher(policy: Policy) -> DeniedPatterns:
 def denies(pattern: str, path: str, location: str = "") -> bool:
     """Whether a deny pattern matches a file. Patterns are read broadly, because they deny.
 
-    Case is ignored, a star also matches folders, a folder stands for everything in it, and a
+    Case is ignored, a star also matches folders, a folder matches everything in it, and a
     pattern may start at any folder of the file's location: ``hr/**`` matches even if ``docs/hr``
     itself was ingested.
 

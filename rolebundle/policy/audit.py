@@ -1,6 +1,6 @@
 """The audit: who asked what, how much was shown, how much was withheld, and what was changed.
 
-The engine records, whatever the interface, according to the settings in the audit's own file
+The engine records the calls of all interfaces, according to the settings in the audit's file
 (docs/decisions/0009).
 """
 

@@ -1,6 +1,6 @@
 """The audit's file beside the corpus: a chain of rows (docs/decisions/0009).
 
-Each row has the hash of the row before it. The table ``head`` says where the chain ends, and has
+Each row has the hash of the row before it. The table ``head`` has the end of the chain and
 the settings.
 """
 
@@ -422,7 +422,7 @@ def count_agent_rows(log: SqliteFile, agent: str, after: int, until: int) -> int
 
 
 def count_rows(log: SqliteFile) -> int:
-    """How many rows the file has, whatever their numbers."""
+    """Return the number of rows in the file."""
     return int(log.value("SELECT count(*) FROM entry"))
 
 

@@ -141,7 +141,7 @@ class Corpus(SqliteFile):
     @contextmanager
     def _writable_temporary_tables(self) -> Iterator[None]:
         # query_only also forbids writes to temporary tables. A reader's file itself is open
-        # read-only, whatever this setting is.
+        # read-only in any case.
         self.db.pragma("query_only", False)
         try:
             yield
@@ -150,7 +150,7 @@ class Corpus(SqliteFile):
 
     @contextmanager
     def allow_own_views(self) -> Iterator[None]:
-        """A block in which the views of the file work. Opening it checked that they are ours."""
+        """A block in which the views of the file work. Opening the file checked these views."""
         self.db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
         try:
             yield

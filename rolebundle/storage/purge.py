@@ -7,7 +7,7 @@ more levels than it has segments. So a purge deletes, rebuilds every lexical ind
 then rewrites the whole file (VACUUM) and empties the log.
 
 The deletion and a row in the table ``purge`` are one transaction. A run that is killed has either
-done nothing, or left a row that says what remains to be done.
+done nothing, or left a row with what remains to be done.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str
     _drop_approximate_indexes(corpus, _compartments_of(corpus, rows))
     store.remove_documents(corpus, rows)
     # The cache knows a text only by its hash. So vectors of earlier versions of these documents
-    # cannot be told apart from those of other documents.
+    # cannot be distinguished from those of other documents.
     vector_index.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)

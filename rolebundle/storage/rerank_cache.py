@@ -111,7 +111,7 @@ def size(path: Path) -> tuple[int, int]:
 def erase(corpus: Path) -> None:
     """Delete the cache of a corpus with the files that SQLite puts beside it.
 
-    An SQLite file of another application is left alone, because it has no vector of ours.
+    An SQLite file of another application is not deleted, because it has no vectors of this corpus.
 
     Raises:
         StorageError: it cannot be deleted, or is not an SQLite file.

@@ -145,7 +145,7 @@ class SqliteFile:
             flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
             db = apsw.Connection(str(path), flags=flags)
             try:
-                # Closing must not fold the log of a file that turns out not to be ours.
+                # Closing must not fold the log of a file that is of another application.
                 db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 if callable(wait):
                     db.set_busy_handler(wait)
@@ -341,7 +341,7 @@ def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> 
     if version < file_format.oldest:
         outdated = CorpusCorrupt(
             "foreign_schema",
-            f"{path}: says that it has version {version}, which never existed",
+            f"{path}: has the version {version}, which never existed",
             "do not trust this file",
         )
         raise file_format.translate(path, outdated)
@@ -482,7 +482,7 @@ def harden(db: apsw.Connection) -> None:
 
 @contextmanager
 def mapped_errors(path: Path, file_format: FileFormat) -> Iterator[None]:
-    """Raise SQLite's errors in the block as ours.
+    """Raise SQLite's errors in the block as errors of this package.
 
     Raises:
         StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.

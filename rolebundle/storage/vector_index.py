@@ -349,7 +349,7 @@ def search(
     """The ``limit`` nearest (rowid, cosine) of all parts, nearest first.
 
     For a minority of the documents the distance of each vector is computed one by one: sqlite-vec's
-    search goes through all vectors, whatever it is restricted to.
+    search goes through all vectors, even if it is restricted.
     """
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
