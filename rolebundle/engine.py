@@ -1,7 +1,7 @@
-"""What an agent may ask of one corpus: retrieve, why, get, compare, replay, status and documents.
+"""The engine of one corpus: retrieve, why, get, compare, replay, status and documents.
 
-The command line and the servers call these methods. What the owner of the corpus may do is in
-``admin.py``.
+The command line and the servers call these methods for agents. The methods for the owner of the
+corpus are in ``admin.py``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class _Inputs(NamedTuple):
-    """What the pipeline needs to answer a request."""
+    """The inputs of the pipeline for one request."""
 
     corpus: Corpus
     request: ResolvedRequest
@@ -51,7 +51,7 @@ class Engine:
 
     Args:
         workspace: the corpus file, or a workspace with its embedding model.
-        overlay_folders: where overlays are looked for; the first match wins. See
+        overlay_folders: the folders with overlays; the first match counts. See
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
         rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
@@ -123,7 +123,7 @@ class Engine:
             overlay: used instead of the overlay of ``request.role``.
 
         Raises:
-            UsageError: there is no such passage, or no corpus.
+            UsageError: nothing has this reference, or there is no corpus.
             AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
                 :meth:`retrieve`.
         """
@@ -194,7 +194,7 @@ class Engine:
             agent: the agent that asks.
 
         Raises:
-            UsageError: there is no such thing, or the agent may not see it.
+            UsageError: nothing has this reference, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
         from rolebundle.retrieval.lookup import look_up
@@ -225,7 +225,7 @@ class Engine:
             return page_of_documents(corpus, after, count)
 
     def status(self, agent: str | None = None) -> CorpusStatus:
-        """What the corpus holds, as far as an agent may see it.
+        """Describe what the corpus contains, as far as an agent may see it.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
@@ -254,8 +254,8 @@ class Engine:
     def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, AgentView]]:
         """Open the corpus as an agent may see it, in one snapshot.
 
-        Without a policy and without quarantined documents that is the whole corpus. Otherwise it
-        is a connection that shows what this agent may see, and shows nothing after the block.
+        Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
+        connection shows what this agent may see, and nothing after the block.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
@@ -346,7 +346,7 @@ class Engine:
 
     @contextmanager
     def errors_without_paths(self) -> Iterator[None]:
-        """A block whose errors do not contain where the corpus and the overlays lie."""
+        """A block whose errors do not contain the paths of the corpus and the overlay folders."""
         try:
             yield
         except RolebundleError as error:
@@ -367,7 +367,7 @@ class Engine:
         """Open the corpus and load the embedding model before the first request.
 
         Raises:
-            RolebundleError: one of them is not available. A later request may find it.
+            RolebundleError: one of them is not available. It may be available later.
         """
         self.workspace.query_provider(self.workspace.corpus).embed_queries(["warm up"])
 

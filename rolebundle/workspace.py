@@ -28,7 +28,7 @@ class Workspace:
         provider: the embedding model. Default: the model that made the corpus's active index, or
             the packaged static model if the corpus has no index.
         embed_url: the address of the model's server, instead of the one that the corpus remembers.
-        allow_host: the one other machine that may be that server.
+        allow_host: the only other machine that may be that server.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Workspace:
 
     @property
     def narrowed_corpus(self) -> Corpus:
-        """The corpus, open for reading, with nothing in it until a view is shown to an agent."""
+        """The corpus, open for reading. It shows nothing until a view for an agent is set."""
         if self._narrowed_reader is None:
             reader = open_reader(self.path)
             reader.enable_restriction()

@@ -47,9 +47,9 @@ from rolebundle.retrieval.candidate import (
 from rolebundle.retrieval.request import ResolvedRequest
 
 MIN_VISIBLE_CHANGE = 0.05
-"""A change of a lane's score by neighbours and feedback is named from this size on."""
+"""Smaller changes of a lane's score by neighbours and feedback are not reported."""
 LOW_DIVERSITY_FROM = 3
-"""So many passages of a single source are worth a warning."""
+"""If at least so many passages are selected, all of one source, there is a warning."""
 
 
 def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
@@ -107,7 +107,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
 
 
 def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
-    """Which overlay governed, by content."""
+    """The overlay of the request, with the digest of its content; ``None`` without a role."""
     if request.overlay is None:
         return None
     return OverlayRef.model_construct(
@@ -163,7 +163,7 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
 
 
 def scores_of(candidate: Candidate) -> Scores:
-    """The terms of a candidate's final score, rounded to six decimals as in every answer."""
+    """The terms of a candidate's final score, rounded to six decimals."""
     score = candidate.score
     return Scores.model_construct(
         lexical=rounded(score.lexical),
@@ -176,7 +176,7 @@ def scores_of(candidate: Candidate) -> Scores:
 
 
 def raw_scores_of(candidate: Candidate) -> RawScores:
-    """What the lanes and the filter measured of a candidate, rounded likewise."""
+    """The scores of a candidate before they were normalized, rounded to six decimals."""
     return RawScores.model_construct(
         bm25=rounded_if_any(candidate.bm25),
         bm25_expansion=rounded_if_any(candidate.bm25_expansion),
@@ -187,7 +187,7 @@ def raw_scores_of(candidate: Candidate) -> RawScores:
 
 
 def rounded(score: float) -> float:
-    """A score as answers show it: six decimals."""
+    """A score, rounded to six decimals as in every answer."""
     return round(score, 6)
 
 
@@ -198,7 +198,7 @@ def rounded_if_any(score: float | None) -> float | None:
 
 def _reasons(candidate: Candidate) -> list[str]:
     score = candidate.score
-    # The share of a reranking model is named by itself.
+    # The contribution of a reranking model has a reason of its own.
     by_meaning = score.semantic
     if candidate.contextual is not None:
         by_meaning = score.changed_by("semantic")[1]
@@ -270,7 +270,7 @@ def _summary(
 
 
 def _rejected_summary(codes: Counter[RejectionCode], quarantined: int) -> dict[RejectionCode, int]:
-    # Quarantined documents are no candidates: they are counted, and not in `rejected`.
+    # Quarantined documents are no candidates: they are counted, but not listed in `rejected`.
     counts = codes + Counter[RejectionCode]({"quarantined": quarantined})
     return {code: counts[code] for code in REJECTION_CODES if counts[code]}
 
@@ -360,7 +360,7 @@ def warnings_for(
     elif selected and not any(_is_role_specific(chunk) for chunk in selected):
         warnings.append(("ONLY_SHARED_CORPUS", "no passage has anything of the role's own"))
     rejected_stale = codes.get("stale", 0)
-    stale = rejected_stale + sum(one.metadata.freshness.status == "stale" for one in selected)
+    stale = rejected_stale + sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     considered = rejected_stale + len(selected)
     if stale * 2 > considered:
         warnings.append(("STALE_DOMINANT", f"{stale} of {considered} passages are stale"))
@@ -432,7 +432,7 @@ def decide_fallback(
     corpus: CorpusState,
     semantic: SemanticReport,
 ) -> Fallback:
-    """What the caller should do with the answer; if nothing was selected, why.
+    """What the caller should do with the answer and, if nothing was selected, the reason.
 
     Args:
         selected: the passages of the answer.
@@ -454,7 +454,7 @@ def decide_fallback(
     codes = {warning.code for warning in warnings}
     state, action, message = _fallback_of_selection(codes, overlay, semantic.degraded)
     if all(chunk.raw is not None and not chunk.raw.bm25 for chunk in selected):
-        # There is a nearest neighbour of every task. Nothing else speaks for these passages.
+        # Every task has nearest neighbours, so these passages may have nothing to do with it.
         message += "; no passage has a word of the task"
     return Fallback.model_construct(state=state, action=action, message=message)
 
@@ -661,9 +661,10 @@ def _counts(rejected: Sequence[RejectedCandidate]) -> str:
 
 
 def _example(verdict: EmptyReason, rejected: Sequence[RejectedCandidate]) -> str:
-    """The note of one candidate: it has the figures, or names the rule."""
+    """The note of one rejected candidate, which has the figures or names the rule."""
     codes = _CODES_OF[verdict]
-    notes = (one.note for one in _relevant(rejected) or rejected if one.code in codes)
+    candidates = _relevant(rejected) or rejected
+    notes = (rejection.note for rejection in candidates if rejection.code in codes)
     note = next(notes, "")
     which = "the best" if codes <= _IN_SCORE_ORDER else "for one"
     return f"; {which}: {note}" if note else ""

@@ -3,7 +3,7 @@
 query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidate ─▶ filter ─▶ rank ─▶ select ─▶ Selection
 
 They are named tuples and not frozen dataclasses, because each request makes thousands of them, and
-a named tuple is made four times as quickly. So is its class, which a cold start waits for.
+a named tuple is made four times as quickly. So is its class, which shortens a cold start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode, WarningCode
 
-# -- the query and what the lanes find -----------------------------------------------------------
+# -- the query and the hits of the lanes ---------------------------------------------------------
 
 
 class Term(NamedTuple):
@@ -74,7 +74,7 @@ class SemanticHit(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """Everything that the lanes have found for one query, keyed by the chunk's rowid.
+    """All hits of the lanes for one query, keyed by the chunk's rowid.
 
     Attributes:
         lexical: the lexical hits, proposed or only scored.
@@ -109,7 +109,7 @@ class Pool(NamedTuple):
 Step = Literal[
     "lexical", "semantic", "metadata", "vocabulary", "rerank", "neighbours", "feedback", "diversity"
 ]
-"""What can contribute to a score, in the order in which it does."""
+"""The steps that contribute to a score, in their order."""
 ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
 
 
@@ -152,7 +152,7 @@ class Contribution(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The terms of a candidate's score, their weighted sum, and how they came about.
+    """The terms of a candidate's score, their weighted sum, and the contribution of each step.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty``. The
     four terms are in [0, 1]. The contributions are in the order of the steps; the sum of their
@@ -217,7 +217,10 @@ class Score(NamedTuple):
 
     def hits_of(self, step: Step) -> tuple[str, ...]:
         """The rules that a step names for this candidate."""
-        return next((one.hits for one in self.contributions if one.step == step), ())
+        return next(
+            (contribution.hits for contribution in self.contributions if contribution.step == step),
+            (),
+        )
 
     def _with(
         self,
@@ -245,7 +248,7 @@ class Score(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A passage that a lane proposed, with everything that the steps have found out about it.
+    """A passage that a lane proposed, with the results of the steps so far.
 
     Attributes:
         passage: the passage.
@@ -325,10 +328,10 @@ class SemanticReport(NamedTuple):
     """How the semantic lane ran.
 
     Attributes:
-        degraded: why it could not run; empty if it ran or nobody asked for it.
+        degraded: why it could not run; empty if it ran or was not requested.
         waiting: how many chunks have no vector yet.
-        doubt: why the approximate index does not answer; empty if it does or there is none.
-        applied_rules: what the query trace names of it.
+        doubt: why the approximate index is not used; empty if it is or there is none.
+        applied_rules: the lane's rules for the query trace.
     """
 
     degraded: str = ""
@@ -356,12 +359,12 @@ class Retrieval(NamedTuple):
         query: the built query.
         corpus: the corpus that answered, and its state.
         semantic: how the semantic lane ran.
-        rerank: how the reranking model ran; ``None`` if nobody asked for it.
-        pool: what the lanes found.
-        candidates: what merge made of it.
-        rejected: what the filter rejected.
-        ranked: what the filter allowed, in order.
-        selection: what was selected of that.
+        rerank: how the reranking model ran; ``None`` if it was not requested.
+        pool: the hits of the lanes.
+        candidates: the candidates that merge built from the pool.
+        rejected: the candidates that the filter rejected.
+        ranked: the candidates that the filter allowed, in the order of the ranking.
+        selection: the selection from the ranked candidates.
     """
 
     query: Query

@@ -1,4 +1,4 @@
-"""One task, several roles: what each role sees, and why another does not. Pure."""
+"""Compare the answers to one task for several roles. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from rolebundle.errors import CorpusBusy, UsageError
 
 
 def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
-    """What the answers to one task have in common, and what only one of them has.
+    """Compare what several roles get for one task: shared passages, own passages, overlaps.
 
     Args:
-        bundles: one answer a role, from the same corpus at the same time.
+        bundles: one answer for each role, from the same corpus at the same time.
 
     Raises:
         UsageError: there is no bundle.
@@ -31,7 +31,7 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
     if len({bundle.corpus.generation for bundle in bundles if bundle.corpus}) > 1:
         raise CorpusBusy(
             "corpus_changed",
-            "the corpus was written to while the roles were asked",
+            "the corpus was written to while the roles were compared",
             "run the same command again",
         )
     selected = [{chunk.chunk_id for chunk in bundle.selected} for bundle in bundles]
@@ -42,8 +42,8 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
         generated_at=bundles[0].query.generated_at,
         corpus=bundles[0].corpus,
         roles=[
-            _view(bundle, set().union(*selected[:place], *selected[place + 1 :]))
-            for place, bundle in enumerate(bundles)
+            _view(bundle, set().union(*selected[:position], *selected[position + 1 :]))
+            for position, bundle in enumerate(bundles)
         ],
         shared=[chunk_id for chunk_id in chunks if chunk_id in shared],
         overlaps=[overlap(first, second) for first, second in combinations(bundles, 2)],
@@ -52,7 +52,7 @@ def compare_roles(bundles: Sequence[RetrievalBundle]) -> Comparison:
 
 
 def overlap(first: RetrievalBundle, second: RetrievalBundle) -> Overlap:
-    """How far two roles see the same passages, and the same documents."""
+    """How many passages and documents the answers to two roles have in common."""
     chunks = [{chunk.chunk_id for chunk in bundle.selected} for bundle in (first, second)]
     documents = [{chunk.document_id for chunk in bundle.selected} for bundle in (first, second)]
     return Overlap(
@@ -108,6 +108,7 @@ def _passages(
 
 
 def _standings(bundle: RetrievalBundle) -> dict[str, Standing]:
+    """Rank or rejection of each candidate of a bundle, by chunk id."""
     role = bundle.role_id
     rejected = {
         rejection.chunk_id: Standing(

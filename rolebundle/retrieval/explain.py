@@ -1,8 +1,8 @@
-"""Why a passage is in the answer to a request, or is not, and what would have to change.
+"""Explain why a passage is in the answer to a request or not, and which changes would select it.
 
-The request is answered as always. What would have to change is found by running the pure steps
-again on the same pool with one thing changed: the passage proposed and allowed, a higher score, a
-larger limit or budget, a lower floor.
+The request is answered as usual. Then the pure steps run again on the same pool with one change:
+the passage is proposed and allowed, or it has a higher score, or the limit or the token budget is
+larger, or the minimum score is lower.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from rolebundle.contracts.document import Passage, iso_utc
@@ -56,7 +57,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
 from rolebundle.retrieval.lexical import terms_in
-from rolebundle.retrieval.lookup import referenced
+from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
@@ -78,7 +79,7 @@ Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _Execution:
     """One request, what each step returned, and what is needed to run the steps again."""
 
     lanes: Lanes
@@ -91,10 +92,10 @@ class _Answered:
         return passage.rowid in pool.lexical or passage.rowid in pool.semantic
 
     def ranked_with(self, passages: Sequence[Passage]) -> list[Candidate]:
-        """The ranking if lanes had proposed these passages, and policy had allowed them.
+        """The ranking if a lane had proposed these passages and policy had allowed them.
 
-        Nothing is sent to the reranking model. So a passage that it has not scored keeps the score
-        of its lanes.
+        Nothing is sent to the reranking model. A passage that the model has not scored keeps the
+        score of its lanes.
         """
         pool, request = self.retrieval.pool, self.request
         missing = [passage for passage in passages if not self.was_proposed(passage)]
@@ -104,13 +105,13 @@ class _Answered:
             for passage in missing
         }
         pool = pool._replace(
-            lexical={**pool.lexical, **_as_proposed(lexical)},
-            semantic={**pool.semantic, **_as_proposed(semantic)},
+            lexical={**pool.lexical, **_mark_proposed(lexical)},
+            semantic={**pool.semantic, **_mark_proposed(semantic)},
             passages={**pool.passages, **{passage.rowid: passage for passage in passages}},
         )
         added = {passage.rowid for passage in passages}
         candidates = merge(pool, self.retrieval.query, request.weights)
-        others = [one for one in candidates if one.passage.rowid not in added]
+        others = [other for other in candidates if other.passage.rowid not in added]
         allowed, _ = filter_candidates(others, request)
         allowed += [
             with_metadata(candidate, request, ignores_age=request.policy.stale_penalty >= 1)
@@ -127,27 +128,27 @@ class _Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Placement:
-    """Where one candidate stands in a ranking, and what the selection makes of it.
+    """The position of one candidate in a ranking, and the result of the selection for it.
 
     Attributes:
         own: the candidate.
         ranked: all candidates, in order.
         request: has the limits.
-        selection: of the ranked candidates.
-        place: of the candidate among the ranked, from 1.
-        rank: of the candidate in the selection, from 1; ``None`` if it is rejected.
-        code: with which the selection rejects it; ``None`` if it is selected.
-        is_supposed: whether the candidate was in truth not ranked.
+        selection: the selection from the ranked candidates.
+        position: the candidate's position among the ranked, from 1.
+        rank: its rank in the selection, from 1; ``None`` if it is rejected.
+        code: the code of its rejection; ``None`` if it is selected.
+        is_hypothetical: whether the candidate was not ranked when the request was answered.
     """
 
     own: Candidate
     ranked: Sequence[Candidate]
     request: ResolvedRequest
     selection: Selection
-    place: int
+    position: int
     rank: int | None
     code: RejectionCode | None
-    is_supposed: bool
+    is_hypothetical: bool
 
     @classmethod
     def of(
@@ -156,27 +157,27 @@ class _Placement:
         ranked: Sequence[Candidate],
         request: ResolvedRequest,
         *,
-        is_supposed: bool,
+        is_hypothetical: bool,
     ) -> _Placement:
-        place = next(n for n, one in enumerate(ranked, 1) if one.chunk_id == chunk_id)
         selection = select(ranked, request)
-        ranks = (n for n, one in enumerate(selection.selected, 1) if one.chunk_id == chunk_id)
-        codes = (one.code for one in selection.rejected if one.candidate.chunk_id == chunk_id)
+        positions = _positions(ranked)
+        codes = {rejection.candidate.chunk_id: rejection.code for rejection in selection.rejected}
+        position = positions[chunk_id]
         return cls(
-            own=ranked[place - 1],
+            own=ranked[position - 1],
             ranked=ranked,
             request=request,
             selection=selection,
-            place=place,
-            rank=next(ranks, None),
-            code=next(codes, None),
-            is_supposed=is_supposed,
+            position=position,
+            rank=_positions(selection.selected).get(chunk_id),
+            code=codes.get(chunk_id),
+            is_hypothetical=is_hypothetical,
         )
 
     def is_selected_with(
         self, *, final: float | None = None, min_score: float | None = None
     ) -> bool:
-        """Whether it would be selected with this final score, or with this floor."""
+        """Whether it would be selected with this final score, or with this minimum score."""
         own, request = self.own, self.request
         if final is not None:
             own = own.with_score(own.score._replace(final=final))
@@ -186,15 +187,15 @@ class _Placement:
         ranked = sorted([own, *others], key=ranking_order)
         return any(candidate is own for candidate in select(ranked, request).selected)
 
-    def selected_down_to_own(
+    def selected_up_to_own(
         self, limit: int | None, token_budget: int | None
     ) -> Sequence[Candidate]:
-        """What would be selected of the candidates down to this one, under other limits.
+        """What would be selected from the ranking up to this candidate, under other limits.
 
-        Empty if this one would not be selected. ``None`` is no limit.
+        Empty if the candidate would not be selected. ``None``: no limit.
         """
-        request = replace(self.request, limit=limit or self.place, token_budget=token_budget)
-        selected = select(self.ranked[: self.place], request).selected
+        request = replace(self.request, limit=limit or self.position, token_budget=token_budget)
+        selected = select(self.ranked[: self.position], request).selected
         return selected if selected and selected[-1] is self.own else ()
 
 
@@ -205,37 +206,37 @@ def explain(
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
 ) -> Why:
-    """Follow what a reference names through the answer to a request.
+    """Explain what happened to a passage in the answer to a request.
 
     Args:
         corpus: an open corpus; it is only read.
         request: the resolved request.
-        reference: a chunk id; or a document id or ``path:start-end``, whose best placed passage
-            is followed.
+        reference: a chunk id, a document id, or ``path:start-end``. If it names several passages,
+            the one that ranks best is explained.
         provider: embeds the query; ``None`` for the lexical lane alone.
         reranker: scores the best candidates again; ``None`` for no reranking.
 
     Raises:
-        UsageError: there is no such passage.
+        UsageError: nothing has this reference.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
-        kind, passages, _ = referenced(corpus, reference)
+        kind, passages, _ = resolve_reference(corpus, reference)
         query = build_query(request.task, request.overlay)
         lanes = open_lanes(corpus, query, provider)
         retrieval = run(lanes, request, reranker)
-        answered = _Answered(lanes, request, reranker, retrieval)
-        passage = _best_placed(answered, passages)
-        placement = _placement(answered, passage)
-        words = _words_trace(answered, passage)
-        lane_traces = _lane_traces(answered, passage)
+        execution = _Execution(lanes, request, reranker, retrieval)
+        passage = _best_placed(execution, passages)
+        placement = _placement(execution, passage)
+        words = _words_trace(execution, passage)
+        lane_traces = _lane_traces(execution, passage)
         changes = [
-            *_lane_changes(answered, passage, lane_traces, words),
+            *_lane_changes(execution, passage, lane_traces, words),
             *_policy_changes(passage, request),
-            *_selection_changes(answered, placement),
+            *_selection_changes(execution, placement),
         ]
     document = passage.document
-    outcome, step, code, notes = _outcome(answered, passage)
+    outcome, step, code, notes = _outcome(execution, passage)
     return Why(
         reference=reference,
         kind=kind,
@@ -248,7 +249,7 @@ def explain(
         title=document.title,
         locator=passage.locator,
         outcome=outcome,
-        rank=None if placement.is_supposed else placement.rank,
+        rank=None if placement.is_hypothetical else placement.rank,
         step=step,
         code=code,
         notes=notes,
@@ -260,11 +261,11 @@ def explain(
             refills=retrieval.pool.refills,
         ),
         filter=_filter_trace(passage, placement),
-        score=_score_trace(answered, placement),
+        score=_score_trace(execution, placement),
         limit=request.limit,
         min_score=request.min_score,
         selected_count=len(retrieval.selection.selected),
-        lost_to=_lost_to(placement),
+        lost_to=_rivals(placement),
         needs=changes,
         fusion=request.fusion,
         request=request.echo,
@@ -274,43 +275,53 @@ def explain(
     )
 
 
-def _as_proposed(hits: Mapping[int, Hit]) -> dict[int, Hit]:
+def _positions(candidates: Iterable[Candidate]) -> dict[str, int]:
+    """Chunk id → position from 1."""
+    return {candidate.chunk_id: n for n, candidate in enumerate(candidates, start=1)}
+
+
+def _mark_proposed(hits: Mapping[int, Hit]) -> dict[int, Hit]:
     return {rowid: hit._replace(proposed=True) for rowid, hit in hits.items()}
 
 
-# -- the passage and where it stands -------------------------------------------------------------
+# -- the passage and its position ----------------------------------------------------------------
 
 
-def _best_placed(answered: _Answered, passages: Sequence[Passage]) -> Passage:
-    """Selected before ranked before proposed; among the others by where they would stand."""
+def _best_placed(execution: _Execution, passages: Sequence[Passage]) -> Passage:
+    """The passage that ranks best: selected, else ranked, else proposed, else any of them.
+
+    Passages that were not ranked are compared by the rank that they would have.
+    """
     named = {passage.chunk_id: passage for passage in passages}
-    retrieval = answered.retrieval
+    retrieval = execution.retrieval
     for candidate in (*retrieval.selection.selected, *retrieval.ranked):
         if candidate.chunk_id in named:
             return candidate.passage
     if len(passages) == 1:
         return passages[0]
-    proposed = [passage for passage in passages if answered.was_proposed(passage)] or passages
-    ranked = answered.ranked_with(proposed)
-    return next(named[one.chunk_id] for one in ranked if one.chunk_id in named)
+    proposed = [passage for passage in passages if execution.was_proposed(passage)] or passages
+    ranked = execution.ranked_with(proposed)
+    return next(named[candidate.chunk_id] for candidate in ranked if candidate.chunk_id in named)
 
 
-def _placement(answered: _Answered, passage: Passage) -> _Placement:
-    """Where the passage stands; if it was not ranked, where it would stand."""
-    ranked, is_supposed = answered.retrieval.ranked, False
+def _placement(execution: _Execution, passage: Passage) -> _Placement:
+    """The position of the passage; if it was not ranked, the position that it would have."""
+    ranked, is_hypothetical = execution.retrieval.ranked, False
     if all(candidate.chunk_id != passage.chunk_id for candidate in ranked):
-        ranked, is_supposed = answered.ranked_with([passage]), True
-    return _Placement.of(passage.chunk_id, ranked, answered.request, is_supposed=is_supposed)
+        ranked, is_hypothetical = execution.ranked_with([passage]), True
+    return _Placement.of(
+        passage.chunk_id, ranked, execution.request, is_hypothetical=is_hypothetical
+    )
 
 
 def _outcome(
-    answered: _Answered, passage: Passage
+    execution: _Execution, passage: Passage
 ) -> tuple[Outcome, Step | None, RejectionCode | None, str]:
-    if not answered.was_proposed(passage):
+    if not execution.was_proposed(passage):
         return "not_proposed", "lanes", None, "no lane proposed it"
     steps: list[tuple[Step, Sequence[RejectedCandidate]]] = [
-        ("filter", answered.retrieval.rejected),
-        ("cut", answered.retrieval.selection.rejected),
+        ("filter", execution.retrieval.rejected),
+        ("cut", execution.retrieval.selection.rejected),
     ]
     for step, rejected in steps:
         for rejection in rejected:
@@ -322,8 +333,8 @@ def _outcome(
 # -- traces --------------------------------------------------------------------------------------
 
 
-def _words_trace(answered: _Answered, passage: Passage) -> WordsTrace:
-    query, corpus = answered.retrieval.query, answered.lanes.corpus
+def _words_trace(execution: _Execution, passage: Passage) -> WordsTrace:
+    query, corpus = execution.retrieval.query, execution.lanes.corpus
     task = terms_in(corpus, query.task_terms, passage.rowid)
     return WordsTrace(
         task_found=task,
@@ -332,11 +343,11 @@ def _words_trace(answered: _Answered, passage: Passage) -> WordsTrace:
     )
 
 
-def _lane_traces(answered: _Answered, passage: Passage) -> list[LaneTrace]:
-    pool, query, lanes = answered.retrieval.pool, answered.retrieval.query, answered.lanes
+def _lane_traces(execution: _Execution, passage: Passage) -> list[LaneTrace]:
+    pool, query, lanes = execution.retrieval.pool, execution.retrieval.query, execution.lanes
     rowid = passage.rowid
     lexical, semantic = pool.lexical, pool.semantic
-    if not answered.was_proposed(passage):
+    if not execution.was_proposed(passage):
         lexical, semantic = lanes.measure([passage])
     words = lexical.get(rowid, LexicalHit(rowid, 0.0, 0.0))
     cosine = semantic[rowid].cosine if rowid in semantic else None
@@ -365,7 +376,7 @@ def _lane_trace(
 ) -> LaneTrace:
     rank = None
     if rowid in proposed:
-        # Ties by rowid, as the index breaks them.
+        # Ties by rowid, as in the index.
         own = (-proposed[rowid], rowid)
         rank = 1 + sum((-other, row) < own for row, other in proposed.items())
     return LaneTrace(
@@ -393,8 +404,8 @@ def _filter_trace(passage: Passage, placement: _Placement) -> FilterTrace:
     )
 
 
-def _score_trace(answered: _Answered, placement: _Placement) -> ScoreTrace:
-    own, weights = placement.own, answered.request.weights
+def _score_trace(execution: _Execution, placement: _Placement) -> ScoreTrace:
+    own, weights = placement.own, execution.request.weights
     return ScoreTrace(
         scores=scores_of(own),
         raw=raw_scores_of(own),
@@ -405,23 +416,23 @@ def _score_trace(answered: _Answered, placement: _Placement) -> ScoreTrace:
             rerank=weights.vocabulary,
         ),
         vocabulary=list(own.score.hits_of("vocabulary")),
-        place=placement.place,
+        place=placement.position,
         of=len(placement.ranked),
         rank=placement.rank,
         code=placement.code,
-        supposed=placement.is_supposed,
-        rerank_note=_rerank_note(answered, placement),
+        supposed=placement.is_hypothetical,
+        rerank_note=_rerank_note(execution, placement),
     )
 
 
-def _rerank_note(answered: _Answered, placement: _Placement) -> str:
-    """Why the candidate was not scored again; empty if it was, or nobody asked for it."""
-    report = answered.retrieval.rerank
+def _rerank_note(execution: _Execution, placement: _Placement) -> str:
+    """Why the candidate was not reranked; empty if it was, or reranking was not requested."""
+    report = execution.retrieval.rerank
     if report is None or placement.own.contextual is not None:
         return ""
     if report.warnings:
         return "; ".join(message for _, message in report.warnings)
-    if placement.is_supposed:
+    if placement.is_hypothetical:
         return (
             "not scored in context: only what policy allows, and of that the best by the lanes, "
             "is sent to the model"
@@ -429,20 +440,21 @@ def _rerank_note(answered: _Answered, placement: _Placement) -> str:
     return "not scored in context: it is not among the best by the lanes"
 
 
-def _lost_to(placement: _Placement) -> list[Rival]:
+def _rivals(placement: _Placement) -> list[Rival]:
     own, selected = placement.own, placement.selection.selected
     winners: Sequence[Candidate] = ()
     if placement.code == "duplicate":
-        winners = [one for one in placement.ranked if one.chunk_id == own.duplicate_of]
+        winners = [other for other in placement.ranked if other.chunk_id == own.duplicate_of]
     elif placement.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
-        winners = [one for one in placement.ranked if one.passage.document.document_id in newer][
-            :MAX_RIVALS
-        ]
+        replacements = (
+            other for other in placement.ranked if other.passage.document.document_id in newer
+        )
+        winners = list(islice(replacements, MAX_RIVALS))
     elif placement.code is not None:
-        before = [one for one in selected if ranking_order(one) < ranking_order(own)]
+        before = [other for other in selected if ranking_order(other) < ranking_order(own)]
         winners = before[-MAX_RIVALS:]
-    ranks = {candidate.chunk_id: rank for rank, candidate in enumerate(selected, start=1)}
+    ranks = _positions(selected)
     return [
         Rival(
             rank=ranks.get(winner.chunk_id),
@@ -458,17 +470,17 @@ def _lost_to(placement: _Placement) -> list[Rival]:
 
 
 def _lane_changes(
-    answered: _Answered, passage: Passage, lanes: Sequence[LaneTrace], words: WordsTrace
+    execution: _Execution, passage: Passage, lanes: Sequence[LaneTrace], words: WordsTrace
 ) -> list[str]:
-    if answered.was_proposed(passage):
+    if execution.was_proposed(passage):
         return []
-    request = answered.request
+    request = execution.request
     is_allowed = first_rejection(passage.document, passage.excluded_roles, request) is None
-    if not is_allowed and answered.retrieval.pool.refills:
+    if not is_allowed and execution.retrieval.pool.refills:
         return [
             "a lane would have to propose it: it is not among the first "
-            f"{first_depth(request.limit)} of any, and policy keeps its document out of the deeper "
-            "search"
+            f"{first_depth(request.limit)} of any, and the deeper search leaves its document out "
+            "because of policy"
         ]
     ways = _either(_lane_change(lane, words) for lane in lanes if lane.ran)
     return [f"a lane would have to propose it: {ways or 'the task has no words to search for'}"]
@@ -486,7 +498,7 @@ def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
     if lane.least is not None and lane.score > lane.least:
         return (
             f"an exhaustive search: its {label} {lane.score:.3f} is above {lane.least:.3f}, the "
-            "least that was proposed, and the quick search passed it over"
+            "lowest proposed, and the approximate search missed it"
         )
     if lane.least is not None and lane.pool >= lane.depth:
         least, has = distinct_decimals(lane.least, lane.score)
@@ -561,26 +573,26 @@ def _age_change(passage: Passage, request: ResolvedRequest) -> str:
 # -- what would have to change for it to be selected ---------------------------------------------
 
 
-def _selection_changes(answered: _Answered, placement: _Placement) -> list[str]:
+def _selection_changes(execution: _Execution, placement: _Placement) -> list[str]:
     own = placement.own
     changes = []
     if own.is_superseded:
         newer = ", ".join(document.document_id for document in own.passage.superseded_by)
         changes.append(f"no newer version of its document in the corpus: {newer} replaces it")
         current = own.passage._replace(superseded_by=())
-        ranked = answered.ranked_with([current])
-        placement = _Placement.of(own.chunk_id, ranked, placement.request, is_supposed=True)
+        ranked = execution.ranked_with([current])
+        placement = _Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
     if placement.code == "duplicate":
         original = placement.own.duplicate_of
-        changes.append(f"a text of its own: it says what {original} says, which stands higher")
+        changes.append(f"a different text: it has the same text as {original}, which ranks higher")
     elif placement.code == "low_score":
-        changes += _floor_changes(placement)
+        changes += _min_score_changes(placement)
     elif placement.code == "budget_cut":
-        changes += filter(None, [_place_change(answered, placement)])
+        changes += filter(None, [_budget_change(execution, placement)])
     return changes
 
 
-def _floor_changes(placement: _Placement) -> list[str]:
+def _min_score_changes(placement: _Placement) -> list[str]:
     score, floor = placement.own.score, placement.request.min_score
     relevance = score.final + score.diversity_penalty
     least, has = distinct_decimals(floor, relevance)
@@ -592,13 +604,13 @@ def _floor_changes(placement: _Placement) -> list[str]:
         return [change]
     further = _score_change(placement)
     if further and placement.selection.selected[-1].score.final >= floor:
-        # A score above the last of the selected is above the floor, too.
+        # A score above that of the last selected candidate is also above the minimum score.
         return [further]
     return [change, further] if further else [change]
 
 
 def _score_change(placement: _Placement) -> str:
-    """The final score that is enough; empty if none is."""
+    """The final score that would be enough; empty if no score is."""
     selected = placement.selection.selected
     if not selected:
         return ""
@@ -606,42 +618,42 @@ def _score_change(placement: _Placement) -> str:
     if final > last or not placement.is_selected_with(final=last + EPSILON):
         return ""
     above, has = distinct_decimals(last, final)
-    # Above, and not at least: the chunk id decides between equal scores.
+    # "Above" and not "at least", because the chunk id decides between equal scores.
     return f"a final score above {above} ({_has(placement)} {has})"
 
 
-def _place_change(answered: _Answered, placement: _Placement) -> str:
-    """Ways around the limit and the token budget: a score, one of the two, or both."""
+def _budget_change(execution: _Execution, placement: _Placement) -> str:
+    """Changes against the limit and the token budget: a score, one of the two, or both."""
     limit, budget = placement.request.limit, placement.request.token_budget
     ways = [_score_change(placement)]
-    if budget is not None and (selected := placement.selected_down_to_own(limit, None)):
+    if budget is not None and (selected := placement.selected_up_to_own(limit, None)):
         ways.append(_tokens_change(placement, selected))
-    elif selected := placement.selected_down_to_own(None, budget):
-        ways.append(_limit_change(answered, placement, len(selected)))
+    elif selected := placement.selected_up_to_own(None, budget):
+        ways.append(_limit_change(execution, placement, len(selected)))
     else:
-        selected = placement.selected_down_to_own(None, None)
-        if by_limit := _limit_change(answered, placement, len(selected)):
+        selected = placement.selected_up_to_own(None, None)
+        if by_limit := _limit_change(execution, placement, len(selected)):
             ways.append(f"{by_limit} together with {_tokens_change(placement, selected)}")
     return _either(ways)
 
 
-def _limit_change(answered: _Answered, placement: _Placement, limit: int) -> str:
-    if limit > MAX_LIMIT or not _is_limit_enough(answered, placement, limit):
+def _limit_change(execution: _Execution, placement: _Placement, limit: int) -> str:
+    if limit > MAX_LIMIT or not _is_limit_enough(execution, placement, limit):
         return ""
     return f"a limit of at least {limit} (it was {placement.request.limit})"
 
 
-def _is_limit_enough(answered: _Answered, placement: _Placement, limit: int) -> bool:
+def _is_limit_enough(execution: _Execution, placement: _Placement, limit: int) -> bool:
     """Whether a limit that is enough for these candidates is enough for the request.
 
-    A larger limit can make the lanes look deeper, which can change the scores.
+    With a larger limit the lanes may propose more chunks, which can change the scores.
     """
     if first_depth(limit) == first_depth(placement.request.limit):
         return True
-    if placement.is_supposed:
+    if placement.is_hypothetical:
         return False
-    request = replace(answered.request, limit=limit)
-    selected = run(answered.lanes, request, answered.reranker).selection.selected
+    request = replace(execution.request, limit=limit)
+    selected = run(execution.lanes, request, execution.reranker).selection.selected
     return any(candidate.chunk_id == placement.own.chunk_id for candidate in selected)
 
 
@@ -654,7 +666,7 @@ def _tokens_change(placement: _Placement, selected: Iterable[Candidate]) -> str:
 
 
 def distinct_decimals(threshold: float, score: float) -> tuple[str, str]:
-    """Two numbers with as many decimals as it takes to tell them apart, at least three."""
+    """Format two numbers with as many decimals as needed to differ, at least three."""
     for digits in range(3, 10):
         texts = f"{threshold:.{digits}f}", f"{score:.{digits}f}"
         if texts[0] != texts[1]:
@@ -663,7 +675,7 @@ def distinct_decimals(threshold: float, score: float) -> tuple[str, str]:
 
 
 def _has(placement: _Placement) -> str:
-    return "it would have" if placement.is_supposed else "it has"
+    return "it would have" if placement.is_hypothetical else "it has"
 
 
 def _either(ways: Iterable[str]) -> str:

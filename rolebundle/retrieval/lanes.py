@@ -1,7 +1,7 @@
-"""Both lanes: what retrieval reads from the corpus. Nothing else in the pipeline reads it.
+"""Both lanes. They are the only part of the pipeline that reads the corpus.
 
-The semantic lane measures the cosine with the task, to which a little of the role's mission is
-added. The lexical lane is in ``lexical.py``.
+The semantic lane computes the cosine with the task's vector, to which the vector of the role's
+mission is added with a small weight. The lexical lane is in ``lexical.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from time import perf_counter
 
 from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
+from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
@@ -40,7 +41,7 @@ class Lanes:
         vector: the query's unit vector, float32.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
-        degraded: why the semantic lane cannot run; empty if it runs or nobody asked for it.
+        degraded: why the semantic lane cannot run; empty if it runs or was not requested.
     """
 
     corpus: Corpus
@@ -54,7 +55,7 @@ class Lanes:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
 
         Args:
-            pool: what was found before.
+            pool: the hits of the searches before.
             depth: how many chunks each lane may propose.
             document_ids: rowids of the documents to search in; ``None`` for all.
         """
@@ -99,7 +100,7 @@ class Lanes:
     def measure(
         self, passages: Sequence[Passage]
     ) -> tuple[dict[int, LexicalHit], dict[int, SemanticHit]]:
-        """The true scores of passages that no lane proposed, by rowid; without a score, none."""
+        """The true scores of passages that no lane proposed, by rowid. Some may have no score."""
         rowids = [passage.rowid for passage in passages]
         nothing = lexical.LexicalProposals()
         hits = lexical.score(self.corpus, self.query, nothing, rowids)
@@ -205,16 +206,19 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             "the corpus has no embedding index",
             "run `rolebundle ingest` again without --lexical-only",
         )
-    ours, theirs = provider.identity, index.identity.model
-    if ours != theirs:
+    query_model, index_model = provider.identity, index.identity.model
+    if query_model != index_model:
         raise EmbedderError(
             "model_mismatch",
-            f"the index was made by {theirs.provider}:{theirs.model} "
-            f"({theirs.dimensions} dimensions, digest {theirs.digest}), the query would be by "
-            f"{ours.provider}:{ours.model} ({ours.dimensions} dimensions, digest {ours.digest})",
+            f"the index was made by {_described(index_model)}, the query would be by "
+            f"{_described(query_model)}",
             "use the index's own model, or ingest into a new corpus file with this one",
         )
     return index
+
+
+def _described(model: ModelIdentity) -> str:
+    return f"{model.provider}:{model.model} ({model.dimensions} dimensions, digest {model.digest})"
 
 
 def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:

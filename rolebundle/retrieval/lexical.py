@@ -1,10 +1,11 @@
 """The lexical lane: BM25 over FTS5. The task's terms and the role's are scored separately.
 
-Most of the cost of an OR query is to score every chunk that has a common word. So in a large corpus
-only chunks with an *essential* term are scored: the rarest terms, as many as needed until all the
-others together cannot lift a chunk among the best. This is MaxScore (Turtle and Flood, "Query
-evaluation: strategies and optimizations", 1995), with the bound of a term taken from what terms
-usually reach instead of their maximum; ``benchmarks/retrieve.py`` measures what that misses.
+An OR query spends most of its time on chunks that have only a common word. So in a large corpus
+only chunks with an *essential* term are scored. The essential terms are the rarest: as many as
+needed, until all the other terms together cannot bring a chunk among the best. This is MaxScore
+(Turtle and Flood, "Query evaluation: strategies and optimizations", 1995), except that the bound of
+a term is what terms usually add and not their maximum; ``benchmarks/retrieve.py`` measures what
+that misses.
 
 If several compartments are visible, each proposes its best chunks, and these are scored again with
 the statistics of everything that is visible: :class:`Statistics` is BM25 as FTS5 computes it
@@ -25,18 +26,18 @@ from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
 
 SCORE_ALL_UP_TO = 20_000
-"""Up to so many chunks every match is scored; it takes a few milliseconds."""
+"""A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
 USUAL_REACH = 1.3
 """What a term usually adds to a good chunk's BM25, in idfs; the maximum is k1 + 1 = 2.2."""
 FIRST_ROWS = 3_000
 """About how many chunks the first attempt scores."""
 EXACT_BEST = 50
-"""Leaving out chunks that have only common terms must not change the best so many."""
+"""So many of the best chunks must not change if chunks with only common terms are left out."""
 
 K1 = 1.2
-"""How soon further occurrences of a term stop counting."""
+"""Saturation: the smaller, the less further occurrences of a term count."""
 B = 0.75
-"""How much a long chunk is penalized for its length."""
+"""How much the length of a chunk counts, in [0, 1]."""
 _MIN_IDF = 1e-6
 
 
@@ -45,9 +46,9 @@ class LexicalProposals:
     """What the lane proposed, as rowid → BM25.
 
     Attributes:
-        task: against the task's terms.
-        role: against the role's terms.
-        others: against the task's terms, chunks that were scored on the way; 0 without a match.
+        task: the best chunks for the task's terms.
+        role: the best chunks for the role's terms.
+        others: further chunks that were scored for the task's terms; 0 if they do not match.
     """
 
     task: dict[int, float] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class LexicalProposals:
 
 
 class _Scored(NamedTuple):
-    """Rowid → BM25: the best chunks, and others that were scored on the way."""
+    """Rowid → BM25: the best chunks, and further chunks that were scored in the same pass."""
 
     best: Mapping[int, float]
     others: Mapping[int, float]
@@ -91,22 +92,22 @@ def propose(
         also: rowids of chunks whose scores will be needed too; in a large corpus it is cheaper to
             score them in the same pass.
     """
-    places = compartments.searchable_compartments(corpus)
-    task = _best(corpus, places, query.task_terms, depth, documents, also)
-    role = _best(corpus, places, query.expansion_terms, depth, documents)
+    visible = compartments.searchable_compartments(corpus)
+    task = _best(corpus, visible, query.task_terms, depth, documents, also)
+    role = _best(corpus, visible, query.expansion_terms, depth, documents)
     return LexicalProposals(dict(task.best), dict(role.best), dict(task.others))
 
 
 def score(
     corpus: Corpus, query: Query, proposals: LexicalProposals, rowids: Sequence[int]
 ) -> list[LexicalHit]:
-    """The true scores of chunks, no matter which lane proposed them; without a match, none."""
-    places = compartments.searchable_compartments(corpus)
-    if not places:
+    """The true scores of chunks, whichever lane proposed them; only of chunks that match."""
+    visible = compartments.searchable_compartments(corpus)
+    if not visible:
         return []
     known = {**proposals.others, **proposals.task}
-    task = _completed(corpus, places, query.task_terms, known, rowids)
-    role = _completed(corpus, places, query.expansion_terms, proposals.role, rowids)
+    task = _completed(corpus, visible, query.task_terms, known, rowids)
+    role = _completed(corpus, visible, query.expansion_terms, proposals.role, rowids)
     proposed = proposals.task.keys() | proposals.role.keys()
     return [
         LexicalHit(rowid, task.get(rowid, 0.0), role.get(rowid, 0.0), rowid in proposed)
@@ -116,12 +117,12 @@ def score(
 
 
 def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
-    """The terms that the index has for a chunk, as they are shown, in their order."""
+    """Those terms that a chunk matches, as they are shown to readers, in their order."""
     return [
         term.shown
-        for place in compartments.chunks_by_compartment(corpus, [rowid])
+        for compartment in compartments.chunks_by_compartment(corpus, [rowid])
         for term in terms
-        if lexical_index.matches(corpus, place, _literal(term), rowid)
+        if lexical_index.matches(corpus, compartment, _literal(term), rowid)
     ]
 
 
@@ -137,7 +138,7 @@ def _literal(term: Term) -> str:
 
 def _completed(
     corpus: Corpus,
-    places: Sequence[Compartment],
+    visible: Sequence[Compartment],
     terms: Sequence[Term],
     known: dict[int, float],
     rowids: Sequence[int],
@@ -145,76 +146,82 @@ def _completed(
     missing = [rowid for rowid in rowids if rowid not in known]
     if not terms or not missing:
         return known
-    return known | _scores(corpus, places, terms, missing)
+    return known | _scores(corpus, visible, terms, missing)
 
 
 def _best(
     corpus: Corpus,
-    places: Sequence[Compartment],
+    visible: Sequence[Compartment],
     terms: Sequence[Term],
     depth: int,
     documents: Sequence[int] | None,
     also: Sequence[int] = (),
 ) -> _Scored:
-    """The best chunks of all compartments, by the statistics of all of them together."""
-    if not terms or not places:
+    """The best chunks of all compartments, scored with the statistics of all compartments."""
+    if not terms or not visible:
         return _Scored({}, {})
-    if len(places) == 1:
-        return _best_of_one(corpus, places[0], terms, depth, documents, also)
-    terms = _occurring(corpus, places, terms)
+    if len(visible) == 1:
+        return _best_of_compartment(corpus, visible[0], terms, depth, documents, also)
+    terms = _occurring(corpus, visible, terms)
     if not terms:
         return _Scored({}, {})
-    together = _statistics(corpus, places, terms)
+    overall = _statistics(corpus, visible, terms)
     estimates: dict[int, float] = {}
-    for place in places:
-        best = _best_of_one(corpus, place, terms, depth, documents).best
+    for compartment in visible:
+        best = _best_of_compartment(corpus, compartment, terms, depth, documents).best
         if best:
-            alone = _statistics(corpus, [place], terms)
-            scale = together.reach / alone.reach
+            own = _statistics(corpus, [compartment], terms)
+            scale = overall.reach / own.reach
             estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
     # Twice as many as needed, since the scores of single compartments are only approximate.
     likely = sorted(estimates, key=lambda rowid: (-estimates[rowid], rowid))[: 2 * depth]
-    scores = _scores(corpus, places, terms, likely)
+    scores = _scores(corpus, visible, terms, likely)
     ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
     return _Scored({rowid: scores[rowid] for rowid in ordered}, {})
 
 
 def _scores(
-    corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term], rowids: Sequence[int]
+    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term], rowids: Sequence[int]
 ) -> dict[int, float]:
-    """The BM25 of those chunks that have any of the terms, by the compartments' statistics."""
-    if len(places) == 1:
-        return lexical_index.score(corpus, places[0].id, match_expression(terms), rowids)
-    terms = _occurring(corpus, places, terms)
+    """The BM25 of those chunks that match, with the statistics of all compartments."""
+    if len(visible) == 1:
+        return lexical_index.score(corpus, visible[0].id, match_expression(terms), rowids)
+    terms = _occurring(corpus, visible, terms)
     if not terms:
         return {}
-    together = _statistics(corpus, places, terms)
-    once = " OR ".join(_literal(term) for term in terms)
+    overall = _statistics(corpus, visible, terms)
+    unweighted = " OR ".join(_literal(term) for term in terms)
     return {
-        rowid: together.bm25(tokens, occurrences)
-        for place, chunks in compartments.chunks_by_compartment(corpus, rowids).items()
+        rowid: overall.bm25(tokens, occurrences)
+        for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items()
         for rowid, (tokens, *occurrences) in lexical_index.occurrences(
-            corpus, place, once, chunks
+            corpus, compartment, unweighted, chunks
         ).items()
     }
 
 
-def _occurring(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
-    """The terms that occur at all; the others add nothing but work."""
-    counts = _frequencies(corpus, places, terms)
+def _occurring(corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
+    """The terms that occur in at least one chunk."""
+    counts = _frequencies(corpus, visible, terms)
     return [term for term, count in zip(terms, counts, strict=True) if count]
 
 
-def _frequencies(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> list[int]:
+def _frequencies(
+    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]
+) -> list[int]:
     """For each term, how many chunks of all compartments have it."""
     literals = [_literal(term) for term in terms]
-    counted = (lexical_index.frequencies(corpus, place.id, literals) for place in places)
+    counted = (
+        lexical_index.frequencies(corpus, compartment.id, literals) for compartment in visible
+    )
     return [sum(counts) for counts in zip(*counted, strict=True)]
 
 
-def _statistics(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[Term]) -> Statistics:
-    extents = [lexical_index.extent(corpus, place.id) for place in places]
-    frequencies = _frequencies(corpus, places, terms)
+def _statistics(
+    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]
+) -> Statistics:
+    extents = [lexical_index.extent(corpus, compartment.id) for compartment in visible]
+    frequencies = _frequencies(corpus, visible, terms)
     return Statistics.of(
         sum(extent.chunks for extent in extents),
         sum(extent.tokens for extent in extents),
@@ -223,36 +230,36 @@ def _statistics(corpus: Corpus, places: Sequence[Compartment], terms: Sequence[T
     )
 
 
-def _best_of_one(
+def _best_of_compartment(
     corpus: Corpus,
-    place: Compartment,
+    compartment: Compartment,
     terms: Sequence[Term],
     depth: int,
     documents: Sequence[int] | None,
     also: Sequence[int] = (),
 ) -> _Scored:
-    """The best chunks of one compartment, by its own statistics."""
+    """The best chunks of one compartment, scored with its own statistics."""
     match = match_expression(terms)
-    if documents is not None or place.chunks <= SCORE_ALL_UP_TO:
-        best = lexical_index.search(corpus, place.id, match, depth, within=documents)
+    if documents is not None or compartment.chunks <= SCORE_ALL_UP_TO:
+        best = lexical_index.search(corpus, compartment.id, match, depth, within=documents)
         return _Scored(dict(best), {})
-    counted = list(zip(terms, _frequencies(corpus, [place], terms), strict=True))
+    counted = list(zip(terms, _frequencies(corpus, [compartment], terms), strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     taken = _first_attempt([frequency for _, frequency in rarest])
     while taken < len(rarest):
         among = " OR ".join(_literal(term) for term, _ in rarest[:taken])
-        best, others = lexical_index.search_among(corpus, place.id, match, depth, among, also)
-        # With fewer results than the depth it would look as if the corpus had no more.
+        best, others = lexical_index.search_among(corpus, compartment.id, match, depth, among, also)
+        # Fewer results than the depth would mean that the corpus has no more.
         threshold = best[min(EXACT_BEST, depth) - 1][1] if len(best) == depth else 0.0
-        needed = essential(rarest, place.chunks, threshold)
+        needed = essential(rarest, compartment.chunks, threshold)
         if needed <= taken:
             return _Scored(dict(best), dict.fromkeys(also, 0.0) | others)
         taken = needed
-    return _Scored(dict(lexical_index.search(corpus, place.id, match, depth)), {})
+    return _Scored(dict(lexical_index.search(corpus, compartment.id, match, depth)), {})
 
 
 def _first_attempt(frequencies: Sequence[int]) -> int:
-    """How many of the rarest terms to begin with: at least one, and about ``FIRST_ROWS`` chunks."""
+    """How many of the rarest terms to try first: at least one, with about ``FIRST_ROWS`` chunks."""
     total = 0
     for taken, frequency in enumerate(frequencies):
         total += frequency
@@ -290,7 +297,7 @@ def inverse_frequency(chunks: int, frequency: int) -> float:
 
 
 class Statistics(NamedTuple):
-    """What BM25 needs to know of a collection, for the terms of one query.
+    """The statistics of a collection that BM25 uses, for the terms of one query.
 
     Attributes:
         weights: for each term, its idf times its weight in the query.

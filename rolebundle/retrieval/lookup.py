@@ -1,4 +1,4 @@
-"""What a reference names, and what the corpus contains."""
+"""Look up what a reference names, and describe what the corpus contains."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9}
 
 
 def look_up(corpus: Corpus, reference: str) -> Lookup:
-    """The chunk, the document or the lines that a reference names.
+    """Look up the chunk, the document, the passages or the lines that a reference names.
 
     Args:
         corpus: an open corpus.
@@ -39,45 +39,45 @@ def look_up(corpus: Corpus, reference: str) -> Lookup:
             ``#document_id:from:count`` with passages from 1.
 
     Raises:
-        UsageError: there is no such thing, or the path names lines of several documents.
+        UsageError: nothing has this reference, or the lines belong to several documents.
     """
-    kind, passages, lines = referenced(corpus, reference)
+    kind, passages, lines = resolve_reference(corpus, reference)
     return _lookup(corpus, reference, kind, passages, lines)
 
 
-def referenced(
+def resolve_reference(
     corpus: Corpus, reference: str
 ) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
-    """What kind of reference it is, the passages that it names, and the lines if it names any.
+    """The kind of a reference, the passages that it names, and the lines if it names any.
 
     Raises:
         UsageError: as :func:`look_up`.
     """
-    # SQLite takes no text with an unpaired surrogate, so nothing has such a name.
-    known = not any("\ud800" <= character <= "\udfff" for character in reference)
-    chunk = documents.passage_by_id(corpus, reference) if known else None
-    if chunk is not None:
-        return "chunk", [chunk], None
-    whole = documents.passages_of_document(corpus, reference) if known else []
-    if whole:
-        return "document", whole, None
-    counted = _PASSAGES.match(reference) if known else None
-    part = _counted(corpus, counted) if counted else []
-    if part:
-        return "passages", part, None
-    named = _LINES.match(reference) if known else None
-    start, end = (int(named["start"]), int(named["end"])) if named else (1, 0)
-    if named and start <= end:
-        found = documents.passages_at_lines(corpus, named["path"], start, end)
-        if len({passage.document.document_id for passage in found}) > 1:
-            ids = ", ".join(sorted({passage.document.document_id for passage in found}))
+    # SQLite accepts no text with an unpaired surrogate, so no stored name has one.
+    is_storable = not any("\ud800" <= character <= "\udfff" for character in reference)
+    passage = documents.passage_by_id(corpus, reference) if is_storable else None
+    if passage is not None:
+        return "chunk", [passage], None
+    passages = documents.passages_of_document(corpus, reference) if is_storable else []
+    if passages:
+        return "document", passages, None
+    match = _PASSAGES.match(reference) if is_storable else None
+    passages = _numbered_passages(corpus, match) if match else []
+    if passages:
+        return "passages", passages, None
+    match = _LINES.match(reference) if is_storable else None
+    start, end = (int(match["start"]), int(match["end"])) if match else (1, 0)
+    if match and start <= end:
+        passages = documents.passages_at_lines(corpus, match["path"], start, end)
+        document_ids = sorted({passage.document.document_id for passage in passages})
+        if len(document_ids) > 1:
             raise UsageError(
                 "ambiguous_reference",
                 f"{reference}: these lines belong to several documents",
-                f"name one of them: {ids}",
+                f"name one of them: {', '.join(document_ids)}",
             )
-        if found:
-            return "lines", found, (start, end)
+        if passages:
+            return "lines", passages, (start, end)
     raise UsageError(
         "not_found",
         f"{reference}: no chunk, document or lines of that name in this corpus",
@@ -85,31 +85,32 @@ def referenced(
     )
 
 
-def _counted(corpus: Corpus, named: re.Match[str]) -> list[Passage]:
-    document, first, count = named["document"], int(named["first"]), int(named["count"])
-    found = documents.passages_from(corpus, document, first, count) if first and count else []
-    held = 0 if found else len(documents.passages_of_document(corpus, document))
-    if held:
+def _numbered_passages(corpus: Corpus, match: re.Match[str]) -> list[Passage]:
+    """The passages that ``#document_id:first:count`` names; none if there is no such document."""
+    document, first, count = match["document"], int(match["first"]), int(match["count"])
+    passages = documents.passages_from(corpus, document, first, count) if first and count else []
+    total = 0 if passages else len(documents.passages_of_document(corpus, document))
+    if total:
         raise UsageError(
             "not_found",
-            f"{named[0]}: {document} has the passages 1 to {held}, and none of these",
-            f"ask for #{document}:1:{held}, or less of it",
+            f"{match[0]}: {document} has the passages 1 to {total}, and none of these",
+            f"ask for #{document}:1:{total}, or less of it",
         )
-    return found
+    return passages
 
 
 def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
-    """What became of a passage of an earlier answer."""
+    """Where a passage of an earlier answer is today, or why the corpus no longer has it."""
     if documents.passage_by_id(corpus, chunk_id) is not None:
         return "in_corpus"
     if document_id is None:
         return "not_in_corpus"
-    there = documents.passages_of_document(corpus, document_id)
-    return "document_changed" if there else "document_gone"
+    has_document = bool(documents.passages_of_document(corpus, document_id))
+    return "document_changed" if has_document else "document_gone"
 
 
 def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> CorpusStatus:
-    """What the corpus holds.
+    """Describe what the corpus contains.
 
     Args:
         corpus: an open corpus; it is only read.
@@ -117,11 +118,11 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
     """
     with corpus.reading():
         state = corpus_state(corpus)
-        index = vector_index.active_index(corpus)
-        embedded = vector_index.count_vectors(corpus, index) if index else 0
+        active_index = vector_index.active_index(corpus)
+        embedded = vector_index.count_vectors(corpus, active_index) if active_index else 0
         sizes = documents.source_sizes(corpus)
         indexes = [
-            _index_status(corpus, one, state.chunks) for one in vector_index.all_indexes(corpus)
+            _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
         ]
         cached, _ = vector_index.cache_size(corpus)
     by_source: dict[str, list[tuple[str, int, int]]] = {}
@@ -144,8 +145,10 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         indexes=indexes,
         cached_vectors=cached,
         fast_index_would_pay=any(
-            one.active and one.fast_recall is None and one.vectors >= approximate_index.MIN_VECTORS
-            for one in indexes
+            index.active
+            and index.fast_recall is None
+            and index.vectors >= approximate_index.MIN_VECTORS
+            for index in indexes
         ),
         checked=problems is not None,
         problems=[
@@ -207,12 +210,12 @@ def _lookup(
 
 def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None) -> FoundPassage:
     content, start, end = passage.content, passage.start_line, passage.end_line
-    held = content.split("\n")
+    content_lines = content.split("\n")
     # Lines can be cut out only if the text is the file's own lines. Text that was extracted from
     # HTML or JSON is returned whole.
-    if lines is not None and len(held) == end - start + 1:
+    if lines is not None and len(content_lines) == end - start + 1:
         first, last = max(start, lines[0]), min(end, lines[1])
-        content = "\n".join(held[first - start : last - start + 1])
+        content = "\n".join(content_lines[first - start : last - start + 1])
         start, end = first, last
     return FoundPassage(
         chunk_id=passage.chunk_id,

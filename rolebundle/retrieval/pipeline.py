@@ -68,7 +68,9 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             has_vectors=lanes.index is not None,
             cosines=reranker.cosines if reranker else None,
         )
-        distinct = sum(one.duplicate_of is None and not one.is_superseded for one in ranked)
+        distinct = sum(
+            candidate.duplicate_of is None and not candidate.is_superseded for candidate in ranked
+        )
         if distinct >= request.limit or pool.yielded < depth:
             break
         # The first search reads everything, so that the bundle can report what policy rejects.
@@ -95,10 +97,10 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
 
 
 def _rerank_report(reranker: Reranker, ranked: Sequence[Candidate], corpus: Corpus) -> RerankReport:
-    # Under a policy the state of the cache would tell an agent what others have asked.
+    # Under a policy the state of the cache would show an agent what others have asked.
     is_open = not corpus.is_restricted
     return RerankReport(
-        state=reranker.state(sum(one.contextual is not None for one in ranked)),
+        state=reranker.state(sum(candidate.contextual is not None for candidate in ranked)),
         warnings=reranker.warnings(),
         milliseconds=round(reranker.seconds * 1000, 3),
         embedded=reranker.embedded if is_open else None,

@@ -1,7 +1,7 @@
-"""Step 1: a task and an overlay become a query. Pure.
+"""Step 1: build the query from a task and an overlay. Pure.
 
-The task's own terms and the role's expansion are kept apart and weighed apart, so that a role's
-vocabulary can pull a generic task toward its domain but cannot drown what was asked.
+The task's own terms and the role's expansion are separate and have separate weights. So a role's
+vocabulary can move a generic task toward its domain, but cannot outweigh the task.
 """
 
 from __future__ import annotations
@@ -25,21 +25,25 @@ MAX_SYNONYMS = 2
 MAX_TASK_TERMS = 128
 MAX_REPEATS = 8
 STEM_WEIGHT = 2
-"""A stem's say beside its word's: it finds what the word finds and more (docs/quality.md)."""
+"""Weight of a stem; its word has 1. A stem matches what the word matches, and more.
 
-# Letters and digits with their combining marks: what the lexical index's tokenizer, too, keeps in
-# one token. Possessive, so that a word of a megabyte is passed over once and not once a letter.
+docs/quality.md has how it was chosen.
+"""
+
+# Letters and digits with their combining marks, as in a token of the lexical index. Possessive, so
+# that a word of a megabyte is read once and not once for each letter.
 _LETTERS = r"[^\W_]++(?:[\u0300-\u036f]++[^\W_]*+)*+"
 _WORD = re.compile(_LETTERS)
 _ASCII_WORD = re.compile("[a-z0-9]+")
-# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409 — exact as a phrase, beside their
-# parts. A phrase costs the index one look-up a part, so a longer one is cut at eight.
+# v2.1.3, src/auth.py, Pan-Tompkins, std::vector, E_CONFLICT:409. They are searched as exact phrases
+# besides their parts. Each part costs the index a lookup, so a phrase has at most eight.
 _COMPOUND = re.compile(
     rf"(?<![^\W_])(?<![\u0300-\u036f]){_LETTERS}(?:[-./:_@#]{{1,2}}{_LETTERS}){{1,7}}"
 )
-# boundary-layer, conditions--that: common words, which as a phrase too would count double.
+# boundary-layer, conditions--that: common words. As a phrase besides the parts they would count
+# twice.
 _HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
-# Stop words with stops in them, which as phrases find whoever writes so.
+# Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
 )
@@ -93,14 +97,14 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, case folded."""
+    """The words of a text, casefolded."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())  # The same, in half the time.
     return _WORD.findall(text.casefold())
 
 
 def _topic(task: str) -> tuple[str, list[str]]:
-    """What the task is about, without the phrases that only ask; the rule, where there were any."""
+    """The task without phrases like "please tell me", and the rule that names their number."""
     topic, frames = remove_phrasing(task)
     if not frames or ENGLISH.issuperset(words_of(topic)):
         return task, []
@@ -108,39 +112,39 @@ def _topic(task: str) -> tuple[str, list[str]]:
 
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
-    without = _ABBREVIATION.sub(" ", task)
-    task = without if _WORD.search(without) else task
+    shortened = _ABBREVIATION.sub(" ", task)
+    task = shortened if _WORD.search(shortened) else task
     languages = likely_languages(task)
-    touching: list[str] = []
+    unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()
     if has_forms:
-        # Here, because what it compiles would take a tenth of a cold start, and English needs none.
+        # Imported here: compiling its patterns takes a tenth of a cold start. English needs none.
         from rolebundle.text.forms import forms, spaced
 
-        # Both, since a corpus of before has the words as they touch each other.
-        touching = [_searchable(word) for word in _WORD.findall(task)]
+        # Both spellings: an older corpus has the words without the spaces.
+        unspaced_words = [_searchable(word) for word in _WORD.findall(task)]
         task = spaced(task)
     stop_words = _stop_words(languages)
     words = [_searchable(word) for word in _WORD.findall(task)]
-    apart = frozenset(words)
-    words += [word for word in touching if word not in apart]
+    spaced_words = frozenset(words)
+    words += [word for word in unspaced_words if word not in spaced_words]
     informative = [word for word in words if word not in stop_words]
-    # "Who are we?" has stop words alone; they are better than nothing.
+    # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
     counts.update(
         _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
     )
     kinds = [(counts, 1, False)]
     if has_forms:
-        found = forms(task, languages, stop_words if informative else ())
-        kinds.append((Counter(found.stems), STEM_WEIGHT, True))
-        kinds.append((Counter([*found.letters, *found.pairs]), 1, True))
+        word_forms = forms(task, languages, stop_words if informative else ())
+        kinds.append((Counter(word_forms.stems), STEM_WEIGHT, True))
+        kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
     rules = [
         f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
         for counted, _, _ in kinds
         if len(counted) > MAX_TASK_TERMS
     ]
-    # most_common is stable: among equally frequent terms the first in the task stay.
+    # most_common is stable: of equally frequent terms the first in the task are used.
     terms = (
         Term(text, weight * min(count, MAX_REPEATS), form)
         for counted, weight, form in kinds
@@ -150,15 +154,15 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:
-    found = ENGLISH
+    stop_words = ENGLISH
     for language in languages:
         # A single letter may be the name of something in any language.
-        found |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
-    return found
+        stop_words |= {word for word in STOP_WORDS.get(language, ()) if len(word) > 1}
+    return stop_words
 
 
 def _is_common(compound: str) -> bool:
-    """Whether the parts of a compound say all that it says."""
+    """Whether a compound only joins common words, so that its parts are enough."""
     if _HYPHENATED.fullmatch(compound):
         return True
     return all(word in ENGLISH for word in words_of(compound))
@@ -174,14 +178,14 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
     relevant = [
         phrase
         for phrase in vocabulary.boost_phrases[SIGNATURE_PHRASES:]
-        if _share_in(words_of(phrase), distinct_words) > TASK_RELEVANCE
+        if _share_of_words(words_of(phrase), distinct_words) > TASK_RELEVANCE
     ]
     boosts = (signature + relevant)[:MAX_BOOST_PHRASES]
     if boosts:
         rules.append(f"vocab:boost({len(boosts)} phrases, {len(signature)} signature)")
 
     preferred = [
-        term for term in vocabulary.preferred_terms if _stands_in(words_of(term), task_words)
+        term for term in vocabulary.preferred_terms if _contains_phrase(task_words, words_of(term))
     ]
     if preferred:
         rules.append(f"vocab:preferred({len(preferred)} terms)")
@@ -189,7 +193,7 @@ def _expansion(task: str, overlay: Overlay) -> tuple[tuple[Term, ...], list[str]
     expanded = [task_words, *(words_of(text) for text in (*boosts, *preferred))]
     synonyms: list[str] = []
     for canonical, alternatives in vocabulary.synonyms.items():
-        if any(_stands_in(words_of(canonical), words) for words in expanded):
+        if any(_contains_phrase(words, words_of(canonical)) for words in expanded):
             synonyms += alternatives[:MAX_SYNONYMS]
             rules.append(f"vocab:synonym({canonical})")
 
@@ -205,12 +209,12 @@ def _phrase_forms(phrases: Iterable[str], languages: tuple[str, ...]) -> list[st
         return []
     from rolebundle.text.forms import phrase_form
 
-    found = (
+    phrase_forms = (
         phrase_form(phrase, language)
         for phrase in with_forms
         for language in dict.fromkeys((*languages, *likely_languages(phrase), ""))
     )
-    return list(dict.fromkeys(filter(None, found)))
+    return list(dict.fromkeys(filter(None, phrase_forms)))
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
@@ -218,27 +222,28 @@ def _distinct(texts: Iterable[str]) -> list[str]:
 
 
 def _searchable(text: str) -> str:
-    # The index folds case by its own tables. Python's would make "straße" to "strasse", which the
-    # index has never seen; where the two may differ the text is left as it is.
+    # The index folds case by its own tables. Python would change "straße" to "strasse", which the
+    # index does not contain. So only ASCII text is folded here.
     return text.lower() if text.isascii() else text
 
 
-def _share_in(phrase: list[str], words: frozenset[str]) -> float:
+def _share_of_words(phrase: list[str], words: frozenset[str]) -> float:
+    """The share of the phrase's words that ``words`` contains, in [0, 1]."""
     return sum(word in words for word in phrase) / len(phrase) if phrase else 0.0
 
 
-def _stands_in(phrase: list[str], words: list[str]) -> bool:
-    """Whether the words of the phrase stand in ``words`` one after the other."""
+def _contains_phrase(words: list[str], phrase: list[str]) -> bool:
+    """Whether ``words`` contains the words of the phrase, one directly after the other."""
     return bool(phrase) and f" {' '.join(phrase)} " in f" {' '.join(words)} "
 
 
 def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
     policy = overlay.source_policy
-    found = [
+    filters = [
         AppliedFilter.model_construct(field="excluded_roles", op="not_in", value=[overlay.role_id])
     ]
     if policy.forbidden_sources:
-        found.append(
+        filters.append(
             AppliedFilter.model_construct(
                 field="source",
                 op="not_contains",
@@ -246,7 +251,7 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
             )
         )
     if policy.allowed_sources:
-        found.append(
+        filters.append(
             AppliedFilter.model_construct(
                 field="source",
                 op="contains",
@@ -255,5 +260,5 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
         )
     maximum_age = overlay.retrieval_policy.freshness_max_age_days
     if maximum_age is not None and overlay.retrieval_policy.stale_penalty >= 1:
-        found.append(AppliedFilter.model_construct(field="age_days", op="lt", value=maximum_age))
-    return tuple(found)
+        filters.append(AppliedFilter.model_construct(field="age_days", op="lt", value=maximum_age))
+    return tuple(filters)

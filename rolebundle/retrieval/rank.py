@@ -29,12 +29,12 @@ MAX_RESCORED = 50
 CONTEXTUAL_SHARE = 0.85
 """The contextual score's share of the semantic term; docs/quality.md has how it was chosen."""
 LIFTED_DISTANCE = 0.1
-"""What is left of the distances between candidates that are lifted, so that their order stays."""
+"""Distances between lifted candidates are multiplied with this, so that their order stays."""
 LIFT_MARGIN = 1e-9
 """Added to a lifted semantic score, so that rounding cannot put it behind the others."""
 
 NEAR_DUPLICATE = 0.9
-"""Jaccard similarity of word shingles from which two chunks are the same to a reader."""
+"""Two chunks with at least this Jaccard similarity of word shingles are near-duplicates."""
 SHINGLE_WORDS = 3
 NEAR_DUPLICATE_WINDOW = 50
 """Candidates are compared with the best so many different texts; exact copies with all."""
@@ -187,7 +187,11 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
     best = best_by_lanes(candidates, weights, MAX_RESCORED)
     by_id = cosines([candidate.passage for candidate in best])
     contextual = scale_by_range(
-        {one.chunk_id: by_id[one.chunk_id] for one in best if one.chunk_id in by_id}
+        {
+            candidate.chunk_id: by_id[candidate.chunk_id]
+            for candidate in best
+            if candidate.chunk_id in by_id
+        }
     )
     if not contextual:
         return list(candidates)
@@ -225,7 +229,7 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
 
 
 def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates in order; one whose text a better one has already brought names that one.
+    """The candidates in order; a duplicate has the chunk id of the better candidate.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
     and must not be rejected as a copy of the old one.

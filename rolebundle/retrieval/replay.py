@@ -1,4 +1,4 @@
-"""Replay: the request of a bundle is asked again, and the two answers are compared. Pure."""
+"""Replay: build the request of a bundle again, and compare two answers to it. Pure."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ _KIND_OF_FIELD: dict[str, PassageChangeKind] = {
     "reasons_selected": "score",
     "overlay_hits": "score",
 }
-"""What a difference in a field of a passage is called; in any other field it is `metadata`."""
-_LAST = 1 << 30
+"""The kind of a change by the field of a passage; for any other field it is `metadata`."""
+_AFTER_ALL_RANKS = 1 << 30
 
-Fate = SelectedChunk | Rejection
+Result = SelectedChunk | Rejection
 
 
 def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
-    """The request that a bundle is the answer to.
+    """The request that a bundle answers.
 
     Raises:
-        UsageError: ``bundle_not_replayable``, naming the field that is missing, or
-            ``bundle_malformed``, where a field has what no request may have.
+        UsageError: ``bundle_not_replayable`` with the field that is missing, or
+            ``bundle_malformed`` if a field has a value that no request may have.
     """
     missing = next(_missing(bundle), None)
     if missing is not None:
         raise UsageError(
             "bundle_not_replayable",
-            f"{missing}: is missing, so that nobody can ask the same again",
+            f"{missing}: is missing, so the request cannot be repeated",
             "replay takes a whole bundle of `rolebundle retrieve --format json`",
         )
     assert bundle.request is not None
@@ -67,7 +67,7 @@ def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
         "task": bundle.query.task_text,
         "role": bundle.overlay.role_id if bundle.overlay else None,
         "now": bundle.query.generated_at,
-        # A bundle echoes its request under the request's own names.
+        # The echo in a bundle has the field names of the request.
         **bundle.request.model_dump(),
     }
     try:
@@ -96,13 +96,13 @@ def compare_bundles(
     after: RetrievalBundle,
     whereabouts: Callable[[str, str | None], Whereabouts | None] = lambda _chunk, _document: None,
 ) -> Replay:
-    """Whether two answers to one request are the same, and what is different.
+    """Whether two answers to the same request are equal, and what is different.
 
     Args:
-        before: the bundle as it was.
-        after: the bundle that comes out today.
-        whereabouts: returns what became of a candidate that is gone, by its chunk id and, if it is
-            known, its document id.
+        before: the recorded bundle.
+        after: the bundle of the replay.
+        whereabouts: where a candidate that is gone is today, by its chunk id and, if it is known,
+            its document id.
     """
     then, today = before.without_timings(), after.without_timings()
     differs = [name for name in then.keys() | today.keys() if then.get(name) != today.get(name)]
@@ -123,7 +123,7 @@ def compare_bundles(
     )
 
 
-# -- what the answer depends on ------------------------------------------------------------------
+# -- causes ----------------------------------------------------------------------------------------
 
 
 def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
@@ -141,8 +141,8 @@ def _causes(before: RetrievalBundle, after: RetrievalBundle) -> list[Cause]:
             "unknown",
             "",
             "",
-            "corpus, overlay and index are those of then: another version of rolebundle, of its "
-            "libraries or of the model answers, or the bundle was altered",
+            "corpus, overlay and index are the same: the version of rolebundle, of its libraries "
+            "or of the model is another one, or the bundle was altered",
         )
     ]
 
@@ -151,14 +151,14 @@ def _corpus_causes(before: CorpusState | None, after: CorpusState | None) -> Ite
     if before is None or after is None:
         return
     if before.corpus_id != after.corpus_id:
-        yield _cause("corpus", before.corpus_id, after.corpus_id, "another corpus answers")
+        yield _cause("corpus", before.corpus_id, after.corpus_id, "it is another corpus")
     elif before.generation != after.generation:
         yield _cause(
             "generation",
             str(before.generation),
             str(after.generation),
             "the corpus was written to: "
-            f"{before.documents} documents and {before.chunks} chunks then, "
+            f"{before.documents} documents and {before.chunks} chunks before, "
             f"{after.documents} and {after.chunks} today",
         )
     if before.file != after.file:
@@ -168,11 +168,11 @@ def _corpus_causes(before: CorpusState | None, after: CorpusState | None) -> Ite
             "schema",
             str(before.schema_version),
             str(after.schema_version),
-            "another version of rolebundle answers",
+            "it is another version of rolebundle",
         )
     if before.index != after.index:
         yield _cause(
-            "index", _index(before.index), _index(after.index), "another embedding index answers"
+            "index", _index(before.index), _index(after.index), "it is another embedding index"
         )
 
 
@@ -184,7 +184,7 @@ def _overlay_causes(before: RetrievalBundle, after: RetrievalBundle) -> Iterator
         "overlay",
         then.digest if then else "none",
         today.digest if today else "none",
-        f"the overlay of {before.role_id or 'no role'} means something else",
+        f"the overlay of {before.role_id or 'no role'} has other content",
     )
 
 
@@ -206,13 +206,17 @@ def _warning_causes(
     after: RetrievalBundle,
     code: WarningCode,
     kind: CauseKind,
-    well: str,
-    ill: str,
+    without_warning: str,
+    with_warning: str,
 ) -> Iterator[Cause]:
     then, today = _messages(before, code), _messages(after, code)
     if then != today:
-        what = f"today: {today}" if today else f"then: {then}"
-        yield _cause(kind, ill if then else well, ill if today else well, what)
+        yield _cause(
+            kind,
+            with_warning if then else without_warning,
+            with_warning if today else without_warning,
+            f"today: {today}" if today else f"before: {then}",
+        )
 
 
 def _messages(bundle: RetrievalBundle, code: WarningCode) -> str:
@@ -237,41 +241,43 @@ def _passage_changes(
     after: RetrievalBundle,
     whereabouts: Callable[[str, str | None], Whereabouts | None],
 ) -> list[PassageChange]:
-    then, today = _fates(before), _fates(after)
-    # In order of the first rank that a candidate had or has; the rejected as the bundles list them.
-    names = sorted(
-        dict.fromkeys([*then, *today]), key=lambda name: min(_rank(then, name), _rank(today, name))
+    then, today = _results(before), _results(after)
+    # By the better of the two ranks. Candidates without a rank are last, in the bundles' order.
+    chunk_ids = sorted(
+        dict.fromkeys([*then, *today]),
+        key=lambda chunk_id: min(_rank(then, chunk_id), _rank(today, chunk_id)),
     )
     changes = []
-    for name in names:
-        old, new = then.get(name), today.get(name)
+    for chunk_id in chunk_ids:
+        old, new = then.get(chunk_id), today.get(chunk_id)
         kinds = _kinds(old, new)
         if kinds:
             document = _document(old) or _document(new)
             changes.append(
                 PassageChange(
-                    chunk_id=name,
+                    chunk_id=chunk_id,
                     document_id=document,
                     kinds=kinds,
                     before=_outcome(old),
                     after=_outcome(new),
-                    whereabouts=whereabouts(name, document) if new is None else None,
+                    whereabouts=whereabouts(chunk_id, document) if new is None else None,
                 )
             )
     return changes
 
 
-def _fates(bundle: RetrievalBundle) -> dict[str, Fate]:
-    fates: dict[str, Fate] = {one.chunk_id: one for one in bundle.selected}
-    return fates | {one.chunk_id: one for one in bundle.rejected}
+def _results(bundle: RetrievalBundle) -> dict[str, Result]:
+    """What the bundle has for each candidate, by chunk id."""
+    results: dict[str, Result] = {chunk.chunk_id: chunk for chunk in bundle.selected}
+    return results | {rejection.chunk_id: rejection for rejection in bundle.rejected}
 
 
-def _rank(fates: Mapping[str, Fate], name: str) -> int:
-    fate = fates.get(name)
-    return (fate.rank or 0) if isinstance(fate, SelectedChunk) else _LAST
+def _rank(results: Mapping[str, Result], chunk_id: str) -> int:
+    result = results.get(chunk_id)
+    return (result.rank or 0) if isinstance(result, SelectedChunk) else _AFTER_ALL_RANKS
 
 
-def _kinds(old: Fate | None, new: Fate | None) -> list[PassageChangeKind]:
+def _kinds(old: Result | None, new: Result | None) -> list[PassageChangeKind]:
     if old is None:
         return ["new"]
     if new is None:
@@ -287,13 +293,13 @@ def _kinds(old: Fate | None, new: Fate | None) -> list[PassageChangeKind]:
     return ["selected"] if isinstance(new, SelectedChunk) else ["rejected"]
 
 
-def _outcome(fate: Fate | None) -> Outcome | None:
-    if fate is None:
+def _outcome(result: Result | None) -> Outcome | None:
+    if result is None:
         return None
-    if isinstance(fate, SelectedChunk):
-        return Outcome(rank=fate.rank, score=fate.scores.final)
-    return Outcome(reason=fate.reason, notes=fate.notes)
+    if isinstance(result, SelectedChunk):
+        return Outcome(rank=result.rank, score=result.scores.final)
+    return Outcome(reason=result.reason, notes=result.notes)
 
 
-def _document(fate: Fate | None) -> str | None:
-    return fate.document_id if isinstance(fate, SelectedChunk) else None
+def _document(result: Result | None) -> str | None:
+    return result.document_id if isinstance(result, SelectedChunk) else None

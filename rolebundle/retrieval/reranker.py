@@ -2,8 +2,8 @@
 
 A vector depends on the model and on its text alone. Each text is therefore given to the model by
 itself, because the other texts of a batch change the last bits of a vector, and the cosine is
-computed from the float32 bytes that the cache stores. So the cache changes how long an answer
-takes, and nothing in it.
+computed from the float32 bytes that the cache stores. So the cache changes the duration of an
+answer and nothing else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MAX_MODELS = 2
 """How many models stay loaded. Requests name the model, so memory must be bounded."""
 COSINE_DECIMALS = 9
-"""Rounding hides in which order the products were summed."""
+"""Cosines are rounded, so that the order of summing does not change them."""
 
 
 class RerankModels:
@@ -52,13 +52,8 @@ class RerankModels:
 
     Args:
         path: the corpus file. The cache of vectors lies beside it.
-        default: the model, ``PROVIDER:MODEL``, for requests that name none. Empty or ``none``:
-            no reranking.
         embed_url: the address of the model's server, instead of its provider's usual one.
-        allow_host: the one other machine that may be that server.
-
-    Raises:
-        ConfigurationError: ``default`` names no known provider.
+        allow_host: the only other machine that may be that server.
     """
 
     def __init__(self, path: Path, embed_url: str, allow_host: str) -> None:
@@ -70,15 +65,15 @@ class RerankModels:
         """Check that a model, ``PROVIDER:MODEL``, has a known provider.
 
         Raises:
-            ConfigurationError: it has none.
+            ConfigurationError: the provider is unknown.
         """
         parse_spec(model)
 
     def reranker(self, corpus: Corpus, model: str, task: str) -> Reranker:
         """The reranker of one request.
 
-        If the model is not available, its first use raises the error, so that there is an answer
-        without it.
+        If the model is not available, its first use raises the error, so that the request can be
+        answered without it.
 
         Raises:
             ConfigurationError: the name is malformed, or lacks what its provider requires.
@@ -107,7 +102,7 @@ class RerankModels:
 
 
 class Reranker:
-    """The cosines of one task with passages. The model is loaded when the first one is requested.
+    """The cosines of one task with passages. The model is loaded at the first use.
 
     Args:
         provider: the model.
@@ -136,7 +131,7 @@ class Reranker:
         self._query = b""
         self._vectors: dict[str, bytes] = {}
         self._faults: dict[str, str] = {}
-        """Hash → why the model could not embed this text."""
+        """Hash of a text → why the model could not embed it."""
         self._problem = ""
         """Why the model cannot be used at all."""
         self._cache_problem = ""
@@ -177,7 +172,7 @@ class Reranker:
 
         query = np.frombuffer(self._query, dtype="<f4").astype(np.float64)
         matrix = np.frombuffer(b"".join(self._vectors[text] for text in scored), dtype="<f4")
-        # Row by row, so that the other rows do not change how one is summed.
+        # Row by row, so that the sum of a row does not depend on the other rows.
         products = (matrix.reshape(len(scored), -1).astype(np.float64) * query).sum(axis=1)
         cosines = products.round(COSINE_DECIMALS).clip(-1, 1).tolist()
         by_hash = dict(zip(scored, cosines, strict=True))
@@ -223,8 +218,8 @@ class Reranker:
         self._vectors |= cached
         self.cached += len(cached)
         if not self._query:
-            # Embedded anew each time, so that a server that has stopped or has another model now
-            # is noticed whether or not somebody asked the same before.
+            # Embedded for each request. So a server that has stopped, or has another model now, is
+            # noticed even if every passage is cached.
             vectors = self._provider.embed_queries([self._task])
             self._query = unit_vectors(vectors, 1, self._model.dimensions)[0].tobytes()
             self.question_embedded = True

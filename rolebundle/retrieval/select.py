@@ -1,4 +1,4 @@
-"""Step 5: the best candidates that fit are selected, the others rejected with a code. Pure."""
+"""Step 5: select the best candidates that fit; reject the others with a code. Pure."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from its nearest neighbours among the candidates: one step of score regularizati
 "Regularizing ad hoc retrieval scores", CIKM 2005). It helps a passage that a lane missed because of
 its choice of words.
 
-*Feedback.* The first ten candidates stand for what the task means, and every candidate is compared
-with them: pseudo-relevance feedback (Rocchio, "Relevance feedback in information retrieval", 1971).
+*Feedback.* The first ten candidates represent the task, and every candidate is compared with them:
+pseudo-relevance feedback (Rocchio, "Relevance feedback in information retrieval", 1971).
 If the first ten have little in common, the feedback has little weight.
 
 Only candidates that policy allows take part, and no corpus is read: term frequencies are counted
@@ -47,7 +47,7 @@ NEAR_COSINE = 0.1
 """From this mean cosine on neighbours are near; below it their share shrinks in proportion."""
 
 FEEDBACK_CANDIDATES = 10
-"""How many of the first stand for the task; they are weighted by 1 / log2(rank + 1)."""
+"""How many of the first represent the task; their weights are 1 / log2(rank + 1)."""
 FEEDBACK_SHARE = 0.15
 """The feedback's share of a lane's score, if the first candidates agree."""
 AGREEMENT_COSINE = 0.05
@@ -161,7 +161,9 @@ def similarities(passages: Sequence[Passage]) -> NDArray[np.float64]:
 
     cosines = _cosines([_terms(_described(passage), passage.content) for passage in passages])
     numbers: dict[str, int] = {}
-    copies = np.array([numbers.setdefault(one.content_hash, len(numbers)) for one in passages])
+    copies = np.array(
+        [numbers.setdefault(passage.content_hash, len(numbers)) for passage in passages]
+    )
     cosines[copies[:, None] == copies] = 0.0
     return cosines
 
@@ -187,7 +189,7 @@ def feedback(cosines: NDArray[np.float64], first: Sequence[int]) -> tuple[list[f
 
     Args:
         cosines: of all pairs, (n, n); 0 on the diagonal.
-        first: the positions of the passages that stand for the task, the best first.
+        first: the positions of the passages that represent the task, the best first.
     """
     import numpy as np
 

@@ -10,6 +10,6 @@ from support.corpora import scratch_folder
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """Where the module's corpus files lie; one folder for all examples of a property."""
-    with scratch_folder() as place:
-        yield place
+    """A folder for the module's corpus files, the same for all examples of a property."""
+    with scratch_folder() as path:
+        yield path

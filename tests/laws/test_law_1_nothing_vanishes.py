@@ -1,4 +1,4 @@
-"""Law 1. Nothing vanishes: every candidate ends in ``selected`` or in ``rejected``, once."""
+"""Law 1. Nothing vanishes: every candidate ends in ``selected`` or ``rejected``, and only once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.strategies import corpora, overlays, requests
     waiting=st.integers(0, 3),
     asked=st.lists(st.tuples(st.none() | overlays(), requests()), min_size=1, max_size=2),
 )
-def test_pool_is_selected_and_rejected(
+def test_every_candidate_is_selected_or_rejected(
     folder: Path,
     documents: list[StoredDocument],
     waiting: int,
@@ -31,16 +31,16 @@ def test_pool_is_selected_and_rejected(
     provider = HashingProvider()
     with built(folder, documents, provider, waiting=waiting) as corpus:
         for overlay, fields in asked:
-            accounts_balance(ask(corpus, overlay, provider, **fields))
+            assert_nothing_vanishes(ask(corpus, overlay, provider, **fields))
 
 
-def accounts_balance(bundle: RetrievalBundle) -> None:
+def assert_nothing_vanishes(bundle: RetrievalBundle) -> None:
     selected = [passage.chunk_id for passage in bundle.selected]
     rejected = [rejection.chunk_id for rejection in bundle.rejected]
     pool = bundle.diagnostics.candidate_pool_size
 
     assert len(selected) + len(rejected) == pool
-    assert len({*selected, *rejected}) == pool, "an id stands there twice, or in both"
+    assert len({*selected, *rejected}) == pool, "an id occurs twice, or in both lists"
 
     codes = Counter(rejection.reason for rejection in bundle.rejected)
     assert bundle.rejected_summary == dict(codes)

@@ -6,11 +6,11 @@ a vector), and A those of them that are neither rejected by policy nor supersede
 
 - ``|selected| = min(limit, number of different texts in A)``,
 - the same request on the corpus without the passages that are not in A selects as many, and the
-  same texts where there are fewer than ``limit``,
+  same texts if there are fewer than ``limit``,
 - with the lexical lane alone and fewer than ``limit`` selected, every passage of A is in the pool.
 
-The bounds: a lane is asked for 4,096 passages at most, which no corpus here reaches; and near
-copies are told only among the best 50 different texts.
+The bounds: a lane proposes at most 4,096 passages, which no corpus here reaches; and near
+duplicates are recognized only among the best 50 different texts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from support.strategies import LONG, corpora, overlays, requests
 CROWD = POOL_DEPTH + 30
 PROVIDER = HashingProvider()
 
-# Each outranks everything else for "token rotation", and is more than a lane proposes at once.
+# Each ranks above everything else for "token rotation", and has more chunks than a lane proposes.
 _outranking = [f"token rotation token rotation x{n}" for n in range(CROWD)]
 CROWDS: dict[str, list[StoredDocument]] = {
     "none": [],
@@ -56,7 +56,7 @@ CROWDS: dict[str, list[StoredDocument]] = {
     ],
     "copies": [document("crowd", ["token rotation"] * CROWD)],
     "near copies": [
-        # The title counts double, and carries these long passages over every short one.
+        # The title counts double, so these long passages rank above every short one.
         document(
             "crowd",
             [f"{LONG} token rotation x{n}" for n in range(CROWD)],
@@ -90,7 +90,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     role=governed(),
     limit=st.integers(1, 40),
     fields=requests(token_budget=None, limit=None),
-    about_the_crowd=st.booleans(),
+    task_matches_crowd=st.booleans(),
 )
 @example(
     kind="near copies",
@@ -98,7 +98,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     role=overlay(retrieval_policy={"min_score": 0.0}),
     limit=2,
     fields={"task": "token rotation", "lexical_only": True},
-    about_the_crowd=True,
+    task_matches_crowd=True,
 )
 @example(
     kind="external",
@@ -106,7 +106,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     role=overlay(retrieval_policy={"min_score": 0.0}),
     limit=3,
     fields={"task": "token rotation", "lexical_only": False, "action": "execute"},
-    about_the_crowd=True,
+    task_matches_crowd=True,
 )
 @example(
     kind="forbidden",
@@ -114,7 +114,7 @@ def governed(draw: st.DrawFn) -> Overlay:
     role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
     limit=5,
     fields={"task": "token rotation", "lexical_only": False},
-    about_the_crowd=True,
+    task_matches_crowd=True,
 )
 def test_what_policy_rejects_takes_no_place(
     folder: Path,
@@ -123,9 +123,9 @@ def test_what_policy_rejects_takes_no_place(
     role: Overlay,
     limit: int,
     fields: dict[str, Any],
-    about_the_crowd: bool,
+    task_matches_crowd: bool,
 ) -> None:
-    task = "token rotation " * about_the_crowd + fields["task"]
+    task = "token rotation " * task_matches_crowd + fields["task"]
     fields = fields | {"task": task, "limit": limit}
     lexical_only = fields["lexical_only"]
     with built(folder, documents, PROVIDER, base=_base(kind)) as corpus:
@@ -133,8 +133,8 @@ def test_what_policy_rejects_takes_no_place(
         findable = _findable(corpus, task, role, lexical_only)
         every = _every_passage(corpus)
     allowed = [passage for passage in every if _is_allowed(passage, role, NOW, fields)]
-    found = [passage for passage in allowed if passage.rowid in findable]
-    texts = {_text_key(passage.content) for passage in found}
+    expected = [passage for passage in allowed if passage.rowid in findable]
+    texts = {_text_key(passage.content) for passage in expected}
     selected = {_text_key(passage.content) for passage in bundle.selected}
 
     assert len(bundle.selected) == min(limit, len(texts))
@@ -143,15 +143,17 @@ def test_what_policy_rejects_takes_no_place(
     if len(bundle.selected) < limit:
         assert selected == texts
         if lexical_only:
-            pool = {one.chunk_id for one in (*bundle.selected, *bundle.rejected)}
-            assert {passage.chunk_id for passage in found} <= pool
+            pool = {entry.chunk_id for entry in (*bundle.selected, *bundle.rejected)}
+            assert {passage.chunk_id for passage in expected} <= pool
 
-    # The corpus in which nothing stands that policy rejects.
+    # The same corpus without the passages that policy rejects.
     names = {passage.chunk_id for passage in allowed}
     whole_crowd = all(c.chunk_id in names for d in CROWDS[kind] for c in d.chunks)
     base = _base(kind if whole_crowd else "none")
     rest = documents if whole_crowd else [*CROWDS[kind], *documents]
-    with built(folder, [_only(one, names) for one in rest], PROVIDER, base=base) as cleared:
+    with built(
+        folder, [_only(document, names) for document in rest], PROVIDER, base=base
+    ) as cleared:
         alone = ask(cleared, role, PROVIDER, **fields)
     assert len(alone.selected) == len(bundle.selected)
     if len(bundle.selected) < limit:
@@ -159,8 +161,8 @@ def test_what_policy_rejects_takes_no_place(
 
 
 def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
-    kept = tuple(chunk for chunk in document.chunks if chunk.chunk_id in names)
-    return StoredDocument(document.metadata, kept)
+    chunks = tuple(chunk for chunk in document.chunks if chunk.chunk_id in names)
+    return StoredDocument(document.metadata, chunks)
 
 
 def _every_passage(corpus: Corpus) -> list[Passage]:
@@ -172,15 +174,15 @@ def _findable(corpus: Corpus, task: str, role: Overlay, lexical_only: bool) -> s
     if not lexical_only:
         return {rowid for (rowid,) in corpus.rows("SELECT chunk FROM embedded")}
     query = build_query(task, role)
-    found: set[int] = set()
+    rowids: set[int] = set()
     for terms in (query.task_terms, query.expansion_terms):
         if terms:
-            found |= {*search_everywhere(corpus, match_expression(terms), 10_000)}
-    return found
+            rowids |= {*search_everywhere(corpus, match_expression(terms), 10_000)}
+    return rowids
 
 
 def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str, Any]) -> bool:
-    """Policy, told again in the plainest way."""
+    """Whether policy allows a passage, written as simply as possible."""
     document, sources, limits = passage.document, role.source_policy, role.retrieval_policy
     names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
     if any(rule.pattern.casefold() in names for rule in sources.forbidden_sources):
@@ -202,7 +204,7 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
 
 
 def _text_key(text: str) -> object:
-    """Equal for texts that count as copies. Those that we generate are so pairwise, or not at all."""
+    """Equal for texts that count as copies. For the generated texts this is transitive."""
     if text.startswith(LONG):
         return LONG
     words = text.casefold().split()

@@ -1,4 +1,4 @@
-"""Law 3. Same in, same out: byte for byte, the timings in ``diagnostics`` aside."""
+"""Law 3. Same in, same out: byte for byte, except the timings in ``diagnostics``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def without_timings(text: str) -> str:
     role=st.none() | overlays(),
     asked=st.lists(requests(), min_size=1, max_size=2),
 )
-def test_two_runs_answer_alike(
+def test_two_runs_return_the_same_bundle(
     folder: Path,
     documents: list[StoredDocument],
     waiting: int,
@@ -48,11 +48,11 @@ def test_two_runs_answer_alike(
 ) -> None:
     path = build(folder, documents, HashingProvider(), waiting=waiting)
     try:
-        with open_reader(path) as one:
-            first = [ask(one, role, HashingProvider(), **fields) for fields in asked]
-        with open_reader(path) as other:
-            # The other way round: what was asked before must not matter.
-            again = [ask(other, role, HashingProvider(), **fields) for fields in reversed(asked)]
+        with open_reader(path) as corpus:
+            first = [ask(corpus, role, HashingProvider(), **fields) for fields in asked]
+        with open_reader(path) as corpus:
+            # In reverse order, because earlier requests must not matter.
+            again = [ask(corpus, role, HashingProvider(), **fields) for fields in reversed(asked)]
     finally:
         remove(path)
     for bundle, repeated in zip(first, reversed(again), strict=True):
@@ -62,7 +62,7 @@ def test_two_runs_answer_alike(
 
 
 def rich_corpus(folder: Path) -> Path:
-    """A corpus where order could go wrong: ties, copies, several superseders, many sources."""
+    """A corpus in which the order is not obvious: ties, copies, superseded documents, sources."""
     documents = [
         document(
             f"d{n}",
@@ -94,7 +94,7 @@ RICH_ROLE = overlay(
 
 
 def answers(path: Path) -> list[str]:
-    """What a process answers to a fixed set of requests, timings taken out."""
+    """The answers of a process to a fixed list of requests, without the timings."""
     with open_reader(path) as corpus:
         return [
             without_timings(
@@ -109,7 +109,7 @@ def answers(path: Path) -> list[str]:
         ]
 
 
-def test_the_seed_of_pythons_hashes_does_not_matter(folder: Path) -> None:
+def test_pythons_hash_seed_does_not_matter(folder: Path) -> None:
     path = rich_corpus(folder)
     script = (
         "import importlib.util, sys, pathlib\n"
@@ -118,7 +118,7 @@ def test_the_seed_of_pythons_hashes_does_not_matter(folder: Path) -> None:
         "spec.loader.exec_module(law)\n"
         "print(*law.answers(pathlib.Path(sys.argv[1])), sep='\\n')\n"
     )
-    told = set()
+    outputs = set()
     for seed in ("0", "2024"):
         environment = os.environ | {
             "PYTHONHASHSEED": seed,
@@ -133,5 +133,5 @@ def test_the_seed_of_pythons_hashes_does_not_matter(folder: Path) -> None:
             check=False,
         )
         assert ran.returncode == 0, ran.stderr.decode()
-        told.add(ran.stdout)
-    assert told == {("\n".join(answers(path)) + "\n").encode()}
+        outputs.add(ran.stdout)
+    assert outputs == {("\n".join(answers(path)) + "\n").encode()}

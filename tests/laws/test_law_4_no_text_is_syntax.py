@@ -46,7 +46,7 @@ def engine(folder: Path) -> Iterator[Engine]:
 
 
 def answer(engine: Engine, task: str, *, lexical_only: bool = False) -> RetrievalBundle | None:
-    """The bundle, or ``None`` for an error of ours."""
+    """The bundle, or ``None`` if there was a coded error."""
     try:
         bundle = engine.retrieve(request_from({"task": task, "lexical_only": lexical_only}))
     except RolebundleError as error:
@@ -67,7 +67,7 @@ def test_any_task_gives_a_bundle_or_a_coded_error(
     bundle = answer(engine, task, lexical_only=lexical_only)
     if bundle is None:
         surrogate = any("\ud800" <= character <= "\udfff" for character in task)
-        assert surrogate or not task.strip(), "refused a task that can be searched for"
+        assert surrogate or not task.strip(), "rejected a task that can be searched"
 
 
 HUGE = {
@@ -91,19 +91,19 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_a_hundred_kilobytes_are_answered_soon(engine: Engine, name: str) -> None:
+def test_a_task_of_100_kilobytes_takes_less_than_five_seconds(engine: Engine, name: str) -> None:
     started = process_time()
     assert answer(engine, HUGE[name], lexical_only=True) is not None
     assert process_time() - started < 5
 
 
 @pytest.mark.parametrize("task", ["", " ", "\n\t\u2003"])
-def test_a_task_without_a_character_is_refused(task: str) -> None:
+def test_a_blank_task_is_rejected(task: str) -> None:
     with pytest.raises(UsageError):
         request_from({"task": task})
 
 
-# Letters that FTS5's tables know: a script that is younger than they are cannot be found by words.
+# Letters that FTS5's tables contain. Words in newer scripts cannot be searched.
 known_letters = st.characters(
     max_codepoint=0x2FFF, categories=["Lu", "Ll", "Lt", "Lo", "Nd"], exclude_characters="\u0345"
 ).filter(lambda character: character.isalnum())
@@ -126,8 +126,8 @@ literal_texts = st.lists(
 @example(text="re\u0301sume\u0301")
 @example(text="İstanbul")
 @example(text="^token* : {title}")
-def test_words_are_literal(folder: Path, text: str) -> None:
-    """A document with exactly these words is found by them, operators or not."""
+def test_a_document_is_found_by_its_exact_words(folder: Path, text: str) -> None:
+    """Operators among the words are plain words."""
     if not any(character.isascii() and character.isalnum() for character in text):
         text += " x1"
     others = document("other", ["nothing of the kind"])
@@ -140,7 +140,7 @@ def test_words_are_literal(folder: Path, text: str) -> None:
     word=st.text(st.one_of(known_letters, st.sampled_from("\u0301\u0308")), min_size=1, max_size=8)
 )
 def test_a_word_is_found_as_it_is_spelled(folder: Path, word: str) -> None:
-    """In whatever script: the query folds nothing that the index does not fold, too."""
+    """In any script: the query folds only what the index folds as well."""
     word = f"x{word}"
     with built(folder, [document("wanted", [f"about {word} here"])]) as corpus:
         bundle = ask(corpus, task=word, lexical_only=True)
@@ -162,8 +162,7 @@ vocabulary_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, 
 )
 @example(phrases=['"'], task="AND")
 @example(phrases=['a" OR "b', "NEAR(", "^x*"], task="AND")
-def test_no_vocabulary_is_syntax(folder: Path, phrases: list[str], task: str) -> None:
-    """The role's words are text, too."""
+def test_no_vocabulary_or_pattern_is_syntax(folder: Path, phrases: list[str], task: str) -> None:
     role = overlay(
         vocabulary={
             "boost_phrases": phrases,

@@ -39,7 +39,7 @@ other_identities = st.one_of(
     fields=requests(lexical_only=None),
     identity=other_identities,
 )
-def test_an_index_of_another_model_never_answers(
+def test_an_index_of_another_model_is_never_used(
     folder: Path,
     documents: list[StoredDocument],
     role: Overlay | None,
@@ -47,20 +47,20 @@ def test_an_index_of_another_model_never_answers(
     identity: ModelIdentity,
 ) -> None:
     path = build(folder, documents, HashingProvider())
-    stranger = HashingProvider(identity)
+    other_model = HashingProvider(identity)
     try:
         with open_reader(path) as corpus:
-            bundle = ask(corpus, role, stranger, **fields)
+            bundle = ask(corpus, role, other_model, **fields)
             lexical = ask(corpus, role, None, **fields)
 
-        assert stranger.asked == 0, "embedded a query that nothing may be compared with"
+        assert other_model.asked == 0, "embedded a query without an index of the same model"
         warnings = {warning.code: warning.message for warning in bundle.warnings}
         assert "the index was made by" in warnings["SEMANTIC_LANE_DEGRADED"]
         assert without_semantic_state(bundle) == without_semantic_state(lexical)
 
         before = path.read_bytes()
         with open_writer(path) as corpus, pytest.raises(EmbedderError) as refused:
-            ensure_index(corpus, stranger, "test-chunker")
+            ensure_index(corpus, other_model, "test-chunker")
         assert refused.value.code == "model_mismatch"
         assert path.read_bytes() == before
     finally:

@@ -28,7 +28,7 @@ DOCUMENTS = [document("d0", ["token rotation"]), document("d1", ["an audit of to
 
 
 def log_of(path: Path) -> bytes:
-    """The write-ahead log; a log that is not there has no bytes, like one that is empty."""
+    """The bytes of the write-ahead log; none if there is no log."""
     log = Path(f"{path}-wal")
     return log.read_bytes() if log.exists() else b""
 
@@ -51,8 +51,8 @@ def test_retrieval_changes_no_byte(
     writer = open_writer(path) if being_written else None
     try:
         if writer is not None:
-            # Committed into the log, not yet in the file; and a write in progress, which readers
-            # neither wait for nor see.
+            # One write is committed to the log and not yet in the file. Another is in progress, and
+            # readers neither wait for it nor see it.
             fill(writer, [document("logged", ["token"])], HashingProvider())
             writer.run("BEGIN IMMEDIATE")
             writer.run("UPDATE corpus_state SET generation = 99")
@@ -95,17 +95,17 @@ def test_a_readers_connection_refuses_to_write(folder: Path, statement: str) -> 
         except RolebundleError as error:
             assert error.code == "read_only"
         else:
-            # Some pragmas are silently without effect.
+            # Some pragmas have no effect and raise no error.
             assert statement.startswith("PRAGMA")
     assert path.read_bytes() == before
     remove(path)
 
 
-def test_the_log_that_a_killed_writer_left_is_read_and_not_merged(folder: Path) -> None:
+def test_the_log_of_a_killed_writer_is_read_and_not_merged(folder: Path) -> None:
     path, left = build(folder, DOCUMENTS), folder / "left.db"
     with open_writer(path) as writer:
         fill(writer, [document("logged", ["token"])])
-        # What a kill at this moment leaves on the disk.
+        # The files that would be on the disk if the writer were killed now.
         left.write_bytes(path.read_bytes())
         Path(f"{left}-wal").write_bytes(log_of(path))
     before = left.read_bytes(), log_of(left)
@@ -118,7 +118,7 @@ def test_the_log_that_a_killed_writer_left_is_read_and_not_merged(folder: Path) 
     remove(left)
 
 
-def test_a_retrieval_needs_no_lock_that_a_writer_holds(folder: Path) -> None:
+def test_readers_and_writers_do_not_wait_for_each_other(folder: Path) -> None:
     path = build(folder, DOCUMENTS)
     with open_writer(path) as writer, open_reader(path) as reader:
         writer.run("BEGIN IMMEDIATE")
@@ -126,7 +126,7 @@ def test_a_retrieval_needs_no_lock_that_a_writer_holds(folder: Path) -> None:
         assert len(ask(reader, task="token", lexical_only=True).selected) == 2
         assert perf_counter() - started < 1
         writer.run("ROLLBACK")
-        # And the other way round: a reader that is at it holds nobody up.
+        # A reader in a transaction does not block a writer either.
         with reader.reading():
             reader.value("SELECT count(*) FROM chunk")
             started = perf_counter()
@@ -135,7 +135,7 @@ def test_a_retrieval_needs_no_lock_that_a_writer_holds(folder: Path) -> None:
     remove(path)
 
 
-_AS_NOBODY = """
+_READ_AS_USER = """
 import os, sys
 from pathlib import Path
 path, uid = Path(sys.argv[1]), int(sys.argv[2])
@@ -143,7 +143,7 @@ sys.path[:0] = sys.argv[3:]
 from rolebundle.storage.opening import open_reader
 from support.corpora import ask, build, scratch_folder
 from support.fake_embedder import HashingProvider
-# Everything that is imported on first use is imported now: the other user may not read it.
+# Import everything now, because the other user may not read the modules.
 with scratch_folder() as place, open_reader(build(place, [], HashingProvider())) as corpus:
     ask(corpus, None, HashingProvider(), task="token rotation")
 if uid:
@@ -153,7 +153,7 @@ try:
 except PermissionError:
     pass
 else:
-    sys.exit("the file can be written, so this shows nothing")
+    sys.exit("the file is writable, so the test is useless")
 with open_reader(path) as corpus:
     print([p.chunk_id for p in ask(corpus, None, HashingProvider(), task="token rotation").selected])
 print(sorted(p.name for p in path.parent.iterdir()))
@@ -163,7 +163,7 @@ print(sorted(p.name for p in path.parent.iterdir()))
 @pytest.mark.parametrize("log", ["none", "empty"])
 def test_a_read_only_file_in_a_read_only_folder_is_read(log: str) -> None:
     if not hasattr(os, "geteuid"):
-        pytest.skip("no file permissions of the POSIX kind here")
+        pytest.skip("needs POSIX file permissions")
     with TemporaryDirectory() as place:
         Path(place).chmod(0o755)
         folder = Path(place) / "corpus"
@@ -173,12 +173,12 @@ def test_a_read_only_file_in_a_read_only_folder_is_read(log: str) -> None:
             Path(f"{path}-wal").touch(0o444)
         path.chmod(0o444)
         folder.chmod(0o555)
-        # Root may write anywhere, so it becomes somebody who may not.
+        # Root may write anywhere, so the test runs as another user.
         uid = 65534 if os.geteuid() == 0 else 0
         roots = [str(CHECKOUT), str(CHECKOUT / "tests")]
         try:
             ran = subprocess.run(
-                [sys.executable, "-c", _AS_NOBODY, str(path), str(uid), *roots],
+                [sys.executable, "-c", _READ_AS_USER, str(path), str(uid), *roots],
                 capture_output=True,
                 text=True,
                 timeout=60,

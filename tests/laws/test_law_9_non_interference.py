@@ -1,9 +1,9 @@
-"""Law 9. Non-interference: an agent receives what it would receive if all else were deleted.
+"""Law 9. Non-interference: an answer does not depend on what the agent may not see.
 
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
-Whenever an agent asks, the same is asked of a copy from which everything that the agent may not
-see was deleted, as this test itself decides it. The answers are equal: passages, order, scores,
-counts, rejections, warnings, errors; of `retrieve`, `get`, `why`, `compare` and `status`.
+Each request of an agent is repeated on a copy from which everything was deleted that the agent may
+not see; this test decides that by itself. The answers of `retrieve`, `get`, `why` and `status` are
+equal: passages, order, scores, counts, rejections, warnings and errors.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _places = choices(SCOPES, LEVELS[1:], FOLDERS)
 
 @st.composite
 def policies(draw: st.DrawFn) -> dict[str, Any]:
-    """A rule for each agent but the last one, which stays unnamed now and then."""
+    """A rule for each agent; sometimes none for the last one."""
     named = draw(st.sampled_from([AGENTS, AGENTS[:2]]))
     policy = {}
     for agent in named:
@@ -67,7 +67,7 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def may_see(rule: dict[str, Any] | None, document: StoredDocument, file: StoredFile) -> bool:
-    """What the issue says, in this test's own words."""
+    """Whether an agent with this rule may see a document."""
     if rule is None or rule["access_level"] == "denied":
         return False
     metadata = document.metadata
@@ -80,26 +80,26 @@ def may_see(rule: dict[str, Any] | None, document: StoredDocument, file: StoredF
     )
 
 
-def without_the_clock(value: Any) -> Any:
-    """Plain values, the timings taken out."""
+def without_timings(value: Any) -> Any:
+    """The same values without the timings."""
     if isinstance(value, dict):
         return {
-            key: without_the_clock(item)
+            key: without_timings(item)
             for key, item in value.items()
             if key not in {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms"}
         }
-    return [without_the_clock(item) for item in value] if isinstance(value, list) else value
+    return [without_timings(item) for item in value] if isinstance(value, list) else value
 
 
 def outcome(ask: Callable[[], Any]) -> Any:
     try:
-        return without_the_clock(ask().model_dump())
+        return without_timings(ask().model_dump())
     except RolebundleError as error:
         return [type(error).__name__, error.code, error.message, error.hint]
 
 
 class Machine(RuleBasedStateMachine):
-    """One corpus, and everything that is asked of it asked of its visible part, too."""
+    """One corpus. Each request is made to it and to a copy of the part that the agent may see."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,10 +116,10 @@ class Machine(RuleBasedStateMachine):
         self._reranking.__exit__(None, None, None)
         self._scratch.__exit__(None, None, None)
 
-    @initialize(policy=policies(), made=st.lists(st.tuples(documents("d0"), _places), max_size=6))
-    def begin(self, policy: dict[str, Any], made: list[tuple[StoredDocument, list[str]]]) -> None:
+    @initialize(policy=policies(), drawn=st.lists(st.tuples(documents("d0"), _places), max_size=6))
+    def begin(self, policy: dict[str, Any], drawn: list[tuple[StoredDocument, list[str]]]) -> None:
         self.set_policy(policy)
-        for name, (document, place) in zip(NAMES, made, strict=False):
+        for name, (document, place) in zip(NAMES, drawn, strict=False):
             self._put(name, document, place)
         self.embed_all(0)
 
@@ -134,7 +134,7 @@ class Machine(RuleBasedStateMachine):
         self._put(name, document, place)
 
     @rule(name=st.sampled_from(NAMES), text=passage_text, place=_places)
-    def say_the_same_elsewhere(self, name: str, text: str, place: list[str]) -> None:
+    def put_copies(self, name: str, text: str, place: list[str]) -> None:
         self._put(name, plain_document(name, [text, text]), place)
 
     def _put(self, name: str, document: StoredDocument, place: list[str]) -> None:
@@ -148,18 +148,18 @@ class Machine(RuleBasedStateMachine):
             }
         )
         chunks = tuple(
-            chunk(f"{name}#{number}", one.content, excluded_roles=one.excluded_roles)
-            for number, one in enumerate(document.chunks)
+            chunk(f"{name}#{number}", original.content, excluded_roles=original.excluded_roles)
+            for number, original in enumerate(document.chunks)
         )
         if name in self.stored and self.stored[name][0].path != f"{folder}/{name}.md":
             self.remove(name)
         file = StoredFile(f"/docs/{folder}/{name}.md", f"{folder}/{name}.md", "hash", "recipe")
-        one = StoredDocument(metadata, chunks)
+        changed = StoredDocument(metadata, chunks)
         with open_writer(self.path) as corpus, corpus.writing():
-            [problem] = store.put_files(corpus, [(file, [one])], deny_matcher(corpus))
+            [problem] = store.put_files(corpus, [(file, [changed])], deny_matcher(corpus))
             store.increment_generation(corpus)
         assert problem is None
-        self.stored[name] = (file, one)
+        self.stored[name] = (file, changed)
 
     @precondition(lambda self: self.stored)
     @rule(name=st.sampled_from(NAMES))
@@ -222,7 +222,7 @@ class Machine(RuleBasedStateMachine):
             limit=limit,
             lexical_only=lexical_only,
             fusion="rrf" if rrf else None,
-            # The copy begins without a cache, the whole has all that was ever asked of it.
+            # The copy has no cache; the cache of the corpus has every earlier request.
             rerank=FAKE if reranked else None,
             now=NOW,
         )
@@ -246,17 +246,21 @@ class Machine(RuleBasedStateMachine):
     def _nothing_hidden_is_shown(self, agent: str | None, answers: list[Any]) -> None:
         rule_ = self.policy.get(agent or "")
         if rule_ is None or rule_["access_level"] == "denied":
-            assert all(isinstance(one, list) and one[1] == "access_denied" for one in answers)
+            assert all(
+                isinstance(answer, list) and answer[1] == "access_denied" for answer in answers
+            )
             return
-        seen = {
+        visible = {
             name for name, (file, document) in self.stored.items() if may_see(rule_, document, file)
         }
         bundle = answers[0]
-        assert {one["document_id"] for one in bundle["selected"]} <= seen
-        assert {one["chunk_id"].partition("#")[0] for one in bundle["rejected"]} <= seen
-        assert bundle["corpus"]["documents"] == len(seen)
+        assert {chunk["document_id"] for chunk in bundle["selected"]} <= visible
+        assert {
+            rejection["chunk_id"].partition("#")[0] for rejection in bundle["rejected"]
+        } <= visible
+        assert bundle["corpus"]["documents"] == len(visible)
 
 
 TestNonInterference = Machine.TestCase
-# A dozen steps meet everything; the default of fifty takes minutes.
+# Twelve steps cover every rule; the default of fifty takes minutes.
 TestNonInterference.settings = settings(max_examples=FEW_EXAMPLES, stateful_step_count=12)

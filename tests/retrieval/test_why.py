@@ -247,7 +247,7 @@ class TestTheCut:
             found = why(corpus, "b", task="token")
         assert (found.code, found.chunk_id) == ("duplicate", "b#0")
         assert [(one.rank, one.chunk_id) for one in found.lost_to] == [(1, "a#0")]
-        assert found.needs == ["a text of its own: it says what a#0 says, which stands higher"]
+        assert found.needs == ["a different text: it has the same text as a#0, which ranks higher"]
 
     def test_a_superseded_document(self, tmp_path: Path) -> None:
         documents = [

@@ -1,4 +1,4 @@
-"""Law 6. Degraded is said: a lane that could not run is a warning with a code and a reason."""
+"""Law 6. Degradation is reported: a lane that could not run is a warning with a code and a reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _raising(error: EmbedderError) -> Answer:
 
 
 reasons = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
-# What goes wrong, and what the warning must say about it.
+# A part of the warning's message, and the answer of the model that causes it.
 failures: st.SearchStrategy[tuple[str, Answer]] = st.one_of(
     reasons.map(lambda reason: (reason, _raising(EmbedderError("code", reason, "start it")))),
     st.sampled_from(
@@ -74,13 +74,18 @@ class _NoIdentity(HashingProvider):
         pass
 
 
+def _messages(bundle: Any, code: str) -> list[str]:
+    return [warning.message for warning in bundle.warnings if warning.code == code]
+
+
 def degraded_by(bundle: Any) -> str:
-    said = [one.message for one in bundle.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
-    assert len(said) == 1, bundle.warnings
+    """The message of the warning that the semantic lane did not run."""
+    messages = _messages(bundle, "SEMANTIC_LANE_DEGRADED")
+    assert len(messages) == 1, bundle.warnings
     assert not any("semantic" in passage.lanes for passage in bundle.selected)
     if bundle.selected:
         assert bundle.fallback.action != "continue"
-    return said[0]
+    return messages[0]
 
 
 @few_examples
@@ -90,7 +95,7 @@ def degraded_by(bundle: Any) -> str:
     fields=requests(lexical_only=None),
     failure=failures,
 )
-def test_a_model_that_fails_leaves_the_lexical_answer_and_its_reason(
+def test_a_failing_model_is_reported_and_the_lexical_lane_answers(
     folder: Path,
     documents: list[StoredDocument],
     role: Overlay | None,
@@ -109,7 +114,7 @@ def test_a_model_that_fails_leaves_the_lexical_answer_and_its_reason(
 
 @few_examples
 @given(documents=corpora(), role=st.none() | overlays(), fields=requests(lexical_only=None))
-def test_a_corpus_without_an_index_is_said(
+def test_a_missing_index_is_reported(
     folder: Path, documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
 ) -> None:
     with built(folder, documents) as corpus:
@@ -117,9 +122,7 @@ def test_a_corpus_without_an_index_is_said(
         lexical = ask(corpus, role, None, **fields)
     assert "no embedding index" in degraded_by(bundle)
     assert without_semantic_state(bundle) == without_semantic_state(lexical)
-    assert not any(one.code == "SEMANTIC_LANE_DEGRADED" for one in lexical.warnings), (
-        "nobody wanted the semantic lane"
-    )
+    assert not _messages(lexical, "SEMANTIC_LANE_DEGRADED"), "lexical_only was requested"
 
 
 @few_examples
@@ -129,7 +132,7 @@ def test_a_corpus_without_an_index_is_said(
     role=st.none() | overlays(),
     fields=requests(lexical_only=None),
 )
-def test_chunks_that_wait_for_their_vector_are_said(
+def test_chunks_without_a_vector_are_reported(
     folder: Path,
     documents: list[StoredDocument],
     waiting: int,
@@ -142,8 +145,8 @@ def test_chunks_that_wait_for_their_vector_are_said(
             bundle = ask(corpus, role, HashingProvider(), **fields)
     finally:
         remove(path)
-    without = min(waiting, sum(len(document.chunks) for document in documents))
-    said = [one.message for one in bundle.warnings if one.code == "INDEX_STALE"]
-    assert len(said) == (1 if without else 0)
-    if without:
-        assert said[0].startswith(f"{without} chunks")
+    missing = min(waiting, sum(len(document.chunks) for document in documents))
+    messages = _messages(bundle, "INDEX_STALE")
+    assert len(messages) == (1 if missing else 0)
+    if missing:
+        assert messages[0].startswith(f"{missing} chunks")

@@ -1,9 +1,8 @@
-"""Law 7. A locator is true: the lines that a citation names contain the passage's text.
+"""Law 7. Locators are true: the lines that a citation names contain the passage's text.
 
-Files go in from disk through the real ingest, and every passage that is selected is looked up in
-its file. Where the format is text the lines hold the content character for character; JSONL and
-HTML are markup, and their lines are first read as what they are. Where the scan at the door found
-something hidden, the bundle says so, and lines and content are compared as they look.
+Files are ingested from disk, and every selected passage is looked up in its file. In a text file
+the lines contain the content character for character. Lines of JSONL and HTML are parsed first. If
+the scan flagged hidden characters, lines and content are compared as they are displayed.
 """
 
 from __future__ import annotations
@@ -103,18 +102,18 @@ def html_file(draw: st.DrawFn) -> tuple[str, bytes]:
         inline.map(lambda text: f"<table><tr><td>{text}</td>\n<td>{text}</td></tr></table>"),
         st.just("<script>\nvar hidden = 1;\n</script>"),
     )
-    made = draw(text_file(blocks, "<!doctype html><html><body>\n"))
-    return "a.html", made + b"</body></html>"
+    content = draw(text_file(blocks, "<!doctype html><html><body>\n"))
+    return "a.html", content + b"</body></html>"
 
 
 Look = Callable[[str], str]
 
 
-def _as_it_stands(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text
 
 
-def _as_it_looks(text: str) -> str:
+def _as_displayed(text: str) -> str:
     return _HIDDEN.sub("", text).translate(TO_LATIN)
 
 
@@ -126,18 +125,18 @@ def _exact(lines: str, content: str, look: Look) -> bool:
 
 
 def _in_a_record(lines: str, content: str, look: Look) -> bool:
-    # The text of a record is parsed into paragraphs, whatever stands between them.
-    wanted = " ".join(look(content).split())
-    # A record that says nothing but its title has that for its text.
+    # The text of a record is parsed into paragraphs, so only the words are compared.
+    expected = " ".join(look(content).split())
+    # If a record has only a title, the title is its text.
     records = [json.loads(line) for line in lines.split("\n")]
     texts = [record["text"] if record["text"].strip() else record["title"] for record in records]
-    return any(wanted in " ".join(look(text).split()) for text in texts)
+    return any(expected in " ".join(look(text).split()) for text in texts)
 
 
 def _in_markup(lines: str, content: str, look: Look) -> bool:
     shown = unescape(re.sub(r"<[^>]*>|</?\w+$|^[^<>]*>", " ", lines))
-    wanted = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
-    return set(_letters(look(wanted))) <= set(_letters(look(shown)))
+    expected = re.sub(r"\|(?:\s*-+\s*\|)*|^\s*[-*\d.]+\s|-{3,}", " ", content, flags=re.MULTILINE)
+    return set(_letters(look(expected))) <= set(_letters(look(shown)))
 
 
 def _letters(text: str) -> list[str]:
@@ -149,18 +148,16 @@ EVERYTHING = overlay(retrieval_policy={"min_score": 0.0})
 sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
 
 
-def each_selected_passage_is_where_it_says(
-    name: str, data: bytes, settings: tuple[int, int, int]
-) -> None:
+def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, int]) -> None:
     size, overlap, maximum = settings
     options = IngestOptions(chunking={"size": size, "overlap": overlap, "maximum": maximum})
-    with TemporaryDirectory(prefix="rolebundle-test-", dir=_memory()) as place:
-        files = Path(place) / "files"
+    with TemporaryDirectory(prefix="rolebundle-test-", dir=_memory()) as temporary:
+        files = Path(temporary) / "files"
         files.mkdir()
         (files / name).write_bytes(data)
-        with open_writer(Path(place) / "corpus.db") as corpus:
+        with open_writer(Path(temporary) / "corpus.db") as corpus:
             ingest(corpus, [files], HashingProvider(), options)
-        with open_reader(Path(place) / "corpus.db") as corpus:
+        with open_reader(Path(temporary) / "corpus.db") as corpus:
             bundle = ask(corpus, EVERYTHING, HashingProvider(), task="token audit", limit=1000)
         for passage in bundle.selected:
             locator = passage.citation.locator
@@ -171,7 +168,7 @@ def each_selected_passage_is_where_it_says(
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])
-            look = _as_it_looks if passage.metadata.flags else _as_it_stands
+            look = _as_displayed if passage.metadata.flags else _unchanged
             assert holds(cited, passage.content, look), (locator, passage.content, cited)
 
 
@@ -179,28 +176,28 @@ def _memory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
-# All that there is, is kept back by the scan at the door.
+# The scan puts the only document into quarantine.
 @few_examples
 @example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 0, 120))
 @given(file=markdown_file(), settings=sizes)
 def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
-    each_selected_passage_is_where_it_says(*file, settings)
+    assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=plain_file(), settings=sizes)
 def test_text_code_and_rst(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
-    each_selected_passage_is_where_it_says(*file, settings)
+    assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=jsonl_file(), settings=sizes)
 @example(file=("a.jsonl", b'{"_id": "r0", "title": "T", "text": " "}\n'), settings=(60, 0, 120))
 def test_jsonl(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
-    each_selected_passage_is_where_it_says(*file, settings)
+    assert_locators_are_true(*file, settings)
 
 
 @few_examples
 @given(file=html_file(), settings=sizes)
 def test_html(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
-    each_selected_passage_is_where_it_says(*file, settings)
+    assert_locators_are_true(*file, settings)
