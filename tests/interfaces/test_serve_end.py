@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support.commands import PROGRAM, forked_program
-from support.served import RUNAWAY, SLOW, Served, alive, codes, request
+from support.served import RUNAWAY, SLOW, Served, alive, codes, request, wait_until_filled
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
@@ -141,10 +140,9 @@ def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
         for _ in range(60):
             process.stdin.write(request(1, "roles.list") + b"\n")
         process.stdin.flush()
-        os.read(reading, 1)
-        time.sleep(0.3)
+        wait_until_filled(reading)
         process.terminate()
-        assert process.wait(2) == 0
+        assert process.wait(5) == 0
     finally:
         process.kill()
         process.wait()
