@@ -1,4 +1,4 @@
-"""BM25 with statistics of our own is FTS5's, and is the same however documents are parted."""
+"""BM25 equals that of FTS5, and does not depend on how documents are divided into compartments."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def literal(term: Term) -> str:
 
 
 def ours(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
-    """The scores as they are made where several compartments are seen."""
+    """The scores as computed if several compartments are visible."""
     known = [one for one in asked if lexical_index.frequencies(corpus, place, [literal(one)])[0]]
     extent = lexical_index.extent(corpus, place)
     statistics = Statistics.of(
@@ -117,7 +117,7 @@ def ours(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
 
 
 def theirs(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float]:
-    """The scores as FTS5's own bm25() makes them."""
+    """The scores of FTS5's bm25()."""
     rows = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
     return lexical_index.score(corpus, place, match_expression(asked), rows)
 
@@ -128,7 +128,7 @@ def theirs(corpus: Corpus, place: int, asked: Sequence[Term]) -> dict[int, float
 @example(documents=[document("a", ["token", "token", ""])], asked=[Term("token"), Term("token")])
 @example(documents=[document("a", ["a b a b a"], title="a b")], asked=[Term("a b"), Term("a")])
 @example(documents=[document("a", ["naïve"], tags=("Straße",))], asked=[Term("NAIVE straße")])
-def test_it_is_what_fts5_makes(documents: list[StoredDocument], asked: list[Term]) -> None:
+def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], asked: list[Term]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
         expected = theirs(corpus, place, asked)
@@ -139,7 +139,7 @@ def test_it_is_what_fts5_makes(documents: list[StoredDocument], asked: list[Term
 
 
 @given(documents=corpora())
-def test_the_extent_is_what_was_indexed(documents: list[StoredDocument]) -> None:
+def test_the_extent_counts_chunks_and_tokens(documents: list[StoredDocument]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:
         place = only_compartment(corpus)
         corpus.register_occurrences(lexical_index.COLUMN_WEIGHTS)
@@ -159,7 +159,7 @@ def asking(task: Sequence[Term], expansion: Sequence[Term] = ()) -> Query:
 
 
 def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
-    """The same chunks with the same scores, in the same order where the scores tell one."""
+    """The same chunks with the same scores, in the same order if the scores differ."""
     assert found.keys() == expected.keys()
     for row, score in found.items():
         assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15), row
@@ -185,7 +185,7 @@ def assert_same(found: dict[int, float], expected: dict[int, float]) -> None:
     expansion=[Term("audit")],
     depth=1000,
 )
-def test_compartments_score_as_one(
+def test_scores_do_not_depend_on_the_compartments(
     documents: list[StoredDocument],
     where: list[tuple[str, str]],
     task: list[Term],
@@ -224,7 +224,7 @@ def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, t
 
 @few_examples
 @given(documents=corpora(least=2), where=st.lists(kinds, min_size=7, max_size=7), task=terms)
-def test_within_documents_the_scores_are_those_of_all(
+def test_a_search_within_documents_has_the_same_scores(
     documents: list[StoredDocument], where: list[tuple[str, str]], task: list[Term]
 ) -> None:
     asked = asking(task)
@@ -240,7 +240,7 @@ def test_within_documents_the_scores_are_those_of_all(
 
 
 class TestDepth:
-    """Where the depth does not cover everything, what is cut off are the worst."""
+    """If the depth does not cover everything, the worst are cut off."""
 
     @pytest.fixture
     def corpus(self, tmp_path: Path) -> Any:
@@ -254,14 +254,14 @@ class TestDepth:
         with open_reader(build(tmp_path, documents)) as opened:
             yield opened
 
-    def test_as_many_as_asked_for_and_the_best(self, corpus: Corpus) -> None:
+    def test_the_best_chunks_are_returned_up_to_the_depth(self, corpus: Corpus) -> None:
         every = lexical.propose(corpus, asking([Term("token")]), 1000).task
         assert len(every) == 60
         for depth in (1, 5, 20, 59):
             found = lexical.propose(corpus, asking([Term("token")]), depth).task
             assert [*found.items()] == [*every.items()][:depth]
 
-    def test_what_is_rare_in_a_small_place_does_not_crowd_out_the_best(
+    def test_a_word_that_is_rare_in_a_small_compartment_has_no_advantage(
         self, tmp_path: Path
     ) -> None:
         """By its own statistics each of the other two would have the best one."""
@@ -281,26 +281,26 @@ class TestDepth:
             found = lexical.propose(corpus, asking([Term("token")]), 1).task
             assert [*found] == [1]
 
-    def test_none_where_nothing_matches(self, corpus: Corpus) -> None:
+    def test_without_a_match_there_is_no_hit(self, corpus: Corpus) -> None:
         assert lexical.propose(corpus, asking([Term("unheard")]), 10).task == {}
         assert lexical.propose(corpus, asking([Term("!!!")]), 10).task == {}
         assert lexical.propose(corpus, asking([]), 10).task == {}
 
 
 class TestStatistics:
-    def test_the_floor_of_a_term_that_most_have(self) -> None:
+    def test_a_term_in_most_chunks_has_the_minimum_idf(self) -> None:
         assert inverse_frequency(10, 10) == inverse_frequency(10, 6) == 1e-6
         assert inverse_frequency(10, 4) > inverse_frequency(10, 5) == 1e-6
 
-    def test_a_term_that_nobody_has_adds_nothing_to_the_reach(self) -> None:
+    def test_a_term_without_a_chunk_adds_nothing_to_the_reach(self) -> None:
         statistics = Statistics.of(10, 50, [1, 0], [2, 1])
         assert statistics.reach == statistics.weights[0] == 2 * inverse_frequency(10, 1)
         assert statistics.average == 5
 
-    def test_of_nothing(self) -> None:
+    def test_the_statistics_of_an_empty_collection(self) -> None:
         assert Statistics.of(0, 0, [], []) == ((), 0.0, 0)
 
-    def test_more_is_better_and_longer_is_worse(self) -> None:
+    def test_occurrences_raise_the_score_and_length_lowers_it(self) -> None:
         statistics = Statistics.of(100, 1000, [3], [1])
         assert statistics.bm25(10, [2]) > statistics.bm25(10, [1]) > statistics.bm25(20, [1]) > 0
         assert statistics.bm25(10, [0]) == 0

@@ -1,4 +1,4 @@
-"""Step 6: the bundle, which accounts for every candidate."""
+"""Step 6: the bundle, which contains every candidate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bundle_of(
 
 
 class TestBundle:
-    def test_rejections_are_told_by_code_and_inside_a_code_as_their_step_ordered_them(self) -> None:
+    def test_rejections_are_ordered_by_code_and_then_by_step_order(self) -> None:
         selection = Selection(
             (),
             (
@@ -58,7 +58,7 @@ class TestBundle:
         )
         before = (rejected("stale", passage("b")), rejected("stale", passage("a")))
         bundle = bundle_of(selection, before)
-        assert [(one.reason, one.chunk_id) for one in bundle.rejected] == [
+        assert [(rejection.reason, rejection.chunk_id) for rejection in bundle.rejected] == [
             ("stale", "b"),
             ("stale", "a"),
             ("low_score", "x"),
@@ -96,7 +96,7 @@ class TestBundle:
         }
         assert summary.source_breakdown == {"v": 1, "w": 2}
 
-    def test_both_weights_and_both_term_lists_stand_in_the_trace(self) -> None:
+    def test_the_trace_has_both_weights_and_both_term_lists(self) -> None:
         role = overlay(mission="Find risks.", vocabulary={"boost_phrases": ["threat"]})
         trace = bundle_of(Selection(), role=role).query
         assert trace.lexical_query == ["token", "token", "rotation"]
@@ -145,7 +145,7 @@ class TestBundle:
 
 
 class TestSelectedChunk:
-    def test_everything_that_a_passage_carries(self) -> None:
+    def test_the_fields_of_a_passage(self) -> None:
         one = ranked(
             passage(
                 "c",
@@ -197,12 +197,12 @@ class TestSelectedChunk:
             "source diversity −0.15",
         ]
 
-    def test_a_passage_that_only_the_roles_words_found_says_so(self) -> None:
+    def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
         one = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.2)
         (chosen,) = bundle_of(Selection((one,), (), ())).selected
         assert chosen.reasons_selected[0] == "has the role's words (lexical 0.20)"
 
-    def test_the_maximum_age_is_the_overlays_where_it_names_one(self) -> None:
+    def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
         (chosen,) = bundle_of(Selection((ranked(),), (), ()), role=role).selected
         assert chosen.metadata.freshness.max_age_days == 30

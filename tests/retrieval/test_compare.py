@@ -1,4 +1,4 @@
-"""One task, several roles: what they share, what each has alone, and why another lacks it."""
+"""The comparison of roles: shared passages, own passages and rejections."""
 
 from __future__ import annotations
 
@@ -48,22 +48,24 @@ def bundles(tmp_path: Path) -> list[RetrievalBundle]:
 
 class TestCompare:
     def test_shared_and_own(self, bundles: list[RetrievalBundle]) -> None:
-        told = compare_roles(bundles)
-        strict, wide = told.roles
-        assert told.shared == ["both#0"]
+        comparison = compare_roles(bundles)
+        strict, wide = comparison.roles
+        assert comparison.shared == ["both#0"]
         assert (strict.role_id, strict.selected, strict.own) == ("strict", ["both#0"], [])
         assert {*wide.own} == {"posts#0", "posts#1", "words#0"}
         assert strict.rejected_summary == {"forbidden_source": 2}
 
-    def test_why_the_other_lacks_it(self, bundles: list[RetrievalBundle]) -> None:
-        told = {one.chunk_id: one for one in compare_roles(bundles).passages}
-        forbidden, has = told["posts#0"].standings
+    def test_a_passage_has_the_rejection_of_the_other_role(
+        self, bundles: list[RetrievalBundle]
+    ) -> None:
+        comparison = {one.chunk_id: one for one in compare_roles(bundles).passages}
+        forbidden, has = comparison["posts#0"].standings
         assert (forbidden.role_id, forbidden.state) == ("strict", "rejected")
         assert (forbidden.reason, forbidden.notes) == ("forbidden_source", "blog: hearsay")
         assert (has.state, has.reason) == ("selected", None)
         assert has.rank is not None
         assert has.score is not None
-        assert told["words#0"].standings[0].state == "not_found"
+        assert comparison["words#0"].standings[0].state == "not_found"
 
     def test_overlap(self, bundles: list[RetrievalBundle]) -> None:
         (found,) = compare_roles(bundles).overlaps
@@ -72,16 +74,16 @@ class TestCompare:
         assert (found.documents, found.shared_documents) == (0.333333, 1)
 
     def test_three_roles_have_three_pairs(self, bundles: list[RetrievalBundle]) -> None:
-        told = compare_roles([*bundles, bundles[0]])
-        assert len(told.overlaps) == 3
+        comparison = compare_roles([*bundles, bundles[0]])
+        assert len(comparison.overlaps) == 3
         # What two of the three see is nobody's own.
-        assert [view.own for view in told.roles][::2] == [[], []]
+        assert [view.own for view in comparison.roles][::2] == [[], []]
 
-    def test_nothing_found_by_anyone(self, tmp_path: Path) -> None:
+    def test_no_role_has_a_passage(self, tmp_path: Path) -> None:
         with built(tmp_path, []) as corpus:
-            told = compare_roles([ask(corpus, role, task="x") for role in (FORBIDS, WIDE)])
-        assert (told.shared, told.passages) == ([], [])
-        assert told.overlaps[0].chunks == 1.0
+            comparison = compare_roles([ask(corpus, role, task="x") for role in (FORBIDS, WIDE)])
+        assert (comparison.shared, comparison.passages) == ([], [])
+        assert comparison.overlaps[0].chunks == 1.0
 
 
 @pytest.mark.parametrize(
@@ -107,12 +109,12 @@ def test_overlap_is_symmetric_and_whole_with_itself(
     there, back = overlap(one, two), overlap(two, one)
     assert (there.chunks, there.documents) == (back.chunks, back.documents)
     assert (overlap(one, one).chunks, overlap(one, one).documents) == (1.0, 1.0)
-    itself, told = compare_roles([one, one]), compare_roles([one, two])
+    itself, comparison = compare_roles([one, one]), compare_roles([one, two])
     assert itself.shared == [chunk.chunk_id for chunk in one.selected]
     assert [view.own for view in itself.roles] == [[], []]
-    for view, bundle in zip(told.roles, (one, two), strict=True):
-        assert {*view.own} | {*told.shared} == {chunk.chunk_id for chunk in bundle.selected}
-    for passage in told.passages:
+    for view, bundle in zip(comparison.roles, (one, two), strict=True):
+        assert {*view.own} | {*comparison.shared} == {chunk.chunk_id for chunk in bundle.selected}
+    for passage in comparison.passages:
         assert any(one.state == "selected" for one in passage.standings)
 
 
@@ -123,13 +125,13 @@ class TestTheEngine:
             write(tmp_path, role)
         return Engine(Workspace(build(tmp_path, DOCUMENTS), HashingProvider()), [tmp_path])
 
-    def test_every_role_is_asked_once_at_one_time(self, engine: Engine) -> None:
+    def test_each_role_is_answered_once_and_at_the_same_time(self, engine: Engine) -> None:
         request = RetrievalRequest(task="token", lexical_only=True, limit=1)
         with engine:
-            told = engine.compare(request, ["one", "two", "one"])
-        assert [view.role_id for view in told.roles] == ["one", "two"]
-        assert all(len(view.selected) == 1 for view in told.roles)
-        assert told.corpus is not None
+            comparison = engine.compare(request, ["one", "two", "one"])
+        assert [view.role_id for view in comparison.roles] == ["one", "two"]
+        assert all(len(view.selected) == 1 for view in comparison.roles)
+        assert comparison.corpus is not None
 
     def test_no_role(self, engine: Engine) -> None:
         with pytest.raises(UsageError) as caught, engine:
@@ -140,7 +142,7 @@ class TestTheEngine:
         with pytest.raises(OverlayError), engine:
             engine.compare(RetrievalRequest(task="token"), ["one", "nobody"])
 
-    def test_a_corpus_that_is_written_to_meanwhile(
+    def test_a_write_between_two_answers_is_an_error(
         self, engine: Engine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         from rolebundle.storage.opening import open_writer

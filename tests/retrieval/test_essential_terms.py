@@ -1,4 +1,4 @@
-"""The lexical lane of large corpora: only chunks with a term that matters are scored."""
+"""The lexical lane of large corpora: only chunks with an essential term are scored."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ class TestEssential:
         ("score", "needed"),
         [(12.0, 0), (11.0, 1), (3.0, 1), (2.0, 2), (0.1, 2), (0.0, 3)],
     )
-    def test_the_terms_after_it_stay_under_the_score(self, score: float, needed: int) -> None:
+    def test_the_terms_after_the_essential_ones_stay_below_the_score(
+        self, score: float, needed: int
+    ) -> None:
         assert essential([self.RARE, self.SOME, self.MOST], 1_000, score) == needed
 
-    def test_a_repeated_term_adds_as_often(self) -> None:
+    def test_a_repeated_term_adds_its_weight(self) -> None:
         assert essential([self.RARE, self.SOME], 1_000, 3.0) == 1
         assert essential([self.RARE, (Term("some", 2), 100)], 1_000, 3.0) == 2
 
@@ -83,7 +85,7 @@ def zipf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
 
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if three thousand chunks were many."""
+    """Make a corpus of 3,000 chunks count as large."""
     monkeypatch.setattr(lexical, "SCORE_ALL_UP_TO", 0)
     monkeypatch.setattr(lexical, "FIRST_ROWS", 150)
 
@@ -94,7 +96,7 @@ def questions(number: int) -> list[str]:
 
 
 def full(corpus: Corpus, task: str, depth: int = DEPTH) -> dict[int, float]:
-    """As if the corpus were small: every match is scored."""
+    """The search of a small corpus: every match is scored."""
     with pytest.MonkeyPatch.context() as small:
         small.setattr(lexical, "SCORE_ALL_UP_TO", CHUNKS)
         return lexical.propose(corpus, query(task), depth).task
@@ -155,8 +157,8 @@ def test_overlap_with_the_full_search(zipf: Corpus, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("few_rows")
-def test_what_is_scored_on_the_way_has_the_score_of_the_full_search(zipf: Corpus) -> None:
-    """Whoever the other lane proposed is completed without another search, and all the same."""
+def test_further_scored_chunks_have_the_score_of_the_full_search(zipf: Corpus) -> None:
+    """Chunks that the other lane proposed need no further search, and their scores are the same."""
     chance = random.Random(5)
     others = 0
     for task in questions(30):
@@ -178,7 +180,7 @@ def test_what_is_scored_on_the_way_has_the_score_of_the_full_search(zipf: Corpus
 
 @pytest.mark.usefixtures("few_rows")
 class TestNeverFewer:
-    """Fewer than the depth would end the refill of law 2 before its time."""
+    """Fewer results than the depth would end the refill of law 2 too early."""
 
     def test_few_rare_matches_are_filled_with_common_ones(self, zipf: Corpus) -> None:
         rare = min(VOCABULARY, key=lambda word: frequency(zipf, word) or 9_999)
@@ -187,14 +189,14 @@ class TestNeverFewer:
         assert fast(zipf, task) == full(zipf, task)
         assert len(fast(zipf, task)) == DEPTH
 
-    def test_words_that_nobody_uses(self, zipf: Corpus) -> None:
+    def test_words_that_do_not_occur(self, zipf: Corpus) -> None:
         assert fast(zipf, "unheard unseen") == {}
         assert fast(zipf, f"unheard {VOCABULARY[40]}") == full(zipf, f"unheard {VOCABULARY[40]}")
 
     def test_a_single_term(self, zipf: Corpus) -> None:
         assert fast(zipf, VOCABULARY[1]) == full(zipf, VOCABULARY[1])
 
-    def test_all_that_match_when_more_are_asked_for(self, zipf: Corpus) -> None:
+    def test_every_match_is_returned_if_the_depth_is_larger(self, zipf: Corpus) -> None:
         task = f"{VOCABULARY[3]} {VOCABULARY[500]}"
         assert fast(zipf, task, CHUNKS) == full(zipf, task, CHUNKS)
 

@@ -61,7 +61,7 @@ class TestBase:
         fields = {"excluded_roles": ("reviewer",), "updated_at": days_ago(9999)}
         assert score(None, applicable_roles=("writer",), **fields) == 0.5
 
-    def test_both_lists_keep_the_order_in_which_candidates_came(self) -> None:
+    def test_both_lists_keep_the_order_of_the_candidates(self) -> None:
         names = ["c3", "c1", "c2", "c4"]
         candidates = [
             candidate(passage(name, source_id="bad" if name in ("c1", "c4") else "wiki"))
@@ -93,14 +93,14 @@ class TestForbiddenSources:
         assert score(forbids(pattern), source_id="wiki") == 0.5
 
     @pytest.mark.parametrize("field", ["title", "uri", "scope", "language"])
-    def test_nothing_else_is_looked_at(self, field: str) -> None:
+    def test_other_fields_are_not_matched(self, field: str) -> None:
         assert score(forbids("marketing"), **{field: "marketing"}) == 0.5
 
 
 class TestAllowedSources:
     ROLE = overlay(source_policy={"allowed_sources": [{"pattern": "policy"}, {"pattern": "law"}]})
 
-    def test_what_none_of_them_matches_is_rejected_with_all_of_them_named(self) -> None:
+    def test_a_source_without_a_match_is_rejected_and_all_patterns_are_named(self) -> None:
         assert rejection(passage(source_id="wiki"), self.ROLE) == (
             "forbidden_source",
             "not one of the allowed sources: policy, law",
@@ -110,7 +110,7 @@ class TestAllowedSources:
     def test_one_match_is_enough(self, field: str) -> None:
         assert score(self.ROLE, **{field: "Bylaws"}) == 0.5
 
-    def test_forbidden_is_stronger(self) -> None:
+    def test_a_forbidden_source_is_rejected_even_if_it_is_allowed(self) -> None:
         role = overlay(
             source_policy={
                 "allowed_sources": [{"pattern": "wiki"}],
@@ -132,21 +132,21 @@ class TestRoles:
         own = passage(excluded_roles=("reviewer",))
         assert rejection(own, overlay())[0] == "role_mismatch"
 
-    def test_an_applicable_role_times_1_3(self) -> None:
+    def test_an_applicable_role_is_multiplied_by_1_3(self) -> None:
         assert score(overlay(), applicable_roles=("writer", "reviewer")) == pytest.approx(0.65)
 
-    def test_other_roles_alone_by_default_times_a_half(self) -> None:
+    def test_a_document_for_other_roles_is_multiplied_by_a_half_by_default(self) -> None:
         assert score(overlay(), applicable_roles=("writer",)) == pytest.approx(0.25)
 
-    def test_or_times_one_minus_the_overlays_penalty(self) -> None:
+    def test_the_overlays_penalty_replaces_the_default(self) -> None:
         role = overlay(retrieval_policy={"role_mismatch_penalty": 0.2})
         assert score(role, applicable_roles=("writer",)) == pytest.approx(0.4)  # 0.5 × 0.8
 
-    def test_a_whole_penalty_does_not_reject(self) -> None:
+    def test_a_penalty_of_one_does_not_reject(self) -> None:
         role = overlay(retrieval_policy={"role_mismatch_penalty": 1.0})
         assert score(role, applicable_roles=("writer",)) == 0.01
 
-    def test_no_roles_named_nothing_changes(self) -> None:
+    def test_without_roles_the_score_does_not_change(self) -> None:
         assert score(overlay(), applicable_roles=()) == 0.5
 
 
@@ -154,31 +154,31 @@ class TestAge:
     def role(self, **policy: Any) -> Overlay:
         return overlay(retrieval_policy={"freshness_max_age_days": 100.0} | policy)
 
-    def test_older_than_the_maximum_by_default_times_a_half(self) -> None:
+    def test_a_stale_document_is_multiplied_by_a_half_by_default(self) -> None:
         assert score(self.role(), updated_at=days_ago(101)) == pytest.approx(0.25)
 
-    def test_or_times_one_minus_the_overlays_penalty(self) -> None:
+    def test_the_overlays_penalty_replaces_the_default(self) -> None:
         role = self.role(stale_penalty=0.9)
         assert score(role, updated_at=days_ago(101)) == pytest.approx(0.05)
 
     def test_exactly_the_maximum_is_not_older(self) -> None:
         assert score(self.role(stale_penalty=1.0), updated_at=days_ago(100)) == 0.5
 
-    def test_a_whole_penalty_rejects_and_says_the_age_and_the_limit(self) -> None:
+    def test_a_penalty_of_one_rejects_with_the_age_and_the_limit(self) -> None:
         role = self.role(stale_penalty=1.0)
         assert rejection(passage(updated_at=days_ago(101)), role) == (
             "stale",
             "101 days old, the limit is 100",
         )
 
-    def test_no_date_no_age(self) -> None:
+    def test_a_document_without_a_date_has_no_age(self) -> None:
         assert score(self.role(stale_penalty=1.0)) == 0.5
 
-    def test_no_maximum_no_penalty(self) -> None:
+    def test_without_a_maximum_age_there_is_no_penalty(self) -> None:
         role = overlay(retrieval_policy={"stale_penalty": 1.0})
         assert score(role, updated_at=days_ago(9999)) == 0.5
 
-    def test_the_time_is_the_argument_not_the_clock(self) -> None:
+    def test_the_time_comes_from_the_request_and_not_from_the_clock(self) -> None:
         of = candidate(passage(updated_at=days_ago(0)))
         role = self.role(stale_penalty=1.0)
         assert filter_candidates([of], resolve(role))[1] == []
@@ -198,13 +198,13 @@ class TestFreshness:
 
     @pytest.mark.parametrize("role", [None, overlay()])
     @pytest.mark.parametrize(("age", "status"), [(182, "fresh"), (183, "aging"), (365, "stale")])
-    def test_365_days_where_the_overlay_names_none(
+    def test_the_default_maximum_age_is_365_days(
         self, role: Overlay | None, age: float, status: str
     ) -> None:
         assert resolve(role).max_age_days == 365
         assert freshness_of(passage(updated_at=days_ago(age)), resolve(role)) == status
 
-    def test_undated_with_no_date(self) -> None:
+    def test_a_document_without_a_date_is_undated(self) -> None:
         assert freshness_of(passage(), resolve(None)) == "undated"
 
 
@@ -223,11 +223,11 @@ class TestBoosts:
         role = overlay(source_policy={"domain_boosts": {"security": 0.5}})
         assert score(role, domain="security") == 0.25
 
-    def test_a_preferred_source_by_default_times_1_5(self) -> None:
+    def test_a_preferred_source_is_multiplied_by_1_5_by_default(self) -> None:
         role = overlay(source_policy={"preferred_sources": [{"pattern": "WIK"}]})
         assert score(role, source_id="wiki") == 0.75
 
-    def test_or_times_its_own_boost_and_only_the_first_match_counts(self) -> None:
+    def test_only_the_first_matching_preferred_source_counts_with_its_boost(self) -> None:
         rules = [
             {"pattern": "owasp", "boost": 9.0},
             {"pattern": "wiki", "boost": 1.2, "reason": "ours"},
@@ -265,7 +265,7 @@ class TestCombination:
         retrieval_policy={"freshness_max_age_days": 100.0},
     )
 
-    def test_factors_multiply_and_are_told_in_the_tables_order(self) -> None:
+    def test_factors_multiply_and_are_listed_in_order(self) -> None:
         found = allowed(
             passage(
                 source_id="wiki",
@@ -288,7 +288,7 @@ class TestCombination:
             "boost:preferred-source(wiki×1.8)",
         )
 
-    def test_a_mismatch_is_told(self) -> None:
+    def test_a_role_mismatch_is_listed(self) -> None:
         found = allowed(passage(applicable_roles=("writer",)), overlay())
         assert found.score.hits_of("metadata") == ("penalty:role-mismatch(-0.5)",)
 
@@ -300,7 +300,7 @@ class TestCombination:
         role = overlay(source_policy={"trust_tier_boosts": {"general": 0.001}})
         assert score(role) == 0.01  # not 0.0005
 
-    def test_the_first_rejection_of_the_table_is_the_one_told(self) -> None:
+    def test_the_first_rejection_in_order_is_reported(self) -> None:
         role = overlay(
             source_policy={"forbidden_sources": [{"pattern": "wiki"}]},
             retrieval_policy={"freshness_max_age_days": 1.0, "stale_penalty": 1.0},
@@ -313,9 +313,7 @@ class TestCombination:
         assert rejection(passage(source_id="x", updated_at=days_ago(99)), role)[0] == "stale"
 
     @pytest.mark.parametrize("role", [None, overlay()])
-    def test_what_the_purpose_forbids_is_rejected_with_a_role_and_without(
-        self, role: Overlay | None
-    ) -> None:
+    def test_the_purpose_rejects_with_and_without_a_role(self, role: Overlay | None) -> None:
         assert rejection(passage(origin="untrusted"), role, Purpose("suggest")) == (
             "taint_blocked",
             "origin untrusted has trust 1, suggest has risk 2",
@@ -328,7 +326,7 @@ class TestCombination:
             of = [candidate(passage(origin="external"))]
             assert len(filter_candidates(of, resolve(role, purpose))[0]) == 1
 
-    def test_a_role_is_told_before_a_taint_and_a_taint_before_age_and_a_person_is_asked_last(
+    def test_the_order_is_role_then_taint_then_age_then_approval(
         self,
     ) -> None:
         role = overlay(
@@ -367,6 +365,6 @@ class TestCombination:
             "requires_approval",
         ]
 
-    def test_policy_is_told_before_supersession(self) -> None:
+    def test_policy_is_reported_before_supersession(self) -> None:
         old = passage(source_id="wiki", superseded_by=(Superseder("new", "general"),))
         assert rejection(old, forbids("wiki"))[0] == "forbidden_source"

@@ -1,4 +1,4 @@
-"""A corpus in many languages is found as well as an English one, and identifiers stay exact."""
+"""A corpus in many languages is searched as well as an English one. Identifiers match exactly."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def first(engine: Engine, task: str) -> str:
 
 
 @pytest.mark.parametrize("language", QUESTIONS)
-def test_each_language_finds_its_own(engine: Engine, language: str) -> None:
+def test_a_task_finds_the_document_in_its_language(engine: Engine, language: str) -> None:
     assert first(engine, QUESTIONS[language]) == f"wiki/{language}.txt"
 
 

@@ -1,4 +1,4 @@
-"""The lexical lane: BM25 of the task's terms and of the role's, scored apart."""
+"""The lexical lane: BM25 of the task's terms and of the role's, scored separately."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[boo
 def searched(
     corpus: Corpus, asked: Query, depth: int, within: list[int] | None = None
 ) -> list[lexical.LexicalHit]:
-    """What the lane proposes, each with its true scores."""
+    """The hits of the lane, with their true scores."""
     found = lexical.propose(corpus, asked, depth, within)
     return lexical.score(corpus, asked, found, sorted(found.task.keys() | found.role.keys()))
 
@@ -50,7 +50,7 @@ class TestMatchExpression:
     def test_a_weight_is_a_repetition(self) -> None:
         assert lexical.match_expression([Term("a", 3)]) == '"a" OR "a" OR "a"'
 
-    def test_quotes_are_doubled_and_nul_is_no_end(self) -> None:
+    def test_quotes_are_doubled_and_nul_does_not_end_the_text(self) -> None:
         assert lexical.match_expression([Term('a"b\x00c')]) == '"a""b c"'
 
     def test_operators_are_words(self) -> None:
@@ -58,14 +58,14 @@ class TestMatchExpression:
 
 
 class TestSearch:
-    def test_any_term_is_enough_and_the_better_match_scores_more(self, corpus: Corpus) -> None:
+    def test_one_matching_term_is_enough_and_more_score_higher(self, corpus: Corpus) -> None:
         hits = searched(corpus, query("token rotation"), 10)
         assert by_id(corpus, hits) == {"a#0": (True, False), "b#0": (True, False)}
         names = stored.passages(corpus, [hit.rowid for hit in hits])
         scores = {names[hit.rowid].chunk_id: hit.bm25 for hit in hits}
         assert scores["a#0"] > scores["b#0"] > 0
 
-    def test_the_roles_terms_are_scored_apart(self, corpus: Corpus) -> None:
+    def test_the_roles_terms_are_scored_separately(self, corpus: Corpus) -> None:
         role = overlay(vocabulary={"boost_phrases": ["threat model"]})
         hits = searched(corpus, query("token", role), 10)
         assert by_id(corpus, hits) == {
@@ -74,7 +74,7 @@ class TestSearch:
             "b#1": (False, True),
         }
 
-    def test_what_one_list_cut_still_has_its_true_score_there(self, tmp_path: Path) -> None:
+    def test_a_chunk_beyond_the_depth_of_a_list_has_its_true_score(self, tmp_path: Path) -> None:
         # "both" is second for the task and first for the role; at a depth of one the task's list
         # does not name it, and its score is asked for.
         path = build(
@@ -85,7 +85,7 @@ class TestSearch:
             hits = searched(corpus, query("token", role), 1)
             assert by_id(corpus, hits) == {"task#0": (True, False), "both#0": (True, True)}
 
-    def test_a_repeated_term_counts_as_often(self, corpus: Corpus) -> None:
+    def test_a_repeated_term_counts_repeatedly(self, corpus: Corpus) -> None:
         once = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token"), 10)}
         twice = {hit.rowid: hit.bm25 for hit in searched(corpus, query("token token"), 10)}
         assert twice == pytest.approx({rowid: 2 * score for rowid, score in once.items()})
@@ -117,7 +117,7 @@ class TestSearch:
 
 
 class TestComplete:
-    def test_given_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
+    def test_requested_chunks_are_scored_and_not_proposed(self, corpus: Corpus) -> None:
         proposed = searched(corpus, query("token"), 10)
         rowids = [hit.rowid for hit in proposed]
         nothing = lexical.LexicalProposals()
@@ -126,6 +126,6 @@ class TestComplete:
         assert [hit.bm25 for hit in scored] == [hit.bm25 for hit in proposed]
         assert not any(hit.proposed for hit in scored)
 
-    def test_nothing_asked_nothing_answered(self, corpus: Corpus) -> None:
+    def test_without_rowids_there_are_no_scores(self, corpus: Corpus) -> None:
         nothing = lexical.LexicalProposals()
         assert lexical.score(corpus, query("token"), nothing, []) == []

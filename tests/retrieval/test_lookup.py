@@ -1,4 +1,4 @@
-"""Following a reference back into the corpus, and saying what the corpus holds."""
+"""Look up references, and describe what the corpus contains."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TestLookUp:
             ("0-99", ["one\ntwo\nthree", "five\nsix"]),
         ],
     )
-    def test_lines_cut_out_of_the_passages_that_hold_them(
+    def test_lines_are_cut_out_of_the_passages_that_contain_them(
         self, corpus: Corpus, lines: str, contents: list[str]
     ) -> None:
         found = look_up(corpus, f"guide.md:{lines}")
@@ -76,7 +76,7 @@ class TestLookUp:
         (found,) = look_up(corpus, "guide.md:2-4").passages
         assert (found.locator, found.content) == ("guide.md:2-3", "two\nthree")
 
-    def test_text_that_is_not_the_files_own_lines_comes_whole(self, corpus: Corpus) -> None:
+    def test_extracted_text_is_returned_whole(self, corpus: Corpus) -> None:
         (found,) = look_up(corpus, "page.md:12-13").passages
         assert (found.locator, found.content) == ("page.md:10-20", "all of it")
 
@@ -97,13 +97,13 @@ class TestLookUp:
         assert [one.chunk_id for one in found.passages] == chunk_ids
         assert found.passages[0] in look_up(corpus, "guide").passages
 
-    def test_a_passage_says_its_place(self, corpus: Corpus) -> None:
+    def test_a_passage_has_its_number_in_the_document(self, corpus: Corpus) -> None:
         assert [one.place for one in look_up(corpus, "guide").passages] == [1, 2]
         assert [one.place for one in look_up(corpus, "guide#b").passages] == [2]
         assert [one.place for one in look_up(corpus, "guide.md:5-5").passages] == [2]
 
     @pytest.mark.parametrize("reference", ["#guide:3:1", "#guide:0:1", "#guide:1:0"])
-    def test_places_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
+    def test_numbers_that_a_document_does_not_have(self, corpus: Corpus, reference: str) -> None:
         with pytest.raises(UsageError) as error:
             look_up(corpus, reference)
         assert error.value.code == "not_found"
@@ -121,7 +121,7 @@ class TestLookUp:
          "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800",
          "#guide", "#guide:1", "#guide:1:", "#guide:-1:1", "#other:1:1", "##:1:1", "#:1:1", "#\ud800:1:1"],
     )  # fmt: skip
-    def test_what_is_not_there_is_said(self, corpus: Corpus, reference: str) -> None:
+    def test_an_unknown_reference_is_an_error(self, corpus: Corpus, reference: str) -> None:
         with pytest.raises(UsageError) as error:
             look_up(corpus, reference)
         assert error.value.code == "not_found"
@@ -144,7 +144,7 @@ class TestLookUp:
 
 
 class TestStatus:
-    def test_what_the_corpus_holds(self, corpus: Corpus) -> None:
+    def test_the_status_of_a_corpus(self, corpus: Corpus) -> None:
         status = corpus_status(corpus)
         assert (status.corpus.documents, status.corpus.chunks, status.waiting) == (3, 4, 1)
         sources = [(s.source_id, s.documents, s.chunks, s.trust_tiers) for s in status.sources]

@@ -31,16 +31,16 @@ def merge(
 
 
 def by_id(candidates: list[Candidate]) -> dict[str, Candidate]:
-    return {one.passage.chunk_id: one for one in candidates}
+    return {candidate.passage.chunk_id: candidate for candidate in candidates}
 
 
 class TestWeighted:
-    def test_bm25_is_taken_by_its_maximum(self) -> None:
+    def test_bm25_is_divided_by_its_maximum(self) -> None:
         found = by_id(merge([LexicalHit(1, 8.0, 0), LexicalHit(2, 2.0, 0)], []))
         assert found["c1"].score.lexical == 1.0
         assert found["c2"].score.lexical == 0.25  # 2 / 8
 
-    def test_task_and_role_are_each_taken_by_their_own_maximum_and_then_weighed(self) -> None:
+    def test_task_and_role_are_divided_by_their_own_maximum_and_then_weighted(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 10.0), LexicalHit(3, 0.0, 5.0)]
         found = by_id(merge(hits, [], PASSAGES, ROLE))
         # 0.8 · task / 4 + 0.2 · role / 10: a role that matches strongly cannot drown the task. The
@@ -49,28 +49,28 @@ class TestWeighted:
         assert found["c2"].score.lexical == pytest.approx((0.8 * 0.25 + 0.2) / 0.8)
         assert found["c3"].score.lexical == pytest.approx(0.2 * 0.5 / 0.8)
 
-    def test_role_words_that_nobody_has_take_nothing_from_the_lane(self) -> None:
+    def test_role_words_without_a_match_do_not_lower_the_lane(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 0.0)]
         found = merge(hits, [], PASSAGES, ROLE)
         assert [one.score.lexical for one in found] == [1.0, 0.25]
 
-    def test_cosines_are_taken_by_minimum_and_maximum(self) -> None:
+    def test_cosines_are_scaled_by_minimum_and_maximum(self) -> None:
         hits = [SemanticHit(1, 0.9), SemanticHit(2, 0.5), SemanticHit(3, 0.1)]
         found = by_id(merge([], hits))
         assert [found[name].score.semantic for name in ("c1", "c2", "c3")] == pytest.approx(
             [1, 0.5, 0]
         )
 
-    def test_equal_cosines_are_all_the_best(self) -> None:
+    def test_equal_cosines_become_1(self) -> None:
         found = by_id(merge([], [SemanticHit(1, 0.2), SemanticHit(2, 0.2)]))
         assert found["c1"].score.semantic == found["c2"].score.semantic == 1.0
 
-    def test_a_chunk_that_a_lane_did_not_score_has_zero_there(self) -> None:
+    def test_a_chunk_without_a_score_of_a_lane_has_0_there(self) -> None:
         found = by_id(merge([LexicalHit(1, 1.0, 0)], [SemanticHit(2, 0.5)]))
         assert (found["c1"].score.semantic, found["c1"].cosine) == (0.0, None)
         assert (found["c2"].score.lexical, found["c2"].bm25) == (0.0, None)
 
-    def test_the_score_of_a_lane_that_only_scored_counts_in_full(self) -> None:
+    def test_the_score_of_a_lane_that_did_not_propose_counts_fully(self) -> None:
         hits = [SemanticHit(1, 0.9, proposed=False), SemanticHit(2, 0.1)]
         found = by_id(merge([LexicalHit(1, 1.0, 0)], hits))
         assert found["c1"].score.semantic == 1.0
@@ -105,7 +105,7 @@ class TestReciprocalRanks:
 
 
 class TestCandidates:
-    def test_one_a_chunk_in_the_order_of_chunk_ids(self) -> None:
+    def test_one_candidate_for_each_chunk_in_the_order_of_chunk_ids(self) -> None:
         lexical = [LexicalHit(3, 1.0, 0), LexicalHit(1, 1.0, 0)]
         found = merge(lexical, [SemanticHit(2, 0.1), SemanticHit(1, 0.2)])
         assert [one.passage.chunk_id for one in found] == ["c1", "c2", "c3"]
@@ -121,9 +121,9 @@ class TestCandidates:
         (found,) = merge([LexicalHit(1, 7.5, 2.5)], [SemanticHit(1, 0.4)])
         assert (found.bm25, found.bm25_expansion, found.cosine) == (7.5, 2.5, 0.4)
 
-    def test_a_hit_whose_chunk_is_gone_is_no_candidate(self) -> None:
+    def test_a_hit_without_a_passage_is_ignored(self) -> None:
         assert merge([LexicalHit(99, 1.0, 0)], [SemanticHit(98, 1.0)]) == []
 
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
-    def test_no_hits_no_candidates(self, fusion: Fusion) -> None:
+    def test_without_hits_there_are_no_candidates(self, fusion: Fusion) -> None:
         assert merge([], [], fusion=fusion) == []

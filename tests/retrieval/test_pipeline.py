@@ -1,4 +1,4 @@
-"""The pipeline on real corpus files: lanes, refills, budgets and what the bundle says of them."""
+"""The pipeline on real corpus files: lanes, refills, limits and their report in the bundle."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class TestLanes:
         with built(tmp_path, self.DOCUMENTS, PROVIDER) as corpus:
             bundle = ask(corpus, role, PROVIDER, task="token")
         assert {*ids(bundle)} == {"both#0", "meaning#0", "neither#0"}
-        raw = {one.chunk_id: one.raw for one in bundle.selected}
+        raw = {chunk.chunk_id: chunk.raw for chunk in bundle.selected}
         assert all(one is not None and one.cosine is not None for one in raw.values())
         assert raw["both#0"].bm25 > 0  # type: ignore[union-attr,operator]
         assert raw["meaning#0"].bm25 is None  # type: ignore[union-attr]
 
-    def test_the_semantic_lane_does_without_chunks_that_wait(self, tmp_path: Path) -> None:
+    def test_the_semantic_lane_ignores_chunks_without_a_vector(self, tmp_path: Path) -> None:
         with built(tmp_path, self.DOCUMENTS, PROVIDER, waiting=2) as corpus:
             bundle = ask(corpus, FORBIDS, PROVIDER, task="zebra")
         assert ids(bundle) == ["both#0"]
@@ -67,9 +67,7 @@ class TestRefills:
         texts = [f"token token token x{n}" for n in range(POOL_DEPTH + 20)]
         return [document("crowd", texts, **metadata), document("wanted", ["one token of many"])]
 
-    def test_what_policy_rejects_is_seen_once_and_then_searched_around(
-        self, tmp_path: Path
-    ) -> None:
+    def test_the_refill_searches_only_allowed_documents(self, tmp_path: Path) -> None:
         with built(tmp_path, self.crowd(source_id="blog")) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=3)
         assert ids(bundle) == ["wanted#0"]
@@ -77,13 +75,13 @@ class TestRefills:
         assert bundle.diagnostics.dropped_forbidden_count == POOL_DEPTH
         assert bundle.rejected[0].notes == "blog: hearsay"
 
-    def test_enough_is_enough(self, tmp_path: Path) -> None:
+    def test_enough_allowed_candidates_need_no_refill(self, tmp_path: Path) -> None:
         with built(tmp_path, self.crowd()) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=3)
         assert bundle.diagnostics.refills == 0
         assert bundle.diagnostics.candidate_pool_size == POOL_DEPTH
 
-    def test_a_corpus_that_has_no_more_is_not_asked_again(self, tmp_path: Path) -> None:
+    def test_an_exhausted_corpus_needs_no_refill(self, tmp_path: Path) -> None:
         documents = [document("a", ["token"], source_id="blog"), document("b", ["token too"])]
         with built(tmp_path, documents) as corpus:
             bundle = ask(corpus, FORBIDS, task="token", limit=9)
@@ -133,11 +131,11 @@ class TestLimits:
     def test_ten_passages_by_default(self, corpus: object) -> None:
         assert len(ask(corpus, None, task="token").selected) == 10  # type: ignore[arg-type]
 
-    def test_the_overlays_number(self, corpus: object) -> None:
+    def test_the_overlays_limit(self, corpus: object) -> None:
         role = overlay(retrieval_policy={"max_selected_chunks": 4})
         assert len(ask(corpus, role, task="token").selected) == 4  # type: ignore[arg-type]
 
-    def test_the_requests_number_is_stronger(self, corpus: object) -> None:
+    def test_the_requests_limit_overrides_the_overlays(self, corpus: object) -> None:
         role = overlay(retrieval_policy={"max_selected_chunks": 4})
         assert len(ask(corpus, role, task="token", limit=7).selected) == 7  # type: ignore[arg-type]
 
@@ -147,7 +145,7 @@ class TestLimits:
         assert len(bundle.selected) == 3
         assert bundle.rejected_summary["budget_cut"] == 12
 
-    def test_the_floor(self, corpus: object) -> None:
+    def test_the_minimum_score(self, corpus: object) -> None:
         role = overlay(retrieval_policy={"min_score": 2.0})
         bundle = ask(corpus, role, task="token")  # type: ignore[arg-type]
         assert (bundle.selected, [*bundle.rejected_summary]) == ([], ["low_score"])
@@ -156,7 +154,7 @@ class TestLimits:
         ("of_overlay", "of_request", "used"),
         [("weighted", None, "weighted"), ("rrf", None, "rrf"), ("rrf", "weighted", "weighted")],
     )
-    def test_fusion_is_the_requests_else_the_overlays(
+    def test_the_requests_fusion_overrides_the_overlays(
         self, corpus: object, of_overlay: str, of_request: str | None, used: str
     ) -> None:
         role = overlay(retrieval_policy={"fusion": of_overlay})
@@ -165,7 +163,7 @@ class TestLimits:
 
 
 class TestOneSnapshot:
-    def test_a_reader_answers_from_what_was_there_when_it_began(self, tmp_path: Path) -> None:
+    def test_a_reader_answers_from_its_snapshot(self, tmp_path: Path) -> None:
         path = build(tmp_path, [document("a", ["token"])])
         with open_writer(path) as writer, built(tmp_path, []) as _:
             bundle_before = _ask_at(path)

@@ -111,10 +111,10 @@ class TestWarnings:
     def test_no_high_trust_match(self, selected: list[SelectedChunk]) -> None:
         assert [*codes(selected, role=ROLE)] == ["NO_HIGH_TRUST_MATCH"]
 
-    def test_only_shared_corpus_where_there_is_no_role(self) -> None:
+    def test_only_shared_corpus_without_a_role(self) -> None:
         assert [*codes(SOUND)] == ["ONLY_SHARED_CORPUS"]
 
-    def test_only_shared_corpus_where_nothing_is_the_roles_own(self) -> None:
+    def test_only_shared_corpus_if_no_passage_is_role_specific(self) -> None:
         # A trust tier and an age speak for every role alike.
         general = ("boost:trust-tier(authoritative×2)", "penalty:stale(9d > 1d)")
         assert [*codes([chosen(hits=general)], role=ROLE)] == ["ONLY_SHARED_CORPUS"]
@@ -130,7 +130,7 @@ class TestWarnings:
             "vocab:preferred(owasp)",
         ],
     )
-    def test_one_hit_of_the_roles_own_is_enough(self, hit: str) -> None:
+    def test_one_role_specific_hit_is_enough(self, hit: str) -> None:
         assert codes([chosen(), chosen(hits=(hit,))], role=ROLE) == {}
 
     @pytest.mark.parametrize(
@@ -152,11 +152,11 @@ class TestWarnings:
         found = codes([*SOUND, stale, stale, stale], role=ROLE)
         assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
 
-    def test_what_was_rejected_as_stale_counts(self) -> None:
+    def test_stale_rejections_count(self) -> None:
         found = codes(SOUND, {"stale": 3}, role=ROLE)
         assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
 
-    def test_nothing_at_all_is_not_stale(self) -> None:
+    def test_an_empty_answer_is_not_stale(self) -> None:
         assert "STALE_DOMINANT" not in codes([], role=ROLE)
 
     def test_forbidden_source_hit(self) -> None:
@@ -169,7 +169,7 @@ class TestWarnings:
         assert codes([same] * 3, role=ROLE)["LOW_DIVERSITY"] == "every passage comes from w"
         assert "LOW_DIVERSITY" not in codes([same, same, *SOUND], role=ROLE)
 
-    def test_conflicting_evidence_where_both_are_high_trust(self) -> None:
+    def test_conflicting_evidence_if_both_are_high_trust(self) -> None:
         old = passage(
             document_id="v1", trust_tier="authoritative",
             superseded_by=(Superseder("v2", "preferred"),),
@@ -178,7 +178,7 @@ class TestWarnings:
         assert found["CONFLICTING_EVIDENCE"].endswith("v1 is superseded by v2")
 
     @pytest.mark.parametrize(("old", "new"), [("general", "preferred"), ("preferred", "general")])
-    def test_and_not_where_one_is_not(self, old: Any, new: Any) -> None:
+    def test_no_conflicting_evidence_if_one_is_not_high_trust(self, old: Any, new: Any) -> None:
         conflict = passage(trust_tier=old, superseded_by=(Superseder("v2", new),))
         assert codes(SOUND, conflicts=[conflict], role=ROLE) == {}
 
@@ -187,7 +187,7 @@ class TestWarnings:
             "SEMANTIC_LANE_DEGRADED": "no model"
         }
 
-    def test_index_stale_with_the_number_that_waits(self) -> None:
+    def test_index_stale_with_the_number_of_missing_vectors(self) -> None:
         assert codes(SOUND, role=ROLE, waiting=7)["INDEX_STALE"].startswith("7 chunks")
 
     def test_the_order_is_fixed(self) -> None:
@@ -254,12 +254,12 @@ class TestFallback:
             (("FORBIDDEN_SOURCE_HIT",), ROLE, "forbidden_hit"),
         ],
     )
-    def test_a_degraded_lane_degrades_what_would_continue(
+    def test_a_degraded_lane_turns_continue_into_degrade(
         self, said: tuple[WarningCode, ...], role: Overlay | None, state: str
     ) -> None:
         assert fallback(*said, role=role, degraded="why")[:2] == (state, "degrade")
 
-    def test_the_worst_is_told(self) -> None:
+    def test_the_worst_state_is_reported(self) -> None:
         worst_first: list[WarningCode] = [
             "CONFLICTING_EVIDENCE",
             "STALE_DOMINANT",
@@ -269,7 +269,7 @@ class TestFallback:
         states = [fallback(*worst_first[n:])[0] for n in range(4)]
         assert states == ["conflicting", "stale_dominant", "no_strong_match", "forbidden_hit"]
 
-    def test_an_empty_answer_blocks_and_says_why(self) -> None:
+    def test_an_empty_answer_blocks_with_a_reason(self) -> None:
         state, action, message = fallback(
             selected=[],
             left_out=[rejected(code) for code in ("forbidden_source", "stale", "forbidden_source")],
@@ -281,11 +281,11 @@ class TestFallback:
             "read the notes of the rejected"
         )
 
-    def test_an_empty_corpus_is_said(self) -> None:
+    def test_an_empty_corpus_is_reported(self) -> None:
         assert "the corpus is empty" in fallback(selected=[], chunks=0)[2]
 
-    def test_nothing_found_is_said(self) -> None:
+    def test_nothing_found_is_reported(self) -> None:
         assert "nothing in the corpus" in fallback(selected=[])[2]
 
-    def test_and_that_half_of_the_search_did_not_run(self) -> None:
+    def test_an_incomplete_search_is_reported(self) -> None:
         assert fallback(selected=[], degraded="why", role=None)[:2] == ("no_strong_match", "block")

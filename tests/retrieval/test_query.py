@@ -1,4 +1,4 @@
-"""Step 1: key terms of the task, and what a role adds to them, weighed apart."""
+"""Step 1: key terms of the task, and what a role adds to them, weighted separately."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TestTaskTerms:
     def test_stop_words_are_left_out(self) -> None:
         assert task_terms("How do we rotate the token?") == {"rotate": 1, "token": 1}
 
-    def test_stop_words_alone_are_better_than_nothing(self) -> None:
+    def test_a_task_of_stop_words_searches_them(self) -> None:
         assert task_terms("Who are we?") == {"who": 1, "are": 1, "we": 1}
 
     def test_a_repeated_word_keeps_its_weight(self) -> None:
@@ -33,7 +33,7 @@ class TestTaskTerms:
     def test_weight_is_bounded(self) -> None:
         assert task_terms("token " * 50) == {"token": MAX_REPEATS} == {"token": 8}
 
-    def test_of_too_many_terms_the_most_frequent_and_then_the_first_stay(self) -> None:
+    def test_too_many_terms_are_cut_by_frequency_and_then_order(self) -> None:
         task = " ".join(f"word{n}" for n in range(200)) + " word199"
         terms = build_query(task, None)
         texts = [term.text for term in terms.task_terms]
@@ -53,7 +53,7 @@ class TestTaskTerms:
             ("mail root@example", "root@example", ["mail", "root", "example"]),
         ],
     )
-    def test_a_compound_is_a_phrase_beside_its_parts(
+    def test_a_compound_is_a_phrase_besides_its_parts(
         self, task: str, phrase: str, parts: list[str]
     ) -> None:
         assert [*task_terms(task)] == [*parts, phrase]
@@ -72,7 +72,7 @@ class TestTaskTerms:
     @pytest.mark.parametrize(
         "word", ["Straße", "İstanbul", "ﬁnal", "re\u0301sume\u0301", "ΣΊΣΥΦΟΣ"]
     )
-    def test_beyond_ascii_a_word_stays_as_it_is_spelled(self, word: str) -> None:
+    def test_a_word_that_is_not_ascii_is_not_folded(self, word: str) -> None:
         # The index folds case by its own tables; Python's would ask it for "strasse".
         assert task_terms(word) == {word: 1}
 
@@ -86,14 +86,14 @@ class TestExpansion:
         "one two three", "one two three four", "token", "privilege boundary",
     )  # fmt: skip
 
-    def test_without_a_role_there_is_none(self) -> None:
+    def test_without_a_role_there_is_no_expansion(self) -> None:
         built = build_query("token rotation", None)
         assert built.expansion_terms == ()
         assert built.context_text == ""
         assert built.applied_filters == ()
         assert built.applied_rules == ()
 
-    def test_the_first_three_boost_phrases_are_the_signature_whatever_the_task(self) -> None:
+    def test_the_first_three_boost_phrases_are_added_for_any_task(self) -> None:
         role = overlay(vocabulary={"boost_phrases": [*self.PHRASES]})
         assert expansion("bake bread", role) == [*self.PHRASES[:3]]
 
@@ -115,19 +115,19 @@ class TestExpansion:
         role = overlay(vocabulary={"boost_phrases": phrases})
         assert expansion("token", role) == phrases[:8]
 
-    def test_preferred_terms_that_stand_in_the_task(self) -> None:
+    def test_preferred_terms_in_the_task_are_added(self) -> None:
         role = overlay(vocabulary={"preferred_terms": ["access control", "CVE", "token"]})
         assert expansion("the Access Control of a cve-2024 tokenizer", role) == [
             "access control",
             "cve",
         ]
 
-    def test_a_preferred_term_has_to_stand_there_in_one_piece(self) -> None:
+    def test_the_words_of_a_preferred_term_must_be_adjacent(self) -> None:
         role = overlay(vocabulary={"preferred_terms": ["access control"]})
         assert expansion("control of access", role) == []
         assert expansion("access under control", role) == []
 
-    def test_at_most_two_synonyms_a_canonical_term(self) -> None:
+    def test_at_most_two_synonyms_for_each_canonical_term(self) -> None:
         role = overlay(
             vocabulary={"synonyms": {"auth": ["authentication", "authorization", "login"]}}
         )
@@ -138,7 +138,7 @@ class TestExpansion:
         role = overlay(vocabulary={"synonyms": {"access control": ["permissions"]}})
         assert expansion("review the access control", role) == ["permissions"]
 
-    def test_synonyms_also_of_what_the_phrases_brought(self) -> None:
+    def test_added_phrases_add_their_synonyms(self) -> None:
         role = overlay(
             vocabulary={
                 "boost_phrases": ["known vulnerability"],
@@ -147,7 +147,7 @@ class TestExpansion:
         )
         assert expansion("bake bread", role) == ["known vulnerability", "weakness"]
 
-    def test_what_is_said_twice_is_searched_once(self) -> None:
+    def test_repeated_phrases_are_searched_once(self) -> None:
         role = overlay(
             vocabulary={"boost_phrases": ["Token"], "preferred_terms": ["token", "TOKEN"]}
         )
@@ -173,29 +173,29 @@ class TestExpansion:
 
 
 class TestWeights:
-    """The task's own terms and the role's are weighed apart, and each pair sums to 1."""
+    """The task's terms and the role's have separate weights, and each pair sums to 1."""
 
     FULL: ClassVar[dict[str, Any]] = {
         "mission": "Find risks.",
         "vocabulary": {"boost_phrases": ["threat"]},
     }
 
-    def test_by_default_the_role_has_a_fifth(self) -> None:
+    def test_the_role_has_a_weight_of_0_2_by_default(self) -> None:
         weights = build_query("token", overlay(**self.FULL)).weights
         assert (weights.lexical_task, weights.lexical_expansion) == (0.8, 0.2)
         assert (weights.semantic_task, weights.semantic_context) == (0.8, 0.2)
 
-    def test_the_overlay_names_another_share(self) -> None:
+    def test_the_overlay_sets_another_weight(self) -> None:
         role = overlay(**self.FULL, retrieval_policy={"expansion_weight": 0.5})
         weights = build_query("token", role).weights
         assert (weights.lexical_task, weights.lexical_expansion) == (0.5, 0.5)
 
-    def test_what_adds_nothing_weighs_nothing(self) -> None:
+    def test_an_empty_part_has_no_weight(self) -> None:
         weights = build_query("token", overlay()).weights
         assert (weights.lexical_task, weights.lexical_expansion) == (1, 0)
         assert (weights.semantic_task, weights.semantic_context) == (1, 0)
 
-    def test_without_a_role_the_task_has_all(self) -> None:
+    def test_without_a_role_the_task_has_the_whole_weight(self) -> None:
         weights = build_query("token", None).weights
         assert (weights.lexical_task, weights.semantic_task) == (1, 1)
 
@@ -204,7 +204,7 @@ class TestWeights:
         assert [term.text for term in built.task_terms] == ["token", "rotation"]
         assert [term.text for term in built.expansion_terms] == ["threat"]
 
-    def test_the_semantic_query_is_the_task_and_the_mission_beside_it(self) -> None:
+    def test_the_semantic_query_has_the_task_and_the_mission(self) -> None:
         built = build_query("token rotation", overlay(**self.FULL))
         assert (built.semantic_text, built.context_text) == ("token rotation", "Find risks.")
 
@@ -226,8 +226,8 @@ class TestAppliedFilters:
             },
             retrieval_policy={"freshness_max_age_days": 90.0, "stale_penalty": 1.0},
         )
-        told = [(one.field, one.op, one.value) for one in build_query("x", role).applied_filters]
-        assert told[1:] == [
+        filters = [(one.field, one.op, one.value) for one in build_query("x", role).applied_filters]
+        assert filters[1:] == [
             ("source", "not_contains", ["marketing"]),
             ("source", "contains", ["policy"]),
             ("age_days", "lt", 90.0),
@@ -238,7 +238,7 @@ class TestAppliedFilters:
         assert len(build_query("x", role).applied_filters) == 1
 
 
-def test_words_are_cut_as_the_index_cuts_them() -> None:
+def test_words_are_the_tokens_of_the_index() -> None:
     assert words_of("Re\u0301sume\u0301 of user_id; v2.1") == [
         "re\u0301sume\u0301", "of", "user", "id", "v2", "1",
     ]  # fmt: skip

@@ -27,7 +27,7 @@ def order(ranked: list[Candidate]) -> list[str]:
 
 
 def by_id(ranked: list[Candidate]) -> dict[str, Candidate]:
-    return {one.chunk_id: one for one in ranked}
+    return {candidate.chunk_id: candidate for candidate in ranked}
 
 
 class TestVocabulary:
@@ -106,7 +106,7 @@ class TestFinal:
         # 0.8 · 0.1 + 0.4 · 0.2 + 1.0 · 0.3 + 0.15 · 0.4 = 0.08 + 0.08 + 0.3 + 0.06
         assert rerank([one], role)[0].score.final == pytest.approx(0.52)
 
-    def test_rrf_gives_the_lanes_equal_say_in_their_common_weight(self) -> None:
+    def test_rrf_gives_both_lanes_the_mean_of_their_weights(self) -> None:
         role = overlay(
             retrieval_policy={
                 "lexical_weight": 0.5,
@@ -195,7 +195,7 @@ class TestDuplicates:
         ]
         assert by_id(rerank(ones, None))["c"].duplicate_of == "a"
 
-    def test_many_near_copies_are_all_told(self) -> None:
+    def test_many_near_duplicates_are_all_recognized(self) -> None:
         text = " ".join(WORDS)
         ones = [
             allowed(passage(f"c{n:03}", f"{text} x{n}"), lexical=1 - n / 1000)

@@ -74,14 +74,14 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path)
 
 
-def kinds(told: Replay) -> list[str]:
-    return [cause.kind for cause in told.causes]
+def kinds(replay: Replay) -> list[str]:
+    return [cause.kind for cause in replay.causes]
 
 
-def changes(told: Replay) -> dict[str, list[Any]]:
+def changes(replay: Replay) -> dict[str, list[Any]]:
     """Document (the part of the chunk id before #) → what became of its passages."""
     found: dict[str, list[Any]] = {}
-    for one in told.passages:
+    for one in replay.passages:
         found.setdefault(Path(one.chunk_id.partition("#")[0]).name, []).append(one)
     return found
 
@@ -101,11 +101,11 @@ class TestToday:
         ids=str,
     )
     def test_the_same_bundle(self, house: House, fields: dict[str, Any]) -> None:
-        told = house.replay(house.ask(**fields))
-        assert told.same
-        assert told.same_selection
-        assert (told.differs, told.causes, told.passages) == ([], [], [])
-        assert told.kept == told.selected_before == told.selected_after > 0
+        replay = house.replay(house.ask(**fields))
+        assert replay.same
+        assert replay.same_selection
+        assert (replay.differs, replay.causes, replay.passages) == ([], [], [])
+        assert replay.kept == replay.selected_before == replay.selected_after > 0
 
     def test_the_time_is_the_bundles_to_the_second(self, house: House) -> None:
         # An age of exactly 100 days is not over 100 days; half a second more would be.
@@ -138,25 +138,25 @@ class TestAnotherCorpus:
         text = NOTES["tokens.md"].replace("week", "day")
         (house.notes / "tokens.md").write_text(text, encoding="utf-8")
         house.ingest()
-        told = house.replay(bundle)
-        assert (told.same, told.same_selection, kinds(told)) == (False, False, ["generation"])
-        edited = {one.kinds[0]: one for one in changes(told)["tokens.md"]}
+        replay = house.replay(bundle)
+        assert (replay.same, replay.same_selection, kinds(replay)) == (False, False, ["generation"])
+        edited = {one.kinds[0]: one for one in changes(replay)["tokens.md"]}
         assert {*edited} == {"gone", "new"}
         assert edited["gone"].whereabouts == "document_changed"
         assert edited["gone"].before.rank is not None
         assert edited["gone"].after is edited["new"].before is None
-        assert told.kept == told.selected_before - 1
+        assert replay.kept == replay.selected_before - 1
 
     def test_a_document_was_deleted(self, house: House) -> None:
         bundle = house.ask()
         (house.notes / "audit.md").unlink()
         house.ingest()
-        told = house.replay(bundle)
-        (gone,) = changes(told)["audit.md"]
+        replay = house.replay(bundle)
+        (gone,) = changes(replay)["audit.md"]
         assert (gone.kinds, gone.whereabouts) == (["gone"], "document_gone")
-        assert kinds(told) == ["generation"]
-        assert "3 documents" in told.causes[0].message
-        assert told.selected_after == told.selected_before - 1
+        assert kinds(replay) == ["generation"]
+        assert "3 documents" in replay.causes[0].message
+        assert replay.selected_after == replay.selected_before - 1
 
     def test_a_document_was_added(self, house: House) -> None:
         bundle = house.ask(limit=2)
@@ -164,11 +164,11 @@ class TestAnotherCorpus:
             "# New\n\nToken rotation audit, token rotation audit.\n", encoding="utf-8"
         )
         house.ingest()
-        told = house.replay(bundle)
-        (new,) = changes(told)["new.md"]
+        replay = house.replay(bundle)
+        (new,) = changes(replay)["new.md"]
         assert (new.kinds, new.before, new.whereabouts) == (["new"], None, None)
         assert new.after.rank in (1, 2)
-        moved = [one for found in changes(told).values() for one in found if one is not new]
+        moved = [one for found in changes(replay).values() for one in found if one is not new]
         assert any("rank" in one.kinds or "rejected" in one.kinds for one in moved)
 
     def test_metadata_of_a_document_changed(self, house: House) -> None:
@@ -188,7 +188,9 @@ class TestAnotherCorpus:
         selected, *rejected = house.replay(bundle).passages
         assert (selected.whereabouts, selected.document_id is None) == ("document_gone", False)
         assert [one.whereabouts for one in rejected] == ["not_in_corpus"] * 2
-        assert [one.before.reason for one in rejected if one.before] == ["budget_cut"] * 2
+        assert [rejection.before.reason for rejection in rejected if rejection.before] == [
+            "budget_cut"
+        ] * 2
 
     def test_one_that_is_no_candidate_any_more(self, house: House) -> None:
         bundle = house.ask(lexical_only=True)
@@ -202,11 +204,11 @@ class TestAnotherCorpus:
     def test_another_file(self, house: House) -> None:
         bundle = house.ask()
         house.ingest(db="other.db")
-        told = house.replay(bundle, db="other.db")
-        assert kinds(told) == ["corpus", "file"]
-        assert told.same_selection
-        assert told.differs == ["corpus"]
-        assert told.passages == []
+        replay = house.replay(bundle, db="other.db")
+        assert kinds(replay) == ["corpus", "file"]
+        assert replay.same_selection
+        assert replay.differs == ["corpus"]
+        assert replay.passages == []
 
 
 class TestAnotherPolicy:
@@ -215,12 +217,12 @@ class TestAnotherPolicy:
         write(
             house.roles, "reviewer", retrieval_policy={"min_score": 0.0, "max_selected_chunks": 1}
         )
-        told = house.replay(bundle)
-        assert kinds(told) == ["overlay"]
-        assert told.causes[0].before == bundle.overlay.digest  # type: ignore[union-attr]
-        dropped = [one for one in told.passages if one.kinds == ["rejected"]]
+        replay = house.replay(bundle)
+        assert kinds(replay) == ["overlay"]
+        assert replay.causes[0].before == bundle.overlay.digest  # type: ignore[union-attr]
+        dropped = [passage for passage in replay.passages if passage.kinds == ["rejected"]]
         assert {one.after.reason for one in dropped if one.after} == {"budget_cut"}
-        assert len(dropped) == told.selected_before - 1
+        assert len(dropped) == replay.selected_before - 1
 
     def test_an_overlay_that_is_no_more(self, house: House) -> None:
         bundle = house.ask()
@@ -238,16 +240,16 @@ class TestTheSemanticLane:
         return BrokenProvider(down)
 
     def test_down_today(self, house: House) -> None:
-        told = house.replay(house.ask(), self.broken())
-        assert kinds(told) == ["semantic_lane"]
-        assert told.causes[0].after == "degraded"
-        assert "the model is down" in told.causes[0].message
+        replay = house.replay(house.ask(), self.broken())
+        assert kinds(replay) == ["semantic_lane"]
+        assert replay.causes[0].after == "degraded"
+        assert "the model is down" in replay.causes[0].message
 
     def test_down_then(self, house: House) -> None:
         with house.engine(self.broken()) as engine:
             bundle = engine.retrieve(RetrievalRequest(task="token", role="reviewer"))
-        told = house.replay(bundle)
-        assert (told.causes[0].kind, told.causes[0].before) == ("semantic_lane", "degraded")
+        replay = house.replay(bundle)
+        assert (replay.causes[0].kind, replay.causes[0].before) == ("semantic_lane", "degraded")
 
     def test_down_but_not_asked_for(self, house: House) -> None:
         assert house.replay(house.ask(lexical_only=True), self.broken()).same
@@ -303,18 +305,18 @@ class TestTwoBundles:
         other = bundle.model_copy(
             update={"query": bundle.query.model_copy(update={"lexical_query": ["other"]})}
         )
-        told = compare_bundles(bundle, other)
-        assert (told.same, told.same_selection, told.differs) == (False, True, ["query"])
-        assert kinds(told) == ["unknown"]
+        replay = compare_bundles(bundle, other)
+        assert (replay.same, replay.same_selection, replay.differs) == (False, True, ["query"])
+        assert kinds(replay) == ["unknown"]
 
     def test_state(self, bundle: RetrievalBundle) -> None:
         assert bundle.corpus is not None
         assert bundle.corpus.index is not None
         index = bundle.corpus.index.model_copy(update={"model": "another"})
         state = bundle.corpus.model_copy(update={"schema_version": 99, "index": index})
-        told = compare_bundles(bundle, bundle.model_copy(update={"corpus": state}))
-        assert kinds(told) == ["schema", "index"]
-        assert "fake:another" in told.causes[1].after
+        replay = compare_bundles(bundle, bundle.model_copy(update={"corpus": state}))
+        assert kinds(replay) == ["schema", "index"]
+        assert "fake:another" in replay.causes[1].after
         without = compare_bundles(
             bundle, bundle.model_copy(update={"corpus": state.model_copy(update={"index": None})})
         )
@@ -330,8 +332,8 @@ class TestTwoBundles:
                 "rank": 7,
             }
         )
-        told = compare_bundles(bundle, bundle.model_copy(update={"selected": [altered, *others]}))
-        (change,) = told.passages
+        replay = compare_bundles(bundle, bundle.model_copy(update={"selected": [altered, *others]}))
+        (change,) = replay.passages
         assert {*change.kinds} == {"rank", "content", "metadata", "score"}
         assert (change.before.rank, change.after.rank) == (1, 7)  # type: ignore[union-attr]
         assert change.after.score == 0.125  # type: ignore[union-attr]
@@ -342,15 +344,15 @@ class TestTwoBundles:
             (first.model_copy(update={"reason": "stale"}), "reason"),
             (first.model_copy(update={"notes": "else"}), "notes"),
         ):
-            told = compare_bundles(
+            replay = compare_bundles(
                 bundle, bundle.model_copy(update={"rejected": [altered, *others]})
             )
-            assert [one.kinds for one in told.passages] == [[kind]]
+            assert [one.kinds for one in replay.passages] == [[kind]]
 
     def test_selected_ones_come_first(self, bundle: RetrievalBundle) -> None:
         empty = bundle.model_copy(update={"selected": [], "rejected": []})
-        told = compare_bundles(bundle, empty)
-        assert [one.chunk_id for one in told.passages] == [
+        replay = compare_bundles(bundle, empty)
+        assert [one.chunk_id for one in replay.passages] == [
             one.chunk_id for one in (*bundle.selected, *bundle.rejected)
         ]
         assert {one.kinds[0] for one in compare_bundles(empty, bundle).passages} == {"new"}
@@ -382,14 +384,14 @@ def test_nothing_that_differs_goes_unsaid(
     itself = compare_bundles(one, RetrievalBundle.model_validate_json(one.to_json()))
     assert itself.same
     assert (itself.differs, itself.causes, itself.passages) == ([], [], [])
-    told, back = compare_bundles(one, two), compare_bundles(two, one)
-    assert told.same == back.same == (one.without_timings() == two.without_timings())
-    assert bool(told.causes) == (not told.same)
-    assert {change.chunk_id for change in told.passages} == {
+    replay, back = compare_bundles(one, two), compare_bundles(two, one)
+    assert replay.same == back.same == (one.without_timings() == two.without_timings())
+    assert bool(replay.causes) == (not replay.same)
+    assert {change.chunk_id for change in replay.passages} == {
         change.chunk_id for change in back.passages
     }
     mine, theirs = pools(one, two)
-    assert {c.chunk_id for c in told.passages if c.kinds == ["gone"]} == mine - theirs
-    assert {c.chunk_id for c in told.passages if c.kinds == ["new"]} == theirs - mine
-    if not told.passages:
+    assert {c.chunk_id for c in replay.passages if c.kinds == ["gone"]} == mine - theirs
+    assert {c.chunk_id for c in replay.passages if c.kinds == ["new"]} == theirs - mine
+    if not replay.passages:
         assert one.selected == two.selected

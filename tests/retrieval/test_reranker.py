@@ -64,11 +64,15 @@ def retrieve_reranked(
 
 
 def rerank_warnings(bundle: RetrievalBundle) -> dict[str, str]:
-    return {one.code: one.message for one in bundle.warnings if one.code.startswith("RERANK")}
+    return {
+        warning.code: warning.message
+        for warning in bundle.warnings
+        if warning.code.startswith("RERANK")
+    }
 
 
 def cosines_of(bundle: RetrievalBundle) -> dict[str, float | None]:
-    return {one.chunk_id: one.raw.contextual for one in bundle.selected if one.raw}
+    return {chunk.chunk_id: chunk.raw.contextual for chunk in bundle.selected if chunk.raw}
 
 
 class Silent(RecordingProvider):
@@ -112,7 +116,7 @@ class TestAnswers:
     def test_the_cosine_is_computed_from_the_indexed_text(self, db: Path) -> None:
         with known() as model:
             bundle = retrieve_reranked(db)
-            told = {one.chunk_id: one for one in bundle.selected}
+            told = {chunk.chunk_id: chunk for chunk in bundle.selected}
             for name, cosine in cosines_of(bundle).items():
                 chunk = told[name]
                 text = embedding_text(
@@ -142,7 +146,7 @@ class TestAnswers:
             bundle = retrieve_reranked(db, limit=80)
         assert len(model.texts) == rank.MAX_RESCORED
         assert bundle.rerank is not None and bundle.rerank.scored == rank.MAX_RESCORED
-        scored = [one.raw.contextual is not None for one in bundle.selected if one.raw]
+        scored = [chunk.raw.contextual is not None for chunk in bundle.selected if chunk.raw]
         assert scored == [True] * rank.MAX_RESCORED + [False] * 30
 
     def test_reranking_can_change_the_order(self, db: Path) -> None:
@@ -396,7 +400,7 @@ class TestPolicy:
                 assert cold.without_timings() == warm.without_timings()
                 reasons = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
                 allowed = {one.chunk_id for one in cold.selected} | {
-                    one.chunk_id for one in cold.rejected if one.reason in reasons
+                    rejection.chunk_id for rejection in cold.rejected if rejection.reason in reasons
                 }
                 texts = {
                     embedding_text(
@@ -458,12 +462,12 @@ class TestInterfaces:
         other = RecordingProvider(replace(RecordingProvider().identity, digest="other"))
         with known(other), Engine(Workspace(db, HashingProvider())) as engine:
             told = engine.replay(reranked)
-        assert [(one.kind, one.message) for one in told.causes] == [
+        assert [(cause.kind, cause.message) for cause in told.causes] == [
             ("rerank", "another model reranks")
         ]
         with known(Silent()), Engine(Workspace(db, HashingProvider())) as engine:
             told = engine.replay(reranked)
-        assert [(one.kind, one.after) for one in told.causes] == [("rerank", "degraded")]
+        assert [(cause.kind, cause.after) for cause in told.causes] == [("rerank", "degraded")]
 
     def test_a_server_refuses_a_model_folder_in_a_request(self, db: Path) -> None:
         from rolebundle.errors import AccessDenied

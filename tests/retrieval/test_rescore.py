@@ -1,4 +1,4 @@
-"""Step 4: the best candidates are scored again by a model, and only they."""
+"""Step 4: only the best candidates are scored again by a model."""
 
 from __future__ import annotations
 
@@ -75,25 +75,25 @@ class TestRescored:
         changes = [each.score.changed_by("rerank")[1] for each in found]
         assert changes == pytest.approx([-0.85, 0.17, -0.085])
 
-    def test_what_has_no_cosine_keeps_its_score(self) -> None:
+    def test_a_candidate_without_a_cosine_keeps_its_score(self) -> None:
         pool = [one("a", 0.5, 0.9), one("b", 0.5, 0.8), one("c", 0.5, 0.1)]
         found = rescored(pool, {"a": 0.2, "c": 0.7}, None)
         assert semantics(found)["b"] == 0.8
         assert found[1].contextual is None
         assert rescored(pool, {}, None) == pool
 
-    def test_equal_cosines_are_all_the_best(self) -> None:
+    def test_equal_cosines_become_1(self) -> None:
         found = rescored([one("a", 0.5, 0.5), one("b", 0.5, 0.5)], {"a": 0.3, "b": 0.3}, None)
         assert semantics(found) == pytest.approx(
             {"a": 0.5 + CONTEXTUAL_SHARE * 0.5, "b": 0.5 + CONTEXTUAL_SHARE * 0.5}
         )
 
-    def test_without_meanings_the_context_is_the_whole_term(self) -> None:
+    def test_without_semantic_scores_only_the_contextual_score_counts(self) -> None:
         found = rescored([one("a", 0.5, 0.0), one("b", 0.4, 0.0)], {"a": 0.1, "b": 0.3}, None)
         assert semantics(found) == pytest.approx({"a": 0.0, "b": CONTEXTUAL_SHARE})
 
     @given(pools(), roles(), FUSIONS)
-    def test_nobody_jumps_over_the_best_because_of_their_scale(
+    def test_the_scale_does_not_move_other_candidates_before_the_best(
         self, drawn: tuple[list[Candidate], dict[str, float]], role: Any, fusion: Any
     ) -> None:
         pool, cosines = drawn

@@ -1,4 +1,4 @@
-"""Step 5: what fits is selected, and everything else has a code."""
+"""Step 5: candidates that fit are selected, all others are rejected with a code."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ def ids(ones: tuple[Any, ...]) -> list[str]:
     return [one.chunk_id for one in ones]
 
 
-def told(selection: Selection) -> dict[str, tuple[str, str]]:
-    return {one.candidate.chunk_id: (one.code, one.note) for one in selection.rejected}
+def rejections(selection: Selection) -> dict[str, tuple[str, str]]:
+    return {
+        rejection.candidate.chunk_id: (rejection.code, rejection.note)
+        for rejection in selection.rejected
+    }
 
 
 def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
@@ -34,34 +37,38 @@ def of_length(chunk_id: str, characters: int, **fields: Any) -> Candidate:
 
 
 class TestLimit:
-    def test_the_best_are_taken_in_order(self) -> None:
-        made = cut([ranked(passage(name)) for name in "abc"], 2, 0.0)
-        assert ids(made.selected) == ["a", "b"]
-        assert told(made) == {"c": ("budget_cut", "score 0.500 is past the limit of 2 passages")}
+    def test_the_best_are_selected_in_order(self) -> None:
+        selection = cut([ranked(passage(name)) for name in "abc"], 2, 0.0)
+        assert ids(selection.selected) == ["a", "b"]
+        assert rejections(selection) == {
+            "c": ("budget_cut", "score 0.500 is past the limit of 2 passages")
+        }
 
-    def test_fewer_than_the_limit_are_all_taken(self) -> None:
+    def test_fewer_than_the_limit_are_all_selected(self) -> None:
         assert ids(cut([ranked(passage("a"))], 10, 0.0).selected) == ["a"]
 
 
 class TestFloor:
-    def test_under_the_floor_is_a_low_score(self) -> None:
-        made = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
-        assert ids(made.selected) == ["a"]
-        assert told(made) == {"b": ("low_score", "score 0.100 is under the floor of 0.1")}
+    def test_a_score_below_the_minimum_is_a_low_score(self) -> None:
+        selection = cut([ranked(passage("a"), 0.1), ranked(passage("b"), 0.0999)], 9, 0.1)
+        assert ids(selection.selected) == ["a"]
+        assert rejections(selection) == {
+            "b": ("low_score", "score 0.100 is under the floor of 0.1")
+        }
 
-    def test_the_floor_is_for_the_score_before_the_diversity_penalty(self) -> None:
+    def test_the_minimum_is_for_the_score_before_the_diversity_penalty(self) -> None:
         # It orders the sources, and says nothing about how well a passage answers.
         one = ranked(passage("a"), final=-0.05, diversity_penalty=0.25)
         assert ids(cut([one], 9, 0.15).selected) == ["a"]
 
-    def test_a_low_score_is_told_before_a_full_limit(self) -> None:
-        made = cut([ranked(passage("a"), 0.9), ranked(passage("b"), 0.01)], 1, 0.1)
-        assert told(made)["b"][0] == "low_score"
+    def test_a_low_score_is_reported_before_the_limit(self) -> None:
+        selection = cut([ranked(passage("a"), 0.9), ranked(passage("b"), 0.01)], 1, 0.1)
+        assert rejections(selection)["b"][0] == "low_score"
 
 
 class TestDuplicates:
-    def test_a_copy_leaves_and_takes_no_place(self) -> None:
-        made = cut(
+    def test_a_duplicate_is_rejected_and_takes_no_place(self) -> None:
+        selection = cut(
             [
                 ranked(passage("a")),
                 ranked(passage("b"), duplicate_of="a"),
@@ -70,22 +77,22 @@ class TestDuplicates:
             2,
             0.0,
         )
-        assert ids(made.selected) == ["a", "c"]
-        assert told(made) == {"b": ("duplicate", "the same text as a")}
+        assert ids(selection.selected) == ["a", "c"]
+        assert rejections(selection) == {"b": ("duplicate", "the same text as a")}
 
 
 class TestSuperseded:
     OLD = passage("old", superseded_by=(Superseder("v2", "general"), Superseder("v3", "general")))
 
-    def test_it_leaves_whatever_its_score_and_its_replacements_are_named(self) -> None:
-        made = cut([ranked(self.OLD, 0.9), ranked(passage("a"))], 1, 0.0)
-        assert ids(made.selected) == ["a"]
-        assert told(made) == {"old": ("conflict_downrank", "superseded by v2, v3")}
+    def test_it_is_rejected_at_any_score_and_its_replacements_are_named(self) -> None:
+        selection = cut([ranked(self.OLD, 0.9), ranked(passage("a"))], 1, 0.0)
+        assert ids(selection.selected) == ["a"]
+        assert rejections(selection) == {"old": ("conflict_downrank", "superseded by v2, v3")}
 
-    def test_it_is_a_conflict_where_it_would_have_been_selected(self) -> None:
+    def test_it_is_a_conflict_if_it_would_have_been_selected(self) -> None:
         assert cut([ranked(self.OLD, 0.9)], 1, 0.0).conflicts == (self.OLD,)
 
-    def test_and_none_under_the_floor_or_past_the_limit(self) -> None:
+    def test_it_is_no_conflict_below_the_minimum_score_or_past_the_limit(self) -> None:
         assert cut([ranked(self.OLD, 0.05)], 1, 0.1).conflicts == ()
         assert cut([ranked(passage("a")), ranked(self.OLD, 0.4)], 1, 0.1).conflicts == ()
 
@@ -98,14 +105,14 @@ class TestTokenBudget:
     def test_greedy_by_final_score(self) -> None:
         # 10 + 15 of 30 tokens are used, 10 do not fit, 5 do: a passage that is too long ends
         # nothing for the shorter ones behind it.
-        made = cut(
+        selection = cut(
             [of_length("a", 40), of_length("b", 60), of_length("c", 40), of_length("d", 20)],
             9,
             0.0,
             30,
         )
-        assert ids(made.selected) == ["a", "b", "d"]
-        assert told(made) == {
+        assert ids(selection.selected) == ["a", "b", "d"]
+        assert rejections(selection) == {
             "c": ("budget_cut", "about 10 tokens do not fit: 25 of token_budget 30 are used")
         }
 
@@ -115,6 +122,6 @@ class TestTokenBudget:
     def test_nothing_fits(self) -> None:
         assert cut([of_length("a", 40)], 9, 0.0, 9).selected == ()
 
-    def test_the_limit_holds_besides(self) -> None:
-        made = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)
-        assert "limit of 1" in told(made)["b"][1]
+    def test_the_limit_also_applies(self) -> None:
+        selection = cut([of_length("a", 4), of_length("b", 4)], 1, 0.0, 100)
+        assert "limit of 1" in rejections(selection)["b"][1]

@@ -1,4 +1,4 @@
-"""The semantic lane's query: the task, and of the role's mission as much as is its business."""
+"""The semantic lane's query: the task, and the role's mission with its weight."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def vector(mission: tuple[float, float], weight: float = 0.2) -> list[float]:
     return [float(each) for each in np.frombuffer(found, dtype="<f4")]
 
 
-def test_a_mission_that_is_about_something_else_has_no_say() -> None:
+def test_an_unrelated_mission_has_no_weight() -> None:
     assert vector((0.0, 1.0)) == pytest.approx([1.0, 0.0], abs=1e-6)
     assert vector((-0.6, 0.8)) == pytest.approx([1.0, 0.0], abs=1e-6)
     assert vector((0.0, 1.0), weight=1.0) == pytest.approx([1.0, 0.0], abs=1e-6)
 
 
-def test_a_mission_has_its_say_by_its_cosine_with_the_task() -> None:
+def test_the_weight_of_a_mission_grows_with_its_cosine_with_the_task() -> None:
     # 0.8 · (1, 0) + 0.2 · 0.6 · (0.6, 0.8), at unit length.
     mixed = np.array([0.8 + 0.072, 0.096])
     assert vector((0.6, 0.8)) == pytest.approx(list(mixed / np.linalg.norm(mixed)), abs=1e-6)

@@ -48,7 +48,7 @@ def smoothed(candidates: list[Candidate], role: Overlay | None = None) -> list[C
 
 
 class TestNeighbours:
-    def test_a_share_of_0_4_is_the_neighbours(self) -> None:
+    def test_the_neighbours_have_a_share_of_0_4(self) -> None:
         found = smoothed(
             [
                 one("a", f"{BLOTS} today", 1.0, 0.5),
@@ -70,7 +70,7 @@ class TestNeighbours:
         found = smoothed([one("a", BLOTS, 1.0), one("b", BLOTS, 0.0)])
         assert scores(found) == {"a": (1.0, 0.0), "b": (0.0, 0.0)}
 
-    def test_far_neighbours_have_little_say(self) -> None:
+    def test_far_neighbours_have_a_small_share(self) -> None:
         rest = " ".join(f"word{n:04}x" for n in range(400))
         other = " ".join(f"{n:04}other" for n in range(400))
         found = smoothed([one("a", f"moon {rest}", 1.0), one("b", f"moon {other}", 0.0)])
@@ -91,14 +91,14 @@ class TestNeighbours:
         assert found[-1] == ones[-1]
         assert all(each.score.changed_by("neighbours") != (0.0, 0.0) for each in found[1:-1])
 
-    def test_the_first_of_all_is_so_by_metadata_too(self) -> None:
+    def test_the_first_candidate_is_first_by_the_final_score(self) -> None:
         ones = [one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then", 0.9, 0.5)]
         found = smoothed([ones[0], allowed(ones[1].passage, 5.0, lexical=0.9, semantic=0.5)])
         assert found[0].score.lexical == pytest.approx(0.96)
         assert found[1].score.lexical == 0.9
 
     @given(st.data())
-    def test_nothing_vanishes_and_the_order_of_arrival_does_not_count(
+    def test_nothing_vanishes_and_the_input_order_does_not_matter(
         self, data: st.DataObject
     ) -> None:
         words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)
@@ -119,7 +119,7 @@ def near(*passages: Passage) -> list[list[int]]:
 
 
 class TestNearest:
-    def test_words_count_by_their_beginnings(self) -> None:
+    def test_words_are_compared_by_their_prefixes(self) -> None:
         ones = [passage(name, text, title="") for name, text in zip("abc", WORDS, strict=True)]
         assert near(*ones)[:2] == [[1], [0]]
 
@@ -131,7 +131,7 @@ class TestNearest:
         ]
         assert near(*ones) == [[1], [0], []]
 
-    def test_so_many_at_most_and_ties_in_their_order(self) -> None:
+    def test_the_number_is_bounded_and_ties_keep_their_order(self) -> None:
         ones = [passage(f"c{n}", f"ink {n}0000{n}", title="") for n in range(9)]
         assert near(*ones)[8] == list(range(NEIGHBOURS))
 
@@ -147,7 +147,7 @@ def fed(ones: list[Candidate]) -> dict[str, tuple[float, float]]:
 
 
 class TestApplyFeedback:
-    def test_what_is_like_the_first_passes_what_is_not(self) -> None:
+    def test_a_candidate_like_the_first_passes_others(self) -> None:
         texts = ["ink blots on vellum", "ink blots on linen", "ink blots on paper"]
         ones = [one(f"c{n}", text, 1.0 - n / 10) for n, text in enumerate(texts)]
         # Twelve that are first enough, so that the last two are judged and do not judge.
@@ -164,12 +164,12 @@ class TestApplyFeedback:
         assert max(scores, key=lambda name: scores[name]) == "a"
         assert scores["a"][0] == pytest.approx(1.0)
 
-    def test_first_results_that_disagree_tell_nothing(self) -> None:
+    def test_first_candidates_without_agreement_change_nothing(self) -> None:
         ones = [one(f"c{n}", f"{n}word {n}thing", 1.0 - n / 10) for n in range(5)]
         assert fed(ones) == {each.passage.chunk_id: (each.score.lexical, 0.0) for each in ones}
 
     @given(st.data())
-    def test_scores_stay_in_range_and_the_order_of_arrival_does_not_count(
+    def test_scores_stay_in_range_and_the_input_order_does_not_matter(
         self, data: st.DataObject
     ) -> None:
         words = st.lists(st.sampled_from("ink blot moon tide page rise 月 潮".split()), max_size=8)

@@ -68,7 +68,7 @@ def selected(bundle: RetrievalBundle) -> set[str]:
 
 
 def left_out(bundle: RetrievalBundle) -> dict[str, str]:
-    return {one.chunk_id.partition("#")[0]: one.reason for one in bundle.rejected}
+    return {rejection.chunk_id.partition("#")[0]: rejection.reason for rejection in bundle.rejected}
 
 
 class TestTheBundle:
@@ -87,7 +87,7 @@ class TestTheBundle:
             ({"action": "external_send", "approval": "Ana"}, {"web": "taint_blocked"}),
         ],
     )
-    def test_what_each_action_gets(
+    def test_the_rejections_of_each_action(
         self, three: Corpus, fields: dict[str, Any], rejected: dict[str, str], role: Overlay | None
     ) -> None:
         bundle = about(three, role, **fields)
@@ -96,14 +96,14 @@ class TestTheBundle:
         warned = "ACTION_RESTRICTED" in {one.code for one in bundle.warnings}
         assert warned == bool(rejected)
 
-    def test_each_passage_says_what_it_may_be_used_for(self, three: Corpus) -> None:
-        told = {one.document_id: one.allowed_actions for one in about(three).selected}
-        assert told == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
+    def test_each_passage_lists_its_allowed_actions(self, three: Corpus) -> None:
+        actions = {one.document_id: one.allowed_actions for one in about(three).selected}
+        assert actions == {"ours": ALL, "theirs": ALL[:3], "web": FREE}
         bundle = about(three, action="execute", approval="Ana")
-        told = {one.document_id: one.allowed_actions for one in bundle.selected}
-        assert told == {"ours": ALL, "theirs": ALL[:4]}
+        actions = {chunk.document_id: chunk.allowed_actions for chunk in bundle.selected}
+        assert actions == {"ours": ALL, "theirs": ALL[:4]}
 
-    def test_who_approved_which_passages(self, three: Corpus) -> None:
+    def test_approvals_name_the_person_and_the_passages(self, three: Corpus) -> None:
         bundle = about(three, action="execute", approval=" Ana Silva ")
         assert bundle.approvals == [
             Approval(approved_by="Ana Silva", action="execute", chunk_ids=["theirs#0"])
@@ -113,7 +113,7 @@ class TestTheBundle:
     @pytest.mark.parametrize(
         "fields", [{}, {"approval": "Ana"}, {"action": "suggest", "approval": "Ana"}]
     )
-    def test_an_approval_that_nothing_needed_is_only_echoed(
+    def test_an_unnecessary_approval_is_only_echoed(
         self, three: Corpus, fields: dict[str, Any]
     ) -> None:
         bundle = about(three, **fields)
@@ -121,7 +121,7 @@ class TestTheBundle:
         assert bundle.request is not None
         assert bundle.request.approval == fields.get("approval")
 
-    def test_the_request_is_echoed_as_it_came(self, three: Corpus) -> None:
+    def test_the_request_is_echoed_unchanged(self, three: Corpus) -> None:
         fields = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
         echo = about(three, **fields).request
         assert echo is not None
@@ -140,7 +140,7 @@ class TestTheBundle:
         assert bundle.approvals is not None
         assert bundle.approvals[0].chunk_ids == ["ours#0"]
 
-    def test_what_is_kept_back_takes_no_place(self, tmp_path: Path) -> None:
+    def test_rejected_passages_take_no_place(self, tmp_path: Path) -> None:
         crowd = [f"token token token x{n}" for n in range(POOL_DEPTH + 30)]
         documents = [
             document("web", crowd, origin="untrusted"),
@@ -156,7 +156,7 @@ class TestTheBundle:
                 total = len(bundle.selected) + len(bundle.rejected)
                 assert total == bundle.diagnostics.candidate_pool_size
 
-    def test_a_copy_from_elsewhere_does_not_stand_in_for_ours(self, tmp_path: Path) -> None:
+    def test_an_untrusted_copy_does_not_replace_the_owned_original(self, tmp_path: Path) -> None:
         text = "the token is rotated by the same hand each month"
         documents = [
             document("a-web", [text], origin="untrusted", trust_tier="authoritative"),
@@ -168,7 +168,7 @@ class TestTheBundle:
         assert left_out(bundle) == {"a-web": "taint_blocked"}
 
 
-class TestWhatOthersMakeOfIt:
+class TestOtherCommands:
     def test_a_replay_asks_with_the_same_approval(self, three: Corpus) -> None:
         bundle = about(three, action="execute", approval="Ana", agent="bot-7")
         request = request_of(bundle)
@@ -189,7 +189,7 @@ class TestWhatOthersMakeOfIt:
     ) -> None:
         bundle = about(three, action="execute", approval="Ana")
         answer = shaped_bundle(bundle, detail, most)
-        wanted = {one.chunk_id: one.allowed_actions for one in bundle.selected}
+        wanted = {chunk.chunk_id: chunk.allowed_actions for chunk in bundle.selected}
         assert answer["selected"]
         for one in answer["selected"]:
             assert one["allowed_actions"] == wanted[one["chunk_id"]]
@@ -200,7 +200,7 @@ class TestWhatOthersMakeOfIt:
             more = answer.get("more", {}).get("params", {"action": "execute", "approval": "Ana"})
             assert (more["action"], more["approval"]) == ("execute", "Ana")
 
-    def test_texts_name_the_limits_where_there_are_any(self, three: Corpus) -> None:
+    def test_text_output_names_the_restricted_actions(self, three: Corpus) -> None:
         bundle = about(three)
         for text in (
             render.text(bundle),
@@ -210,7 +210,7 @@ class TestWhatOthersMakeOfIt:
             assert text.count("use only to: ") == 2
             assert "use only to: analyze, read, suggest" in text
 
-    def test_texts_say_what_was_kept_back_and_who_approved(self, three: Corpus) -> None:
+    def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
         bundle = about(three, action="execute")
         said = (
             "1 candidates are of origins not trusted enough for the action; "
@@ -245,7 +245,7 @@ class TestWhy:
             "'external' (it is untrusted)"
         ]
 
-    def test_nothing_helps_but_another_table(self, three: Corpus) -> None:
+    def test_only_another_table_helps(self, three: Corpus) -> None:
         origins = {"internal": 0, "external": 0, "untrusted": 0}
         none = TrustTable.from_mapping({"origins": origins}, "p")
         found = why(three, "web", trust=none)
@@ -261,7 +261,7 @@ class TestWhy:
         ]
 
     @pytest.mark.parametrize("action", ACTIONS)
-    def test_what_is_said_to_help_helps(self, three: Corpus, action: Action) -> None:
+    def test_a_suggested_change_is_enough(self, three: Corpus, action: Action) -> None:
         for name in ORIGIN_OF:
             found = why(three, name, action=action)
             said = " ".join(found.needs)
@@ -283,7 +283,7 @@ class TestWhy:
 def test_the_laws_of_the_table_are_laws_of_the_filter(
     documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any], higher: Action
 ) -> None:
-    """Over the same candidates: what a riskier action rejects, and what an approval brings back."""
+    """For the same candidates: what a riskier action rejects, and what an approval allows again."""
     with scratch_folder() as folder, built(folder, documents, PROVIDER) as corpus:
         bundle = ask(corpus, role, PROVIDER, **fields)
         approved = ask(corpus, role, PROVIDER, **fields | {"approval": "Ana"})
@@ -296,7 +296,11 @@ def test_the_laws_of_the_table_are_laws_of_the_filter(
     policy = {"forbidden_source", "role_mismatch", "stale", *tainted}
 
     def refused(of: RetrievalBundle) -> dict[str, str]:
-        return {one.chunk_id: one.reason for one in of.rejected if one.reason in policy}
+        return {
+            rejection.chunk_id: rejection.reason
+            for rejection in of.rejected
+            if rejection.reason in policy
+        }
 
     before, after = refused(bundle), refused(approved)
     waiting = {name for name, code in before.items() if code == "requires_approval"}

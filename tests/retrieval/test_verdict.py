@@ -1,4 +1,4 @@
-"""An empty answer says why it is empty: one small corpus for each verdict, and the rule itself."""
+"""The verdict of an empty answer: one small corpus for each verdict, and the rule itself."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TestEachVerdict:
     def test_an_empty_corpus_is_no_failed_lane(self) -> None:
         assert empty([], None, BrokenProvider(_unplugged))[0] == "corpus_empty"
 
-    def test_nothing_found_where_neither_words_nor_meanings_are_near_enough(self) -> None:
+    def test_nothing_found_by_words_or_by_meaning(self) -> None:
         verdict, message = empty(
             [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR)
         )
@@ -96,7 +96,7 @@ class TestEachVerdict:
         assert "2 low_score; the best: score 0." in message
         assert "under the floor of 0.9" in message
 
-    def test_nothing_found_by_words_alone_claims_nothing_of_meanings(self) -> None:
+    def test_nothing_found_by_a_lexical_only_request_does_not_mention_near_meanings(self) -> None:
         verdict, message = empty([document("bread", ["flour"])], lexical_only=True)
         assert verdict == "nothing_found"
         assert message == (
@@ -104,19 +104,19 @@ class TestEachVerdict:
             "(no candidates); ask in other words, or without lexical_only"
         )
 
-    def test_what_only_the_roles_words_found_is_nothing_found(self) -> None:
+    def test_matches_of_only_the_roles_words_are_nothing_found(self) -> None:
         role = overlay(vocabulary={"boost_phrases": ["threat model"]}, retrieval_policy=FLOOR)
         verdict, message = empty([document("d", ["a threat model"])], role, lexical_only=True)
         assert verdict == "nothing_found"
         assert "1 low_score" in message
 
-    def test_without_a_floor_the_neighbours_are_selected_and_called_what_they_are(self) -> None:
+    def test_without_a_minimum_score_neighbours_are_selected_with_a_remark(self) -> None:
         bundle = answer([document("bread", ["flour"])])
         assert len(bundle.selected) == 1
         assert fallback_of(bundle).verdict is None
         assert fallback_of(bundle).message.endswith("; no passage has a word of the task")
 
-    def test_and_nothing_is_added_where_one_has(self) -> None:
+    def test_there_is_no_remark_if_a_passage_has_a_word_of_the_task(self) -> None:
         bundle = answer([document("bread", ["flour"]), document("d", ["a token"])])
         assert "word of the task" not in fallback_of(bundle).message
 
@@ -150,7 +150,7 @@ class TestEachVerdict:
         # Nothing measured how near it is, so nobody can say that there is no such meaning.
         assert empty([document("post", ["flour"], source_id="blog")], FORBIDS)[0] == "all_forbidden"
 
-    def test_and_with_words_alone_it_is_not_even_a_neighbour(self) -> None:
+    def test_a_lexical_only_request_has_no_neighbours(self) -> None:
         role = overlay(
             vocabulary={"boost_phrases": ["threat model"]},
             source_policy={"forbidden_sources": [{"pattern": "blog"}]},
@@ -232,14 +232,14 @@ class TestEachVerdict:
         assert "the best: about 15 tokens do not fit: 0 of token_budget 1 are used" in message
         assert message.endswith("raise token_budget")
 
-    def test_over_budget_is_told_before_a_failed_lane(self) -> None:
+    def test_over_budget_is_reported_before_a_failed_lane(self) -> None:
         # There is an answer, whatever else there might be.
         found = empty(
             [document("d", ["a token"])], None, BrokenProvider(_unplugged), token_budget=1
         )
         assert found[0] == "over_budget"
 
-    def test_lane_down_where_the_model_fails(self) -> None:
+    def test_lane_down_if_the_model_fails(self) -> None:
         verdict, message = empty([document("bread", ["flour"])], None, BrokenProvider(_unplugged))
         assert verdict == "lane_down"
         assert message == (
@@ -247,7 +247,7 @@ class TestEachVerdict:
             "the model's server does not answer; start it"
         )
 
-    def test_lane_down_where_chunks_wait_for_their_vectors(self) -> None:
+    def test_lane_down_if_chunks_have_no_vector(self) -> None:
         verdict, message = empty(
             [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR), waiting=1
         )
@@ -255,13 +255,13 @@ class TestEachVerdict:
         assert "(candidates rejected: 1 low_score)" in message
         assert message.endswith("1 of 2 chunks wait for their vector; run `rolebundle embed`")
 
-    def test_half_a_search_cannot_say_that_all_is_forbidden(self) -> None:
+    def test_an_incomplete_search_has_no_verdict_all_forbidden(self) -> None:
         post = document("post", ["token rotation"], source_id="blog")
         verdict, message = empty([post], FORBIDS, BrokenProvider(_unplugged))
         assert verdict == "lane_down"
         assert "1 forbidden_source" in message
 
-    def test_a_lane_that_nobody_wanted_is_not_down(self) -> None:
+    def test_a_lane_that_was_not_requested_is_not_down(self) -> None:
         documents = [document("post", ["token rotation"], source_id="blog")]
         assert empty(documents, FORBIDS, None)[0] == "all_forbidden"
 
@@ -302,8 +302,8 @@ class TestRule:
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
 
     def test_every_verdict_is_shown_above(self) -> None:
-        told = Path(__file__).read_text("utf-8")
-        assert [name for name in VERDICTS if f'verdict == "{name}"' not in told] == []
+        source = Path(__file__).read_text("utf-8")
+        assert [name for name in VERDICTS if f'verdict == "{name}"' not in source] == []
 
 
 @few_examples

@@ -1,4 +1,4 @@
-"""One passage through every stage: what `why` says is what `retrieve` did, and every need is true."""
+"""`why` agrees with `retrieve` about a passage, and every change that it names is enough."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def why(
 
 
 def lane(found: Why, by: str) -> LaneTrace:
-    return next(one for one in found.lanes if one.by == by)
+    return next(lane for lane in found.lanes if lane.by == by)
 
 
 def many(number: int = 15) -> list[StoredDocument]:
@@ -58,7 +58,7 @@ def listed(tmp_path: Path) -> Iterator[Corpus]:
 
 
 class TestSelected:
-    def test_its_terms_are_the_bundles(self, tmp_path: Path) -> None:
+    def test_the_score_has_the_terms_of_the_bundle(self, tmp_path: Path) -> None:
         role = overlay(
             vocabulary={"boost_phrases": ["rotation plan"]},
             source_policy={"trust_tier_boosts": {"general": 1.2}},
@@ -107,7 +107,7 @@ class TestSelected:
         assert (lane(found, "role_words").ran, lane(found, "role_words").score) == (False, None)
         assert (found.words.task_found, found.words.task_missing) == (["token"], ["absent"])
 
-    def test_a_lane_that_did_not_run_says_why(self, tmp_path: Path) -> None:
+    def test_a_lane_that_did_not_run_has_a_reason(self, tmp_path: Path) -> None:
         with built(tmp_path, many(3)) as corpus:
             degraded = lane(why(corpus, "many#0", None, PROVIDER, task="token"), "meaning")
             unwanted = lane(why(corpus, "many#0", task="token", lexical_only=True), "meaning")
@@ -246,7 +246,7 @@ class TestTheCut:
         with built(tmp_path, documents) as corpus:
             found = why(corpus, "b", task="token")
         assert (found.code, found.chunk_id) == ("duplicate", "b#0")
-        assert [(one.rank, one.chunk_id) for one in found.lost_to] == [(1, "a#0")]
+        assert [(rival.rank, rival.chunk_id) for rival in found.lost_to] == [(1, "a#0")]
         assert found.needs == ["a different text: it has the same text as a#0, which ranks higher"]
 
     def test_a_superseded_document(self, tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ class TestNeverProposed:
         )
         assert found.score.supposed
 
-    def test_deeper_than_the_lanes_looked(self, tmp_path: Path) -> None:
+    def test_a_passage_beyond_the_depth_of_the_lanes(self, tmp_path: Path) -> None:
         with built(tmp_path, many(POOL_DEPTH + 20), PROVIDER) as corpus:
             fates = [
                 why(corpus, f"many#{n}", None, PROVIDER, task="token")
@@ -299,7 +299,7 @@ class TestNeverProposed:
         assert (lane(found, "meaning").ran, lane(found, "meaning").score) == (True, None)
         assert "a vector, which `rolebundle embed` makes" in found.needs[0]
 
-    def test_policy_would_have_rejected_it_besides(self, tmp_path: Path) -> None:
+    def test_policy_would_also_have_rejected_it(self, tmp_path: Path) -> None:
         documents = [*many(3), document("bread", ["butter"], source_id="blog")]
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
         with built(tmp_path, documents) as corpus:
@@ -314,7 +314,9 @@ class TestNeverProposed:
 
 class TestReferences:
     @pytest.mark.parametrize("reference", ["", "nothing", "many.md:99-100", "\ud800", "\x00"])
-    def test_an_unknown_one_is_refused_as_by_get(self, listed: Corpus, reference: str) -> None:
+    def test_an_unknown_reference_is_an_error_as_for_get(
+        self, listed: Corpus, reference: str
+    ) -> None:
         with pytest.raises(UsageError) as ours:
             why(listed, reference, task="token")
         with pytest.raises(UsageError) as theirs:
@@ -334,7 +336,7 @@ class TestReferences:
             assert why(corpus, "b", task="token").outcome == "selected"
 
     @pytest.mark.parametrize("task", ["jam", "token"])
-    def test_of_a_forbidden_or_unfound_document_what_would_stand_best(
+    def test_a_document_that_was_not_ranked_has_the_passage_that_would_rank_best(
         self, tmp_path: Path, task: str
     ) -> None:
         role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]},
@@ -375,18 +377,19 @@ class TestSampleCorpus:
         ("role_id", "lexical_only"), [(ROLES[0], True), *((role, False) for role in ROLES)]
     )
     @pytest.mark.parametrize("step", [96, pytest.param(1, marks=pytest.mark.slow)])
-    def test_it_agrees_with_retrieve(
+    def test_why_agrees_with_retrieve(
         self, sample: Corpus, role_id: str, lexical_only: bool, step: int
     ) -> None:
         role = load_role(role_id, [OVERLAYS]).overlay
         fields = {"task": TASK, "lexical_only": lexical_only}
         bundle = ask(sample, role, PROVIDER, **fields)
-        selected = {one.chunk_id: one for one in bundle.selected}
+        selected = {chunk.chunk_id: chunk for chunk in bundle.selected}
         expected: dict[str, tuple[object, ...]] = {
             name: ("selected", one.rank, None, "") for name, one in selected.items()
         }
         expected |= {
-            one.chunk_id: ("rejected", None, one.reason, one.notes) for one in bundle.rejected
+            rejection.chunk_id: ("rejected", None, rejection.reason, rejection.notes)
+            for rejection in bundle.rejected
         }
         unfound = ("not_proposed", None, None, "no lane proposed it")
         outcomes = set()
@@ -419,14 +422,14 @@ def codes(bundle: RetrievalBundle) -> list[str]:
 
 
 def of_code(bundle: RetrievalBundle, code: str) -> list[str]:
-    return [one.chunk_id for one in bundle.rejected if one.reason == code]
+    return [rejection.chunk_id for rejection in bundle.rejected if rejection.reason == code]
 
 
 def all_chunks(corpus: Corpus) -> list[str]:
     return [row[0] for row in corpus.rows("SELECT chunk_id FROM chunk ORDER BY id")]
 
 
-def test_numbers_are_told_distinct_decimals() -> None:
+def test_numbers_are_formatted_with_distinct_decimals() -> None:
     assert distinct_decimals(0.4, 0.3) == ("0.400", "0.300")
     assert distinct_decimals(0.41234, 0.41231) == ("0.41234", "0.41231")
     assert distinct_decimals(0.5, 0.5) == ("0.500", "the same")
