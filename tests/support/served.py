@@ -74,7 +74,7 @@ class Served:
             return True
         return False
 
-    def ended(self, within: float = 2.0) -> tuple[int, float]:
+    def ended(self, within: float = 10.0) -> tuple[int, float]:
         """Return the exit code, and the seconds until the process ended."""
         started = time.perf_counter()
         code = self.process.wait(timeout=30)
