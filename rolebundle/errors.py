@@ -4,8 +4,8 @@ RolebundleError                     exit  rpc
 ├── UsageError                         2  -32602   a request or an option that makes no sense
 ├── ConfigurationError                 3  -32602   a setting, manifest or policy file that is wrong
 │   └── OverlayError                   3  -32602   an overlay that is missing or malformed
-├── AccessDenied                       4  -32001   not allowed, or not there: the two look the same
-├── CorpusBusy                         5  -32003   another process holds the write lock
+├── AccessDenied                       4  -32001   not allowed, or not there; one error for both
+├── CorpusBusy                         5  -32003   another process uses the corpus
 ├── StorageError                       6  -32004   disk full, read-only, or an I/O error
 ├── CorpusCorrupt                      7  -32005   the file is damaged
 ├── WrongFile                          8  -32006   not a corpus, or made by a newer version
@@ -65,18 +65,18 @@ class ConfigurationError(RolebundleError):
 
 
 class OverlayError(ConfigurationError):
-    """An overlay that is missing or malformed. It never retrieves."""
+    """An overlay that is missing or malformed. Nothing is retrieved with it."""
 
 
 class AccessDenied(RolebundleError):
-    """Not allowed, or not there. The two are told apart to nobody."""
+    """Not allowed, or not there. The caller cannot distinguish the two."""
 
     exit_code = 4
     rpc_code = -32001
 
 
 class CorpusBusy(RolebundleError):
-    """Another process holds the write lock for longer than we wait."""
+    """Another process uses the corpus, or has just changed its policy. A retry may succeed."""
 
     exit_code = 5
     rpc_code = -32003
@@ -84,7 +84,7 @@ class CorpusBusy(RolebundleError):
 
 
 class StorageError(RolebundleError):
-    """Disk full, no permission, or an I/O error. What was acknowledged before is there."""
+    """Disk full, no permission, or an I/O error. Committed changes are kept."""
 
     exit_code = 6
     rpc_code = -32004
@@ -112,13 +112,13 @@ class EmbedderError(RolebundleError):
 
 
 class Interrupted(RolebundleError):
-    """Cancelled, or past its deadline. Asking again may fare better."""
+    """Cancelled, or past its deadline. A retry may succeed."""
 
     retryable = True
 
 
 class DocumentError(RolebundleError):
-    """A document that cannot be taken as it is. The others go on."""
+    """A document that cannot be taken as it is. Other documents are still ingested."""
 
     exit_code = 10
     rpc_code = -32602

@@ -13,9 +13,17 @@ _MAX_DIGITS = 400
 
 
 class NotJson(UsageError):
-    """Text that is no JSON, or JSON that no two readers would read alike."""
+    """Text that is not JSON, JSON that is ambiguous, or JSON that is not an object.
+
+    Attributes:
+        reason: what is wrong, without a subject, such as ``not JSON: ...``.
+    """
 
     rpc_code = -32700
+
+    def __init__(self, code: str, message: str, hint: str = "", *, reason: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.reason = reason
 
 
 class TooLarge(UsageError):
@@ -34,16 +42,21 @@ def json_object(data: bytes) -> dict[str, Any]:
     """
     value = json_value(data)
     if not isinstance(value, dict):
-        raise NotJson("not_an_object", "the request is no JSON object", "send {...}")
+        raise NotJson("not_an_object", "the request is not a JSON object", "send {...}")
     return value
 
 
-def json_value(data: bytes, most: int = MAX_LINE_BYTES) -> Any:
-    """One JSON value from at most so many bytes; raises as :func:`json_object` does."""
-    if len(data) > most:
+def json_value(data: bytes, max_bytes: int = MAX_LINE_BYTES) -> Any:
+    """One JSON value from its bytes.
+
+    Raises:
+        NotJson: as for :func:`json_object`, except that the value need not be an object.
+        TooLarge: over ``max_bytes``.
+    """
+    if len(data) > max_bytes:
         raise TooLarge(
             "request_too_large",
-            f"the request is over {most:,} bytes",
+            f"the request is over {max_bytes:,} bytes",
             "send less: a task needs a few sentences",
         )
     try:
@@ -51,9 +64,12 @@ def json_value(data: bytes, most: int = MAX_LINE_BYTES) -> Any:
     except UnicodeDecodeError as error:
         raise _refused(str(error)) from None
     except NotStrictError as error:
-        place = f" at character {error.at + 1}" if error.at >= 0 else ""
-        raise _refused(f"{error}{place}") from None
+        position = f" at character {error.at + 1}" if error.at >= 0 else ""
+        raise _refused(f"{error}{position}") from None
 
 
-def _refused(reason: str) -> NotJson:
-    return NotJson("not_json", f"the request is not JSON: {reason}", "send one UTF-8 JSON object")
+def _refused(cause: str) -> NotJson:
+    reason = f"not JSON: {cause}"
+    return NotJson(
+        "not_json", f"the request is {reason}", "send one UTF-8 JSON object", reason=reason
+    )

@@ -52,7 +52,8 @@ MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
 PATIENCE_SECONDS = 1.2
 """After the end of the input, one answer may take this long. Then the waiting calls are refused."""
-_LAST_SECONDS = 0.3
+_STOP_SECONDS = 0.3
+"""How long the running call is interrupted until the worker counts as stuck."""
 
 
 class BadEnvelope(UsageError):
@@ -99,7 +100,7 @@ class Server:
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._waker)
         self._writer = LineWriter(channel)
         self._worker = Worker(operations, self._waker.wake)
-        self._is_abandoned = False
+        self._is_stopped = False
 
     def run(self) -> bool:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
@@ -109,24 +110,22 @@ class Server:
         """
         self._worker.start(preload=self._preload)
         for line in self._reader:
-            if self._is_abandoned or not self._take(line):
+            if self._is_stopped or not self._handle_line(line):
                 break
         self._worker.close()
-        return self._worker.drain(PATIENCE_SECONDS, self._stopped) or self._worker.stop(
-            _LAST_SECONDS, drop=self._is_abandoned
-        )
+        if self._worker.drain(PATIENCE_SECONDS, lambda: self._is_stopped):
+            return True
+        # The waiting calls are answered with an error, unless nobody reads the answers.
+        return self._worker.stop(_STOP_SECONDS, drop=self._is_stopped)
 
     def stop(self) -> None:
         """Make :meth:`run` return soon, without the answers that are due. For any thread."""
-        self._is_abandoned = True
+        self._is_stopped = True
         self._waker.wake()
-
-    def _stopped(self) -> bool:
-        return self._is_abandoned
 
     # -- the reading thread ------------------------------------------------------------------
 
-    def _take(self, line: bytes) -> bool:
+    def _handle_line(self, line: bytes) -> bool:
         """Queue a line's request. Return false if it is the last one."""
         if not line.strip():
             return True
@@ -143,7 +142,7 @@ class Server:
             return True
         # A refused request has no id that could be cancelled.
         key = (type(request.id), request.id) if request.refusal is None else None
-        self._worker.wait_for_space(self._stopped)
+        self._worker.wait_for_space(lambda: self._is_stopped)
         self._worker.submit(Job(partial(self._answer, request), self._write, key, len(line)))
         return request.method != "shutdown" or request.refusal is not None
 
@@ -177,7 +176,7 @@ class Server:
             return _line(request.id, "error", _rpc_error(internal_error(error)))
 
     def _result(self, request: Request, job: Job) -> Answer | None:
-        if self._worker.is_ending:
+        if self._worker.is_stopping:
             raise _server_is_ending()
         if request.method == "shutdown":
             return None
@@ -214,8 +213,11 @@ class Server:
 
         def report(what: str, done: int, total: int) -> None:
             nonlocal last
-            if job.is_cancelled or self._worker.is_ending:
+            if self._worker.is_stopping:
                 raise _server_is_ending()
+            if job.is_cancelled:
+                # Only ends the ingest: the answer of a cancelled call is not delivered.
+                raise Interrupted("interrupted", "the call was cancelled", "repeat the call")
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
@@ -260,6 +262,14 @@ def _id_of(message: object) -> Any:
 
 
 def _fill(request: Request, message: object) -> None:
+    """Set the fields of a request from a message.
+
+    A notification is never answered. ``CANCEL`` is the only one that has an effect; all others, and
+    one with bad params, are left without fields and ignored.
+
+    Raises:
+        BadEnvelope, UnknownMethod, UsageError: what the call is refused with.
+    """
     if isinstance(message, list):
         raise BadEnvelope("batch_refused", "batches are not supported", "send one request a line")
     if not isinstance(message, dict):

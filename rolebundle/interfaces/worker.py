@@ -51,6 +51,13 @@ class Job:
 class Worker:
     """Runs jobs on one thread, and closes the engine when the thread ends.
 
+    The states of a worker, in this order:
+        open: jobs are queued and run.
+        closed: :meth:`close` was called. No job is queued any more; those in the queue still run.
+        stopping: :meth:`stop` was called. The running job is interrupted; those in the queue are
+            removed, or run and answer only that the server is ending.
+        ended: the thread has ended and the engine is closed.
+
     Args:
         operations: the methods, over an engine that is this worker's alone.
         on_end: called when the thread has ended.
@@ -66,8 +73,8 @@ class Worker:
         self._finished = 0
         self._is_closed = False
         self._ended = Event()
-        self.is_ending = False
-        """Whether the server is ending, so that jobs must not start their work."""
+        self.is_stopping = False
+        """Whether :meth:`stop` was called, so that jobs must not start their work."""
 
     def start(self, *, preload: bool = False) -> None:
         """Start the thread.
@@ -77,10 +84,10 @@ class Worker:
         """
         Thread(target=self._work, args=(preload,), name="rolebundle-work", daemon=True).start()
 
-    def wait_for_space(self, is_abandoned: Callable[[], bool]) -> None:
-        """Wait until the queue takes another job, or until ``is_abandoned()`` is true."""
+    def wait_for_space(self, is_stopped: Callable[[], bool]) -> None:
+        """Wait until the queue takes another job, or until ``is_stopped()`` is true."""
         with self._changed:
-            while self._is_full() and not is_abandoned():
+            while self._is_full() and not is_stopped():
                 self._changed.wait(_POLL_SPACE_SECONDS)
 
     def submit(self, job: Job) -> None:
@@ -93,7 +100,8 @@ class Worker:
     async def call(self, work: Callable[[], T]) -> T:
         """Run ``work`` as a job and await its result. Cancelling the task cancels the job."""
         future: Future[T] = Future()
-        job = Job(lambda _: _outcome(future, work), lambda settle: settle())
+        # The outcome is set in `deliver`, which is not called for a cancelled job.
+        job = Job(lambda _: _outcome(future, work), lambda set_outcome: set_outcome())
         self.submit(job)
         try:
             return await asyncio.wrap_future(future)
@@ -118,19 +126,19 @@ class Worker:
             self._is_closed = True
             self._changed.notify_all()
 
-    def drain(self, seconds: float, is_abandoned: Callable[[], bool]) -> bool:
+    def drain(self, seconds: float, is_stopped: Callable[[], bool]) -> bool:
         """Wait for the thread to end, as long as one job after another is done.
 
         Args:
             seconds: how long one job may take.
-            is_abandoned: ends the wait.
+            is_stopped: the wait ends when it returns true.
 
         Returns:
             Whether the thread has ended.
         """
         finished, since = self._finished, monotonic()
         while not self._ended.wait(_POLL_SECONDS):
-            if is_abandoned() or monotonic() - since > seconds:
+            if is_stopped() or monotonic() - since > seconds:
                 return False
             if self._finished != finished:
                 finished, since = self._finished, monotonic()
@@ -142,13 +150,13 @@ class Worker:
         Args:
             seconds: how long to try.
             drop: remove the jobs that wait and cancel the one that runs. Otherwise the jobs that
-                wait run with ``is_ending`` set, so that each is answered.
+                wait run with ``is_stopping`` set, so that each is answered.
 
         Returns:
             Whether the thread has ended.
         """
         with self._changed:
-            self.is_ending = self._is_closed = True
+            self.is_stopping = self._is_closed = True
             if drop:
                 self._replace_waiting([])
                 if self._running is not None:
@@ -163,9 +171,9 @@ class Worker:
         try:
             if preload:
                 self.operations.warm_up()
-            while (job := self._take()) is not None:
+            while (job := self._next_job()) is not None:
                 result = job.run(job)
-                if self._is_wanted(job):
+                if self._finish(job):
                     job.deliver(result)
                 self._finished += 1
         finally:
@@ -174,7 +182,8 @@ class Worker:
             self._ended.set()
             self._on_end()
 
-    def _take(self) -> Job | None:
+    def _next_job(self) -> Job | None:
+        """Wait for a job and start it. Return ``None`` if the worker is closed and has none."""
         with self._changed:
             while not self._waiting:
                 if self._is_closed:
@@ -185,7 +194,8 @@ class Worker:
             self._changed.notify_all()
             return self._running
 
-    def _is_wanted(self, job: Job) -> bool:
+    def _finish(self, job: Job) -> bool:
+        """End the running job. Return whether its result must be delivered."""
         with self._changed:
             self._running = None
             return not job.is_cancelled

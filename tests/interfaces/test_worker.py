@@ -134,7 +134,7 @@ def test_stop_drops_what_waits_and_interrupts_what_runs(started: Started) -> Non
 
 def test_stop_without_drop_answers_what_waits(started: Started) -> None:
     job, begun = started.blocking("first")
-    started.submit(job, Job(lambda _: started.worker.is_ending, started.delivered.append))
+    started.submit(job, Job(lambda _: started.worker.is_stopping, started.delivered.append))
     started.worker.start()
     assert begun.wait(SECONDS)
     assert not started.worker.drain(0.05, lambda: False)

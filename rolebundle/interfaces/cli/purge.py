@@ -65,9 +65,11 @@ def purge(
 
     selection = PurgeSelection(names, matching, as_sources)
     chosen = bool(names or matching)
-    if chosen == finishing and not (backups and not chosen):
+    if chosen and finishing:
+        raise click.UsageError("--finish takes no names and no --matching")
+    if not (chosen or finishing or backups):
         raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, or only --finish"
+            "name documents or sources, or give --matching GLOB, --finish or --backups"
         )
     with admin_for(db) as admin:
         if dry_run:
@@ -108,7 +110,9 @@ def _erase(
         pending = admin.finish_purges() if error.code == "nothing_to_purge" else []
         if not pending:
             raise
-        click.echo(writable(f"{error.message}; an earlier purge was still pending"), err=True)
+        click.echo(
+            writable(f"{error.message}; an earlier purge was pending and was continued"), err=True
+        )
         return pending, ()
     if not yes:
         size, path = plan.extent, admin.workspace.path

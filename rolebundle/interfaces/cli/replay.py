@@ -30,7 +30,7 @@ from rolebundle.policy.overlays import load_file
 MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
 _NOTES_CHARS = 120
-_WHERE = {
+_WHEREABOUTS = {
     "in_corpus": "still in the corpus, but no lane proposes it",
     "document_changed": "its document was edited and no longer has this text",
     "document_gone": "its document is no longer in the corpus",
@@ -95,11 +95,11 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     except TooLarge:
         raise _malformed(f"over {MAX_BUNDLE_BYTES:,} bytes") from None
     except NotJson as error:
-        raise _malformed(error.message.removeprefix("the request is ")) from None
+        raise _malformed(error.reason) from None
     if not isinstance(values, dict):
         raise _malformed("not a JSON object")
     if "detail" in values:
-        raise _incomplete(f"the bundle is in detail {one_line(str(values['detail']))}")
+        raise _incomplete(f"the bundle has only the detail {one_line(str(values['detail']))}")
     try:
         return RetrievalBundle.model_validate(values)
     except ValidationError as error:
@@ -132,11 +132,11 @@ def _incomplete(what: str) -> UsageError:
 
 def _lines(replay: Replay) -> Iterator[str]:
     role = one_line(replay.role_id) or "(no role)"
-    asked = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
+    request = f"{role} · {one_line(replay.task_text)} · as of {replay.generated_at}"
     if replay.same:
-        yield f"the answer is the same today: {asked}"
+        yield f"the answer is the same today: {request}"
         return
-    yield f"the answer is different today: {asked}"
+    yield f"the answer is different today: {request}"
     for cause in replay.causes:
         before, after = one_line(cause.before), one_line(cause.after)
         yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
@@ -148,7 +148,7 @@ def _lines(replay: Replay) -> Iterator[str]:
             f"{replay.kept} of {replay.selected_before} selected passages are selected today, "
             f"and {replay.selected_after - replay.kept} others"
         )
-    shown = [change for change in replay.passages if _of_selection(change)]
+    shown = [change for change in replay.passages if _is_selected_in_either(change)]
     for change in shown:
         yield from _change(change)
     others = len(replay.passages) - len(shown)
@@ -157,21 +157,22 @@ def _lines(replay: Replay) -> Iterator[str]:
     yield f"differs: {', '.join(replay.differs)}"
 
 
-def _of_selection(change: PassageChange) -> bool:
+def _is_selected_in_either(change: PassageChange) -> bool:
     outcomes = (change.before, change.after)
     return any(outcome is not None and outcome.rank is not None for outcome in outcomes)
 
 
 def _change(change: PassageChange) -> Iterator[str]:
     yield f"  {one_line(change.chunk_id, 1000)}"
-    yield f"    {', '.join(change.kinds)}: {_fate(change.before)} → {_fate(change.after)}"
+    before, after = _outcome_text(change.before), _outcome_text(change.after)
+    yield f"    {', '.join(change.kinds)}: {before} → {after}"
     if change.whereabouts:
-        yield f"    {_WHERE[change.whereabouts]}"
+        yield f"    {_WHEREABOUTS[change.whereabouts]}"
 
 
-def _fate(outcome: Outcome | None) -> str:
+def _outcome_text(outcome: Outcome | None) -> str:
     if outcome is None:
-        return "no candidate"
+        return "not proposed"
     if outcome.reason is None:
         return f"rank {outcome.rank}, {outcome.score:.3f}"
     notes = f" ({one_line(outcome.notes, _NOTES_CHARS)})" if outcome.notes else ""

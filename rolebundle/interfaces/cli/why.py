@@ -75,7 +75,7 @@ def why(
 def text(why: Why) -> str:
     """The answer for a person: the verdict, each step, and what would have to be different."""
     lines = [one_line(f"{why.role_id or '(no role)'} · {why.task}", _WIDTH)]
-    of = f"  (best placed of {why.passages})" if why.passages > 1 else ""
+    of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     # Not cut to the width, because a person copies the locator and the id from here.
     lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     lines += ["", _verdict(why), ""]
@@ -104,7 +104,8 @@ def _verdict(why: Why) -> str:
         return f"SELECTED at rank {why.rank} of {why.selected_count}"
     if why.outcome == "not_proposed":
         return "NOT PROPOSED: no lane found it"
-    return one_line(f"REJECTED by the {why.step}: {why.code}: {why.notes}", 2 * _WIDTH)
+    step = "in the selection" if why.step == "cut" else f"by the {why.step}"
+    return one_line(f"REJECTED {step}: {why.code}: {why.notes}", 2 * _WIDTH)
 
 
 def _words(why: Why) -> list[str]:
@@ -151,11 +152,17 @@ def _filter(why: Why) -> Iterable[str]:
 
 def _score(score: ScoreTrace) -> Iterable[str]:
     if score.supposed:
-        yield "if it had not been rejected:"
+        yield "if it had been proposed and allowed:"
     values, weights = score.scores, score.weights
-    for name in ("lexical", "semantic", "metadata", "rerank"):
-        value, weight = getattr(values, name), getattr(weights, name)
-        hits = ", ".join(score.vocabulary) if name == "rerank" else ""
+    terms = (
+        ("lexical", values.lexical, weights.lexical),
+        ("semantic", values.semantic, weights.semantic),
+        ("metadata", values.metadata, weights.metadata),
+        # In the contract, `rerank` is the vocabulary term, not the score of a rerank model.
+        ("vocabulary", values.rerank, weights.rerank),
+    )
+    for name, value, weight in terms:
+        hits = ", ".join(score.vocabulary) if name == "vocabulary" else ""
         shown = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
     if values.diversity_penalty:

@@ -84,7 +84,7 @@ class TestReplay:
             "its document was edited and no longer has this text",
             "its document is no longer in the corpus",
             "0 of 2 selected passages are selected today, and 1 others",
-            "new: no candidate → rank 1",
+            "new: not proposed → rank 1",
         ):
             assert line in reply.out
         coded = invoke("replay", path, "--db", db, "--exit-code", "--json")
@@ -153,7 +153,7 @@ class TestReplay:
             path = ask(sample_db, tmp_path, "--detail", detail)
             outcome = invoke("replay", path, "--db", sample_db)
             refused(outcome, "bundle_incomplete")
-            assert f"in detail {detail}" in outcome.err
+            assert f"only the detail {detail}" in outcome.err
 
     def test_text_from_a_bundle_is_no_terminal_command(self, sample_db: Path, bundle: Path) -> None:
         corpus = json.loads(bundle.read_text("utf-8"))["corpus"] | {"corpus_id": "x\x1b[2Jy"}

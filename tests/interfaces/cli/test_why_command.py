@@ -56,7 +56,7 @@ def test_a_rejected_passage_says_what_it_lost_to_and_what_it_needs(sample_db: Pa
     limit = ("--limit", "2")
     cut = chunk_of(sample_db, *limit, rejected="budget_cut")
     shown = invoke("why", cut, TASK, *WORDS, *limit, "--db", sample_db)
-    assert "REJECTED by the cut: budget_cut" in shown.out
+    assert "REJECTED in the selection: budget_cut" in shown.out
     assert "\nlost to " in shown.out
     assert "\nneeds    - a final score above " in shown.out
     assert "limit of at least 3 (it was 2)" in shown.out
@@ -67,7 +67,7 @@ def test_a_forbidden_source(sample_db: Path) -> None:
     forbidden = chunk_of(sample_db, *role, rejected="forbidden_source")
     shown = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
     assert "REJECTED by the filter: forbidden_source" in shown.out
-    assert "if it had not been rejected" in shown.out
+    assert "if it had been proposed and allowed" in shown.out
     assert "would be " in shown.out
     assert "from its forbidden_sources" in " ".join(shown.out.split())
 
