@@ -18,7 +18,7 @@ from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.trust import OPEN_VIEW, AgentView
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
@@ -255,7 +255,8 @@ class Engine:
         """Open the corpus as an agent may see it, in one snapshot.
 
         Without a policy and without quarantined documents, that is the whole corpus. Otherwise the
-        connection shows what this agent may see, and nothing after the block.
+        connection shows what this agent may see, and nothing after the block. Inside the block, a
+        nested call uses the same snapshot.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
@@ -263,27 +264,27 @@ class Engine:
         """
         agent = self._resolve_agent(agent)
         corpus = self.workspace.corpus
-        if not _is_governed(corpus):
+        if not _has_restrictions(corpus):
             with corpus.reading():
                 # Checked again inside the snapshot, since another process may have set a policy.
-                if _is_governed(corpus):
+                if _has_restrictions(corpus):
                     raise CorpusBusy(
                         "policy_changed",
                         f"{corpus.path}: a policy or a quarantine was set just now",
                         "ask again",
                     )
-                yield corpus, OPEN_VIEW
+                yield corpus, UNRESTRICTED_VIEW
             return
         from rolebundle.policy.access import restrict_to_agent
 
-        narrowed = self.workspace.narrowed_corpus
-        with narrowed.reading():
+        restricted = self.workspace.restricted_corpus
+        with restricted.reading():
             try:
-                view = restrict_to_agent(narrowed, agent)
+                view = restrict_to_agent(restricted, agent)
             except AccessDenied:
                 self.workspace.recorder.note(corpus, "refused", agent=agent)
                 raise
-            yield narrowed, view
+            yield restricted, view
 
     @contextmanager
     def _inputs(
@@ -359,7 +360,7 @@ class Engine:
         """Replace the paths of the corpus and the overlay folders by their last component."""
         return conceal_paths(text, (self.workspace.path, *self.overlay_folders))
 
-    def is_under_policy(self) -> bool:
+    def has_policy(self) -> bool:
         """Whether a policy was ever set for the corpus."""
         return self.workspace.path.exists() and stored_policy.has_policy(self.workspace.corpus)
 
@@ -391,7 +392,8 @@ class Engine:
         self.close()
 
 
-def _is_governed(corpus: Corpus) -> bool:
+def _has_restrictions(corpus: Corpus) -> bool:
+    """Whether an agent may not see everything: there is a policy or a quarantined document."""
     return stored_policy.has_policy(corpus) or compartments.has_quarantined(corpus)
 
 

@@ -46,7 +46,7 @@ class Workspace:
         self._default_provider = provider
         self._providers: dict[ProviderSpec, EmbeddingProvider] = {}
         self._reader: Corpus | None = None
-        self._narrowed_reader: Corpus | None = None
+        self._restricted_reader: Corpus | None = None
         self._closing = Lock()
 
     @property
@@ -57,13 +57,13 @@ class Workspace:
         return self._reader
 
     @property
-    def narrowed_corpus(self) -> Corpus:
+    def restricted_corpus(self) -> Corpus:
         """The corpus, open for reading. It shows nothing until a view for an agent is set."""
-        if self._narrowed_reader is None:
+        if self._restricted_reader is None:
             reader = open_reader(self.path)
             reader.enable_restriction()
-            self._narrowed_reader = reader
-        return self._narrowed_reader
+            self._restricted_reader = reader
+        return self._restricted_reader
 
     def open_writer(self) -> Corpus:
         """Open the corpus for writing. Unlike an ingest, this neither creates nor migrates it.
@@ -119,13 +119,13 @@ class Workspace:
     def interrupt(self) -> None:
         """End the query that runs now with :class:`Interrupted`. Any thread may call this."""
         with self._closing:
-            for reader in (self._reader, self._narrowed_reader):
+            for reader in (self._reader, self._restricted_reader):
                 if reader is not None:
                     reader.interrupt()
 
     def refresh(self) -> None:
         """Close the readers if the file at the path was replaced since they were opened."""
-        readers = (self._reader, self._narrowed_reader)
+        readers = (self._reader, self._restricted_reader)
         if any(reader is not None and not reader.is_current() for reader in readers):
             self.close()
 
@@ -134,8 +134,8 @@ class Workspace:
         # An interrupt from another thread must not meet a connection that is being closed.
         with self._closing:
             self.recorder.close()
-            readers = (self._reader, self._narrowed_reader)
-            self._reader = self._narrowed_reader = None
+            readers = (self._reader, self._restricted_reader)
+            self._reader = self._restricted_reader = None
             for reader in readers:
                 if reader is not None:
                     reader.close()

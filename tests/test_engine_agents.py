@@ -254,16 +254,16 @@ def test_a_policy_set_while_an_answer_begins_refuses_that_answer(
     db = build(tmp_path, [*OPEN, *HIDDEN], name="team.db")
     from rolebundle import engine as module
 
-    governed, asked = module._is_governed, []
+    has_restrictions, asked = module._has_restrictions, []
 
     def set_policy_first(corpus: Any) -> bool:
-        result = governed(corpus)
+        result = has_restrictions(corpus)
         if not asked:
             asked.append(True)
             set_policy(db, POLICY)
         return result
 
-    monkeypatch.setattr(module, "_is_governed", set_policy_first)
+    monkeypatch.setattr(module, "_has_restrictions", set_policy_first)
     with Engine(db) as engine:
         with pytest.raises(CorpusBusy) as caught:
             engine.retrieve(ask("ada", lexical_only=True))

@@ -53,7 +53,7 @@ def scan_documents(
         ConfigurationError: the settings name an invalid file of patterns.
     """
     scannable = [
-        Scannable(_text(document.parsed, document.metadata), document.source)
+        Scannable(_scanned_text(document.parsed, document.metadata), document.source)
         for document in documents
     ]
     results = scan_texts(scannable, settings)
@@ -63,9 +63,12 @@ def scan_documents(
     ]
 
 
-def _text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
-    # Metadata comes last, so that offsets in the text do not depend on it.
-    return _SEPARATOR.join((metadata.title, *_texts(parsed), _metadata_text(parsed, metadata)))
+def _scanned_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
+    # The title is first. The other metadata is last, so that offsets in the text do not depend on
+    # it. The cleaned texts are read from the result in the same order.
+    return _SEPARATOR.join(
+        (metadata.title, *_content_texts(parsed), _metadata_text(parsed, metadata))
+    )
 
 
 def _scanned_document(
@@ -77,16 +80,17 @@ def _scanned_document(
     record = _scan_record(result, text, masks=masks)
     if result.text == text:
         return ScannedDocument(parsed, metadata, record)
+    # The cleaned texts are read in the order of _scanned_text(): first the title.
     lines = iter(result.text.split("\n"))
     clean_metadata = metadata._replace(
         title=_next_text(lines, metadata.title),
         tags=_clean_all(metadata.tags, masks),
         retrieval_hints=_clean_all(metadata.retrieval_hints, masks),
     )
-    return ScannedDocument(_with_texts(parsed, lines, masks), clean_metadata, record)
+    return ScannedDocument(_with_content_texts(parsed, lines, masks), clean_metadata, record)
 
 
-def _texts(parsed: ParsedDocument) -> list[str]:
+def _content_texts(parsed: ParsedDocument) -> list[str]:
     if parsed.ready:
         return [chunk.content for chunk in parsed.ready]
     if parsed.line_exact and parsed.lines:
@@ -113,8 +117,13 @@ def _clean(text: str, masks: bool) -> str:
     return text
 
 
-def _with_texts(parsed: ParsedDocument, lines: Iterator[str], masks: bool) -> ParsedDocument:
-    """Replace the texts of :func:`_texts` by cleaned ones, which have the same number of lines."""
+def _with_content_texts(
+    parsed: ParsedDocument, lines: Iterator[str], masks: bool
+) -> ParsedDocument:
+    """Replace the texts of :func:`_content_texts` by cleaned ones.
+
+    Each cleaned text has as many lines as the text that it replaces.
+    """
     if parsed.ready:
         chunks = (
             replace(
@@ -127,9 +136,11 @@ def _with_texts(parsed: ParsedDocument, lines: Iterator[str], masks: bool) -> Pa
         return replace(parsed, ready=tuple(chunks))
     if parsed.line_exact and parsed.lines:
         clean_lines = _next_text(lines, "\n".join(parsed.lines)).split("\n")
-        new_blocks = tuple(_with_lines(parsed.blocks, clean_lines, masks))
+        new_blocks = tuple(_with_block_lines(parsed.blocks, clean_lines, masks))
         return replace(parsed, lines=clean_lines, blocks=new_blocks)
-    blocks = (_with_text(block, _next_text(lines, block.text), masks) for block in parsed.blocks)
+    blocks = (
+        _with_block_text(block, _next_text(lines, block.text), masks) for block in parsed.blocks
+    )
     return replace(parsed, blocks=tuple(blocks))
 
 
@@ -140,12 +151,16 @@ def _next_text(lines: Iterator[str], original: str) -> str:
     return "\n".join(text_lines)
 
 
-def _with_lines(blocks: Sequence[Block], lines: Sequence[str], masks: bool) -> Iterator[Block]:
+def _with_block_lines(
+    blocks: Sequence[Block], lines: Sequence[str], masks: bool
+) -> Iterator[Block]:
     for block in blocks:
-        yield _with_text(block, "\n".join(lines[block.start_line - 1 : block.end_line]), masks)
+        yield _with_block_text(
+            block, "\n".join(lines[block.start_line - 1 : block.end_line]), masks
+        )
 
 
-def _with_text(block: Block, text: str, masks: bool) -> Block:
+def _with_block_text(block: Block, text: str, masks: bool) -> Block:
     heading = block.heading
     if heading and block.text != text:
         # Hidden text in a heading block is also in its plain words.
@@ -159,6 +174,7 @@ def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:
     if original and masks:
         # A masked secret must not be stored anywhere.
         original = masked(text, result.findings)
+    # Also `label` for a clean verdict, if hidden text was removed.
     return Scanned(
         verdict=result.verdict if result.verdict == "quarantine" else "label",
         content_hash=_scan_hash(text, result),

@@ -171,7 +171,7 @@ class Operations:
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
-        if not self.may_write or self.engine.is_under_policy():
+        if not self.may_write or self.engine.has_policy():
             raise AccessDenied(
                 "read_only_server",
                 "this server may not write",

@@ -86,7 +86,7 @@ def rule_for(policy: Policy, agent: str | None) -> AgentRule:
 
 
 def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
-    """Restrict a narrowed corpus to what an agent may see. Call it inside ``corpus.reading()``.
+    """Show in a restricted corpus what an agent may see. Call it inside ``corpus.reading()``.
 
     Without a policy that is everything except quarantined documents.
 

@@ -140,8 +140,8 @@ class AuditLog:
             changed.
 
         Raises:
-            StorageError: ``audit_unwritable``: a record is required, or may be, and could not be
-                written. Give no answer.
+            StorageError: ``audit_unwritable``: a record could not be written, and the mode is
+                `required`, or unknown because the file cannot be read. The caller must not answer.
         """
         with self._lock:
             if self._last_settings is None and self._floor == "off" and not self.exists:
@@ -156,7 +156,7 @@ class AuditLog:
                 appended = audit.append(log, entry, self._clock)
             except RolebundleError as error:
                 self.close()
-                return self._failed(mode or self._mode_without_file(), error)
+                return self._failed(mode or self._mode_if_unwritable(), error)
         return Recorded(
             appended.row,
             ""
@@ -173,12 +173,13 @@ class AuditLog:
             self._writer = open_audit_writer(self.path)
         return self._writer
 
-    def _mode_without_file(self) -> AuditMode:
-        """Return the mode in effect if the file cannot be written."""
+    def _mode_if_unwritable(self) -> AuditMode:
+        """Return the mode that applies to a record that cannot be written."""
         known = self._last_settings.mode if self._last_settings else None
         if not self.exists:
             # Removing the file does not turn the audit off.
             return known or self._floor
+        # The file is there: use its settings if it can at least be read.
         try:
             return self.settings().mode
         except RolebundleError:
@@ -193,7 +194,7 @@ class AuditLog:
             return Recorded(None, f"this was not recorded in the audit: {error.message}")
         raise StorageError(
             "audit_unwritable",
-            f"it cannot be recorded in the audit, so no answer is given: {error.message}",
+            f"this call cannot be recorded in the audit, so it gets no answer: {error.message}",
             f"{error.hint}; the owner of the corpus can also make records optional: "
             "`rolebundle audit set --mode on`",
         ) from error
@@ -202,7 +203,7 @@ class AuditLog:
 
     def rows(
         self,
-        agent: str | None = None,
+        reader: str | None = None,
         *,
         by: str | None = None,
         since: str = "",
@@ -213,10 +214,10 @@ class AuditLog:
         """Rows of the audit.
 
         Args:
-            agent: who reads. An agent gets its own rows, counted from 1 and without hashes: the
-                true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is the
-                administrator.
-            by: the agent whose rows the administrator asks for.
+            reader: the agent that reads. It gets its own rows, counted from 1 and without hashes:
+                the true numbers would reveal how much others do. ``""`` gets no rows. ``None`` is
+                the administrator, who gets all rows.
+            by: if the administrator reads, only the rows of this agent.
             since: from this time on, as ISO 8601 in UTC.
             kind: of this kind.
             limit: at most so many.
@@ -226,39 +227,39 @@ class AuditLog:
             UsageError: there is no audit.
             WrongFile, CorpusCorrupt, StorageError: it cannot be read.
         """
-        if agent == "":
+        if reader == "":
             return
-        whose = by if agent is None else bounded_text(agent)
+        agent = by if reader is None else bounded_text(reader)
         with open_audit_reader(self.path) as log:
-            rows = audit.read_rows(log, by=whose, since=since, kind=kind, newest=newest)
-            own = _OwnNumbers(log)
+            rows = audit.read_rows(log, by=agent, since=since, kind=kind, newest=newest)
+            numbering = _OwnNumbering(log)
             for row in islice(rows, limit):
-                yield row if agent is None else own.of(row)
+                yield row if reader is None else numbering.number(row)
 
-    def row(self, seq: int, agent: str | None = None) -> AuditRow:
+    def row(self, seq: int, reader: str | None = None) -> AuditRow:
         """One row, by its number in :meth:`rows`.
 
         Raises:
             UsageError: there is no such row, or no audit.
         """
         with open_audit_reader(self.path) as log:
-            if agent is None:
+            if reader is None:
                 row = audit.row_by_number(log, seq)
             else:
-                row = audit.nth_row_of_agent(log, bounded_text(agent), seq) if agent else None
+                row = audit.nth_row_of_agent(log, bounded_text(reader), seq) if reader else None
         if row is not None:
-            return row if agent is None else _for_its_agent(row, seq)
+            return row if reader is None else _for_its_agent(row, seq)
         raise UsageError(
             "no_such_row", f"the audit has no row {seq}", "run `rolebundle audit list`"
         )
 
-    def export(self, agent: str | None = None) -> Iterator[str]:
+    def export(self, reader: str | None = None) -> Iterator[str]:
         """Rows as lines of JSON: the text that was hashed, with the hash added.
 
         Raises:
             UsageError, WrongFile, CorpusCorrupt, StorageError: as for :meth:`rows`.
         """
-        for row in self.rows(agent):
+        for row in self.rows(reader):
             yield canonical(row.model_dump())
 
     def verify(self, expect: str = "") -> Verification:
@@ -368,16 +369,20 @@ def _settings_of(log: SqliteFile) -> AuditSettings:
     return AuditSettings(mode=modes[0], query=queries[0])
 
 
-class _OwnNumbers:
-    """Numbers rows by their position among their agent's own, counting each row once."""
+class _OwnNumbering:
+    """Numbers the rows of one agent by their position among its own rows.
+
+    The position of the last row is kept, so that each row is counted only once.
+    """
 
     def __init__(self, log: SqliteFile) -> None:
         self._log, self._seq, self._number = log, 0, 0
 
-    def of(self, row: AuditRow) -> AuditRow:
-        ahead = audit.count_agent_rows(self._log, row.agent, self._seq, row.seq)
-        back = audit.count_agent_rows(self._log, row.agent, row.seq, self._seq)
-        self._seq, self._number = row.seq, self._number + ahead - back
+    def number(self, row: AuditRow) -> AuditRow:
+        # Rows come in ascending or descending order, so one of the two counts is 0.
+        forwards = audit.count_agent_rows(self._log, row.agent, self._seq, row.seq)
+        backwards = audit.count_agent_rows(self._log, row.agent, row.seq, self._seq)
+        self._seq, self._number = row.seq, self._number + forwards - backwards
         return _for_its_agent(row, self._number)
 
 
@@ -399,25 +404,25 @@ def verify_file(path: Path, expect: str = "") -> Verification:
         UsageError: there is no audit, or ``expect`` is not a head.
         WrongFile, StorageError: it cannot be read.
     """
-    anchor = _anchor_of(expect)
+    expected_head = _parse_head(expect)
     checked, last = 0, ""
     try:
         # One snapshot: rows that are written meanwhile are not part of it, and do not wait.
         with open_audit_reader(path) as log, log.reading():
             head = audit.read_head(log)
-            last, is_anchored = genesis_hash(head.log_id), False
+            last, has_expected_head = genesis_hash(head.log_id), False
             configured: Mapping[str, Any] = {}
             for row in audit.read_rows(log):
                 problem = _row_problem(row, checked + 1, last)
                 if problem is not None:
                     return Verification(ok=False, rows=checked, expected=expect, problem=problem)
                 checked, last = row.seq, row.hash
-                is_anchored = is_anchored or (row.seq, row.hash) == anchor
+                has_expected_head = has_expected_head or (row.seq, row.hash) == expected_head
                 configured = row.details if row.kind == "settings" else configured
             problem = (
                 _head_problem(log, head, checked, last)
                 or _settings_problem(head, configured)
-                or _anchor_problem(anchor, is_anchored, checked)
+                or _expected_head_problem(expected_head, has_expected_head, checked)
             )
     except CorpusCorrupt as error:
         problem = AuditProblem(code="file_damaged", message=error.message.removeprefix(f"{path}: "))
@@ -426,7 +431,7 @@ def verify_file(path: Path, expect: str = "") -> Verification:
     return Verification(ok=True, rows=checked, head=f"{checked}:{last}", expected=expect)
 
 
-def _anchor_of(expect: str) -> tuple[int, str]:
+def _parse_head(expect: str) -> tuple[int, str]:
     seq, _, digest = expect.partition(":")
     if not expect:
         return 0, ""
@@ -473,11 +478,11 @@ def _settings_problem(head: Head, configured: Mapping[str, Any]) -> AuditProblem
     return AuditProblem(code="settings_differ", message=message)
 
 
-def _anchor_problem(
-    anchor: tuple[int, str], is_anchored: bool, checked: int
+def _expected_head_problem(
+    expected_head: tuple[int, str], has_expected_head: bool, checked: int
 ) -> AuditProblem | None:
-    seq, digest = anchor
-    if not digest or is_anchored:
+    seq, digest = expected_head
+    if not digest or has_expected_head:
         return None
     message = (
         f"row {seq} is not the expected one: the rows up to it were replaced"

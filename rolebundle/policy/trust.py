@@ -236,5 +236,5 @@ class AgentView(NamedTuple):
     quarantined: int = 0
 
 
-OPEN_VIEW = AgentView()
+UNRESTRICTED_VIEW = AgentView()
 """The view of a corpus without a policy and without quarantined documents."""

@@ -9,7 +9,7 @@ from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
-from rolebundle.policy.trust import OPEN_VIEW, AgentView, Purpose, purpose_of
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
 from rolebundle.retrieval.candidate import Weights
 
 
@@ -62,7 +62,7 @@ def resolve_request(
     now: datetime,
     overlay: Overlay | None = None,
     overlay_digest: str = "",
-    view: AgentView = OPEN_VIEW,
+    view: AgentView = UNRESTRICTED_VIEW,
 ) -> ResolvedRequest:
     """Decide everything that a request leaves open.
 

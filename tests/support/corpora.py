@@ -19,7 +19,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.texts import embedding_text
 from rolebundle.interfaces.parse import request_from
-from rolebundle.policy.trust import OPEN_VIEW, AgentView
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
@@ -194,7 +194,7 @@ def ask(
 
 
 def resolved(
-    role: Overlay | None = None, view: AgentView = OPEN_VIEW, **fields: Any
+    role: Overlay | None = None, view: AgentView = UNRESTRICTED_VIEW, **fields: Any
 ) -> ResolvedRequest:
     """A request given as plain fields, resolved with a role."""
     request = request_from({"task": "token rotation"} | fields)

@@ -48,17 +48,18 @@ _HIDDEN: Any = etree.XPath(
 # Most pages have no such attribute; RE2 rules them out quickly.
 _HIDDEN_HINT = rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])"
 _NONE_HINT = rb"(?i):[\s\v]*none"
-_LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
+_ANY_LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
 # Text that the source contains if one of the classes is used, and the elements that have it. A page
 # of source code may have a hundred thousand spans, which are only examined if necessary.
-_LINE_NUMBER_HINTS = (
+_LINE_NUMBER_TAGS = (
     (b"lineno", ("pre", "td", "div", "span")),
     (b"line-numbers", ("pre", "td", "div")),
 )
-# Signs of the element that contains the page's own text, the most reliable first.
-_SIGNS = ("main", "article", "content", "body")
+# Markers of the element that contains the page's own text, the most reliable first: a tag or role,
+# a tag, an id, and a class.
+_MARKERS = ("main", "article", "content-id", "body-class")
 # Elements without readable text, or outside of the page's own text.
 _SKIPPED_TAGS = (
     "script",
@@ -130,13 +131,14 @@ class HtmlReader:
         if root is None:
             yield ParsedDocument(line_exact=False, notes=notes)
             return
-        main, sign = _main_part(root)
-        if is_cut and sign != "main":
-            # With two main parts neither is used, and the text may be in the part that was cut.
+        main, marker = _main_part(root)
+        if is_cut and marker != "main":
+            # reduce_source cut what precedes the first main part. The page has several main parts,
+            # so none of them is used, and its text may be in the part that was cut.
             markup, root = source, _parse(source, path)
-            main, sign = _main_part(root)
+            main, marker = _main_part(root)
         inferred = _head_metadata(root)
-        hidden = _empty_invisible(main, not sign, markup)
+        hidden = _empty_invisible(main, marker is None, markup)
         blocks = html_blocks(main, scale)
         title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
@@ -239,36 +241,37 @@ def _is_iso(value: str) -> bool:
     return True
 
 
-def _main_part(root: Any) -> tuple[Any, str]:
-    """The element with the page's own text and its sign; the sign of the whole body is ``""``.
+def _main_part(root: Any) -> tuple[Any, str | None]:
+    """The element with the page's own text and its marker; ``<body>`` and ``None`` without one.
 
-    One pass over the few candidate elements: an XPath per sign would cost more than the rest of the
-    reader. A search for a single ``<main>`` is faster still.
+    A marker that several elements have is not used. One pass over the few candidate elements: an
+    XPath per marker would cost more than the rest of the reader. A search for a single ``<main>``
+    is faster still.
     """
     mains = list(root.iter("main"))
     if len(mains) == 1:
         return mains[0], "main"
-    signs: dict[str, list[Any]] = {sign: [] for sign in _SIGNS}
+    marked: dict[str, list[Any]] = {marker: [] for marker in _MARKERS}
     for element in root.iter("main", "article", "div", "section"):
-        sign = _sign_of(element)
-        if sign:
-            signs[sign].append(element)
-    for sign in _SIGNS:
-        if len(signs[sign]) == 1:
-            return signs[sign][0], sign
+        marker = _marker_of(element)
+        if marker is not None:
+            marked[marker].append(element)
+    for marker, elements in marked.items():
+        if len(elements) == 1:
+            return elements[0], marker
     body = root.find("body")
-    return (root if body is None else body), ""
+    return (root if body is None else body), None
 
 
-def _sign_of(element: Any) -> str:
+def _marker_of(element: Any) -> str | None:
     tag = element.tag
     if tag == "main" or element.get("role") == "main":
         return "main"
     if tag == "article":
         return "article"
     if element.get("id") == "content":
-        return "content"
-    return "body" if "body" in (element.get("class") or "").split() else ""
+        return "content-id"
+    return "body-class" if "body" in (element.get("class") or "").split() else None
 
 
 def _empty_invisible(main: Any, is_whole: bool, markup: bytes) -> int:
@@ -299,14 +302,15 @@ def _has(pattern: bytes, markup: bytes) -> bool:
 
 
 def _empty_line_numbers(main: Any, markup: bytes) -> None:
-    if not _has(_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
+    if not _has(_ANY_LINE_NUMBER_HINT, markup) or next(main.iter("pre"), None) is None:
         return
     markup = markup.lower()
-    for hint, tags in _LINE_NUMBER_HINTS:
+    for hint, tags in _LINE_NUMBER_TAGS:
         if hint in markup:
             for element in list(main.iter(*tags)):
                 if not _LINE_NUMBER_CLASSES.isdisjoint((element.get("class") or "").split()):
                     _empty(element)
+            # The tags of the first hint include those of the second.
             return
 
 
@@ -349,6 +353,7 @@ def _verbatim(text: str) -> tuple[str, int]:
 
 def _holds(element: Any, *tags: str) -> bool:
     """Whether ``element`` has a descendant with one of ``tags``."""
+    # iter() may also yield the element itself, always first.
     inside = element.iter(*tags)
     first = next(inside, None)
     return (next(inside, None) if first is element else first) is not None
@@ -385,7 +390,8 @@ class _Walk:
 
     def container(self, element: Any) -> None:
         """Walk an element that may contain blocks, inline content or both."""
-        # Most text here is white space between two blocks, which is dropped outside a run.
+        # Most text here is white space between two blocks, which is dropped outside a run. The
+        # list stays the same one: _flush() empties it.
         run = self._run
         text = element.text
         if text and (run or not text.isspace()):
@@ -447,7 +453,7 @@ class _Walk:
         if not text:
             return
         if not first <= last <= self._exact_until:
-            first, last = self._scale(first, last)
+            first, last = self._scale.file_lines(first, last)
         self.blocks.append(Block(kind, text, first, last, level, text if level else ""))
 
     def paragraph(self, element: Any) -> None:
@@ -602,17 +608,17 @@ def scaled_source(page: bytes) -> tuple[bytes, LineScale]:
     """The source to parse, and how its lines map to those of ``page``; both are UTF-8."""
     source = page.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in page else page
     count = source.count(b"\n") + (not source.endswith(b"\n"))
-    scale = -(-count // _MAX_LINES) or 1
-    if scale > 1:
+    factor = -(-count // _MAX_LINES) or 1
+    if factor > 1:
         lines = source.split(b"\n")
-        groups = range(0, count, scale)
+        groups = range(0, count, factor)
         uncounted = UNCOUNTED_BREAK.encode()
-        source = b"\n".join(uncounted.join(lines[i : i + scale]) for i in groups)
+        source = b"\n".join(uncounted.join(lines[i : i + factor]) for i in groups)
     if byte_pattern(_BREAK_BEFORE_CLOSE).search(source):
         source = _BROKEN_END_TAG.sub(_with_comment, source)
     if byte_pattern(_BREAK_ENTITY).search(source):
         source = re.sub(_BREAK_ENTITY, SOFT_BREAK.encode(), source)
-    return source, LineScale(scale, count)
+    return source, LineScale(factor, count)
 
 
 def _with_comment(match: re.Match[bytes]) -> bytes:
@@ -622,22 +628,27 @@ def _with_comment(match: re.Match[bytes]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class LineScale:
-    """Maps libxml2's line numbers to those of the file, which has ``last`` lines."""
+    """Maps libxml2's line numbers to those of the file.
 
-    scale: int
+    Attributes:
+        factor: how many lines of the file are one line of libxml2.
+        last: the last line of the file.
+    """
+
+    factor: int
     last: int
 
     @property
     def is_coarse(self) -> bool:
         """Whether one line of libxml2 covers several lines of the file."""
-        return self.scale > 1
+        return self.factor > 1
 
-    def __call__(self, first: int, last: int) -> tuple[int, int]:
+    def file_lines(self, first: int, last: int) -> tuple[int, int]:
         """The first and last line of the file for libxml2's ``first`` and ``last``."""
-        if self.scale > 1:
-            first, last = (first - 1) * self.scale + 1, last * self.scale
-        first = first if first <= self.last else self.last
-        return first, (first if last < first else last if last <= self.last else self.last)
+        if self.factor > 1:
+            first, last = (first - 1) * self.factor + 1, last * self.factor
+        first = min(first, self.last)
+        return first, max(first, min(last, self.last))
 
 
 def start_line(element: Any) -> int:

@@ -176,8 +176,9 @@ def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
 def _line(index: IndexStatus) -> str:
     mark = "*" if index.active else " "
     fast = f", fast (recall {index.fast_recall:.3f})" if index.fast_recall is not None else ""
-    doubt = f" [{index.fast_doubt}]" if index.fast_doubt else ""
+    stale_reason = f" [{index.fast_doubt}]" if index.fast_doubt else ""
     return (
         f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
-        f"{index.vectors} vectors, {index.waiting} waiting  digest {index.digest[:12]}{fast}{doubt}"
+        f"{index.vectors} vectors, {index.waiting} waiting  "
+        f"digest {index.digest[:12]}{fast}{stale_reason}"
     )
