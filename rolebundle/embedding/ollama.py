@@ -47,7 +47,7 @@ class OllamaProvider:
         deadline_seconds: for one request of up to 64 texts, including its retries.
     """
 
-    at_once = 1
+    parallel_batches = 1
 
     def __init__(
         self,

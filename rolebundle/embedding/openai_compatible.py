@@ -46,7 +46,7 @@ class OpenAICompatibleProvider:
         deadline_seconds: for one request of up to 32 texts, including its retries.
     """
 
-    at_once = 1
+    parallel_batches = 1
 
     def __init__(
         self,

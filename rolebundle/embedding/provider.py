@@ -47,7 +47,7 @@ class EmbeddingProvider(Protocol):
     """
 
     @property
-    def at_once(self) -> int:
+    def parallel_batches(self) -> int:
         """How many batches are worth embedding in parallel."""
         ...
 
@@ -89,7 +89,7 @@ class HasFluency(Protocol):
 class Unavailable:
     """A provider that could not be set up. Every use raises the reason."""
 
-    at_once = 1
+    parallel_batches = 1
 
     def __init__(self, reason: EmbedderError) -> None:
         self._reason = reason

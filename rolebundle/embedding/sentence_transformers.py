@@ -63,7 +63,7 @@ class SentenceTransformersProvider:
         prefixes: query and passage prefix, instead of those of the model's folder or name.
     """
 
-    at_once = 1
+    parallel_batches = 1
 
     def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
         self._configured_model = model

@@ -37,7 +37,7 @@ _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 class StaticProvider:
     """wordllama's ``l2_supercat`` at 256 dimensions. Loads on first use."""
 
-    at_once = 2  # one thread looks up vectors while the other one tokenizes
+    parallel_batches = 2  # one thread looks up vectors while the other one tokenizes
 
     @cached_property
     def identity(self) -> ModelIdentity:

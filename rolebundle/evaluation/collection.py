@@ -28,15 +28,15 @@ _COLUMNS = "a line is: question id, tab, document id, tab, a whole number"
 class Collection:
     """Questions and their judgments: question id → document id → grade.
 
-    ``unjudged`` counts the questions without a relevant document. They are not asked, because all
-    their rankings would be equally good.
+    ``without_relevant`` counts the questions without a relevant document. They are not asked,
+    because all their rankings would be equally good.
     """
 
     name: str
     corpus: Path
     questions: dict[str, str]
     qrels: dict[str, dict[str, int]]
-    unjudged: int
+    without_relevant: int
 
 
 def load_collection(folder: Path) -> Collection:
@@ -67,9 +67,9 @@ def load_collection(folder: Path) -> Collection:
             f"{qrels_file}: judges no question of {QUERIES}",
             "use the same question ids in both files",
         )
-    unjudged = len(texts) - len(judged)
+    without_relevant = len(texts) - len(judged)
     judged_qrels = {question: qrels[question] for question in judged}
-    return Collection(folder.resolve().name, corpus, judged, judged_qrels, unjudged)
+    return Collection(folder.resolve().name, corpus, judged, judged_qrels, without_relevant)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

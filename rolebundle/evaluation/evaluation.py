@@ -93,7 +93,7 @@ def evaluate(engine: Engine, plan: Plan, progress: Progress) -> EvalReport:
     degraded = ""
     for number, question in enumerate(plan.questions, start=1):
         answer = runner.answer(question)
-        degraded = degraded or answer.degraded
+        degraded = degraded or answer.degraded_reason
         checks += checks_of(question, answer.governed.bundle, references, runner)
         results.append(_result(question, answer))
         progress("questions", number, len(plan.questions))

@@ -32,7 +32,9 @@ def ndcg(ranked: Sequence[str], grades: Grades, k: int) -> float:
         ``ndcg(["b", "a"], {"a": 1}, 10)`` is 1 / log2(3) = 0.63.
     """
     ideal = _dcg(sorted(grades.values(), reverse=True)[:k])
-    return _dcg([grades.get(unit, 0) for unit in ranked[:k]]) / ideal if ideal > 0 else 0.0
+    return (
+        _dcg([grades.get(judged_id, 0) for judged_id in ranked[:k]]) / ideal if ideal > 0 else 0.0
+    )
 
 
 def _dcg(gains: Sequence[int]) -> float:
@@ -61,14 +63,14 @@ def reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
 
     The mean over questions is MRR (Voorhees, TREC-8, 1999).
     """
-    for rank, unit in enumerate(ranked, start=1):
-        if grades.get(unit, 0) > 0:
+    for rank, judged_id in enumerate(ranked, start=1):
+        if grades.get(judged_id, 0) > 0:
             return 1 / rank
     return 0.0
 
 
 def _hits(ranked: Sequence[str], grades: Grades) -> int:
-    return sum(grades.get(unit, 0) > 0 for unit in ranked)
+    return sum(grades.get(judged_id, 0) > 0 for judged_id in ranked)
 
 
 def measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
@@ -97,10 +99,10 @@ def percentile(values: Sequence[float], share: float) -> float:
     if not values:
         return 0.0
     ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
 def paired_randomization(first: Sequence[float], second: Sequence[float]) -> float:
@@ -108,10 +110,10 @@ def paired_randomization(first: Sequence[float], second: Sequence[float]) -> flo
 
     If the two systems were equally good, each question's difference could have the other sign. The
     p-value is the share of assignments of signs whose mean is at least as far from 0 as the
-    observed mean, which counts among them. This test makes the fewest assumptions about the values
-    (Smucker, Allan and Carterette, CIKM 2007). With up to :data:`EXACT_UP_TO` differences it is
-    exact, else it draws :data:`PERMUTATIONS` assignments from a fixed seed: the same values always
-    give the same result.
+    observed mean. The observed assignment is one of those counted. This test makes the fewest
+    assumptions about the values (Smucker, Allan and Carterette, CIKM 2007). With up to
+    :data:`EXACT_UP_TO` differences it is exact, else it draws :data:`PERMUTATIONS` assignments from
+    a fixed seed: the same values always give the same result.
 
     Raises:
         ValueError: the sequences differ in length.

@@ -38,11 +38,11 @@ class Question:
 
     @property
     def judged(self) -> bool:
-        """Whether any unit is relevant."""
+        """Whether any document or passage is relevant."""
         return any(grade > 0 for grade in self.grades.values())
 
-    def unit_of(self, chunk_id: str, document_id: str) -> str:
-        """Return the unit that a chunk counts for."""
+    def judged_id(self, chunk_id: str, document_id: str) -> str:
+        """Return the id of the chunk if it is judged as a passage, else the id of its document."""
         return chunk_id if chunk_id in self.passages else document_id
 
 

@@ -28,7 +28,7 @@ MAX_BEST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Governed:
+class GovernedAnswer:
     """The governed answer to a question, its ranking, and the milliseconds it took."""
 
     bundle: RetrievalBundle
@@ -38,11 +38,17 @@ class Governed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The ranking of each system for a question. A lane that did not run has none."""
+    """The answers of all systems to a question.
+
+    Attributes:
+        rankings: the ranking of each system; without an entry for one that did not run.
+        governed: the governed answer.
+        degraded_reason: why a lane or the reranking did not run; empty if all ran.
+    """
 
     rankings: dict[System, list[str]]
-    governed: Governed
-    degraded: str
+    governed: GovernedAnswer
+    degraded_reason: str
 
 
 class Runner:
@@ -61,21 +67,22 @@ class Runner:
     def answer(self, question: Question) -> Answer:
         """Return every system's ranking for a question."""
         weighted = self._run(question, "weighted")
-        degraded = weighted.semantic.degraded
+        degraded_reason = weighted.semantic.degraded
         rankings: dict[System, list[str]] = {"lexical": self._lexical(question, weighted)}
-        if not self._lexical_only and not degraded:
+        if not self._lexical_only and not degraded_reason:
             rankings["semantic"] = self._semantic(question, weighted)
             rankings["weighted"] = self._ranked(question, weighted)
             rankings["rrf"] = self._ranked(question, self._run(question, "rrf"))
         governed = self.governed(question, question.role)
-        degraded = degraded or _warning(governed.bundle, "RERANK_DEGRADED")
+        degraded_reason = degraded_reason or _warning(governed.bundle, "RERANK_DEGRADED")
         rankings["governed"] = governed.ranked
-        return Answer(rankings, governed, degraded)
+        return Answer(rankings, governed, degraded_reason)
 
-    def governed(self, question: Question, role: str | None) -> Governed:
+    def governed(self, question: Question, role: str | None) -> GovernedAnswer:
         """Return the answer that an agent with this role gets.
 
-        Its ranking is the selected passages, then those that only the limit cut, in rank order.
+        Its ranking is the selected passages, then those that the limit or the token budget cut, in
+        rank order.
         """
         request = RetrievalRequest(
             task=question.task,
@@ -84,7 +91,7 @@ class Runner:
             lexical_only=self._lexical_only,
             now=question.now,
         )
-        # A golden set may name an agent that no request could: the policy denies it.
+        # Set without validation: a golden set may test an agent id that a request refuses.
         request = request.model_copy(update={"agent": question.agent or None})
         started = perf_counter()
         bundle = self._engine.retrieve(request)
@@ -93,7 +100,7 @@ class Runner:
             self._documents[chunk.chunk_id] = chunk.document_id
         chunks = [chunk.chunk_id for chunk in bundle.selected]
         chunks += [cut.chunk_id for cut in bundle.rejected if cut.reason == "budget_cut"]
-        return Governed(bundle, self._units(question, chunks), milliseconds)
+        return GovernedAnswer(bundle, self._judged_ids(question, chunks), milliseconds)
 
     def document_of(self, chunk_id: str) -> str:
         """Return the document of a chunk that an answer has."""
@@ -129,7 +136,7 @@ class Runner:
             for hit in result.pool.lexical.values()
             if hit.proposed and hit.bm25 > 0 and hit.rowid in chunks
         }
-        return self._units(question, _best_first(scores))
+        return self._judged_ids(question, _best_first(scores))
 
     def _semantic(self, question: Question, result: Retrieval) -> list[str]:
         chunks = _chunk_ids(result)
@@ -138,15 +145,18 @@ class Runner:
             for hit in result.pool.semantic.values()
             if hit.proposed and hit.rowid in chunks
         }
-        return self._units(question, _best_first(scores))
+        return self._judged_ids(question, _best_first(scores))
 
     def _ranked(self, question: Question, result: Retrieval) -> list[str]:
         # Without an overlay metadata and vocabulary are equal for all, so only the lanes decide.
-        return self._units(question, (candidate.passage.chunk_id for candidate in result.ranked))
+        return self._judged_ids(
+            question, (candidate.passage.chunk_id for candidate in result.ranked)
+        )
 
-    def _units(self, question: Question, chunks: Iterable[str]) -> list[str]:
-        units = (question.unit_of(chunk, self.document_of(chunk)) for chunk in chunks)
-        return list(dict.fromkeys(units))
+    def _judged_ids(self, question: Question, chunks: Iterable[str]) -> list[str]:
+        """The ids of the documents or passages that are judged, each at its first rank."""
+        judged_ids = (question.judged_id(chunk, self.document_of(chunk)) for chunk in chunks)
+        return list(dict.fromkeys(judged_ids))
 
 
 def _warning(bundle: RetrievalBundle, code: WarningCode) -> str:

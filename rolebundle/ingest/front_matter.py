@@ -28,13 +28,13 @@ _TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
 class FrontMatter:
     """The front matter of a document.
 
-    ``declared_at`` is the 1-based line after the opening fence. ``body`` is the index of the first
-    line after the front matter.
+    ``declared_at`` is the line after the opening fence, from 1. ``body_index`` is the index of the
+    first line after the front matter, from 0.
     """
 
     declared: Mapping[str, object]
     declared_at: int
-    body: int
+    body_index: int
 
 
 def read_front_matter(
@@ -69,7 +69,7 @@ def _bad(path: str, line: int, reason: str) -> DocumentError:
     return DocumentError(
         "bad_front_matter",
         f"{path}:{line}: front matter: {reason}",
-        "write plain `key: value` lines between two lines of ---",
+        "write `key: value` lines between two lines of ---, or TOML between two lines of +++",
     )
 
 

@@ -319,12 +319,12 @@ def _embed_ahead(
     batches: Iterator[_Batch], provider: EmbeddingProvider
 ) -> Iterator[tuple[_Batch, EmbedResult]]:
     """Each batch with its vectors. The model embeds the next batches while one is stored."""
-    with ThreadPoolExecutor(provider.at_once) as pool:
+    with ThreadPoolExecutor(provider.parallel_batches) as pool:
         running: deque[tuple[_Batch, Future[EmbedResult]]] = deque()
         for batch in batches:
             texts = list(batch.texts.values())
             running.append((batch, pool.submit(_embed, provider, texts)))
-            if len(running) > provider.at_once:
+            if len(running) > provider.parallel_batches:
                 first, result = running.popleft()
                 yield first, result.result()
         for last, result in running:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from rolebundle.errors import UsageError
 
 R = TypeVar("R", bound=Contract)
 
-_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
@@ -28,18 +28,18 @@ def request_from(fields: Mapping[str, object]) -> RetrievalRequest:
 
 
 def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
-    """A request of any kind from plain fields; names that models guess are taken for the real ones.
+    """A request of any kind from plain fields. Aliases and camelCase names are accepted.
 
     Raises:
-        UsageError: an unknown field, named with the nearest known one, a bad value, one field by
-            two names, or a task that is not text or is empty.
+        UsageError: a field is unknown, has a bad value or is set under two names, or the task is
+            not text or is empty. The message suggests the known field that is most similar.
     """
-    named = _named(contract, fields)
-    task = named.get("task")
+    values = _with_canonical_names(contract, fields)
+    task = values.get("task")
     if isinstance(task, str) and any("\ud800" <= character <= "\udfff" for character in task):
         raise UsageError(
             "task_not_text",
-            "the task holds bytes or half characters that are not Unicode text",
+            "the task holds bytes or unpaired surrogates, which are not Unicode text",
             "send the task as UTF-8",
         )
     if isinstance(task, str) and not task.strip():
@@ -47,30 +47,36 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
             "empty_task", "the task is empty", "say in words what the agent is about to do"
         )
     try:
-        return contract.model_validate(named)
+        return contract.model_validate(values)
     except ValidationError as error:
         mistake = mistakes_in(error, contract)[0]
         raise _refusal(mistake, tuple(contract.model_fields)) from None
 
 
-def _named(contract: type[Contract], fields: Mapping[str, object]) -> dict[str, object]:
-    known = contract.model_fields
-    given: dict[str, str] = {}
-    named: dict[str, object] = {}
+def _with_canonical_names(
+    contract: type[Contract], fields: Mapping[str, object]
+) -> dict[str, object]:
+    sources: dict[str, str] = {}
+    values: dict[str, object] = {}
     for field, value in fields.items():
-        name = field
-        if name not in known:
-            snake = _HUMP.sub(r"_\1", field).lower()
-            name = snake if snake in known else ALIASES.get(snake, field)
-            name = name if name in known else field
-        if name in named:
+        name = _canonical_name(field, contract.model_fields)
+        if name in values:
             raise UsageError(
                 "bad_request",
-                f"{field}: means {name}, which {given[name]} gives already",
+                f"{field}: is the same field as {sources[name]}",
                 f"give {name} once",
             )
-        given[name], named[name] = field, value
-    return named
+        sources[name], values[name] = field, value
+    return values
+
+
+def _canonical_name(field: str, known: Collection[str]) -> str:
+    """The name of the field that an alias or a camelCase name means, else the name unchanged."""
+    if field in known:
+        return field
+    snake = _CAPITAL.sub(r"_\1", field).lower()
+    name = snake if snake in known else ALIASES.get(snake, field)
+    return name if name in known else field
 
 
 def _refusal(mistake: Mistake, known: tuple[str, ...]) -> UsageError:

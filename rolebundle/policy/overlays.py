@@ -60,6 +60,7 @@ class OverlayEntry(NamedTuple):
 
 
 class _Resolution(NamedTuple):
+    path: Path
     values: Values
     overlay: Overlay
     ancestors: tuple[Path, ...]
@@ -100,19 +101,19 @@ def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:
     path = locate(role_id, folders)
     if path is None:
         _raise_missing(f"the role {role_id!r} has no overlay", role_id, folders)
-    return _finished(_named(role_id, path, folders, ()), path)
+    return _with_digest(_resolve_role(role_id, path, folders, ()), path)
 
 
 def load_file(path: Path, folders: Sequence[Path]) -> ResolvedOverlay:
     """Return the overlay in a file with any name.
 
     An overlay that it extends is searched for in the folder of the file, and then in the folders.
-    If the file is the one that the folders have under its name, it is resolved as by ``load_role``.
+    If the folders have this very file under its name, the folder of the file has no precedence.
 
     Raises:
         OverlayError: it does not exist, or it or one that it extends is malformed.
     """
-    return _finished(_resolve(path, _search(path, folders), ()), path)
+    return _with_digest(_resolve(path, _parent_folders(path, folders), ()), path)
 
 
 def locate(role_id: str, folders: Sequence[Path]) -> Path | None:
@@ -157,10 +158,10 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     if isinstance(values, list):
         return values
     try:
-        parent = _parent(values, path, _search(path, folders), ())
+        parent = _resolve_parent(values, path, _parent_folders(path, folders), (path,))
     except OverlayError as error:
         return [_as_problem("extends", error)]
-    checked = validate(_inherited(values, parent))
+    checked = validate(merge(parent.values, values) if parent else values)
     return checked if isinstance(checked, list) else []
 
 
@@ -179,15 +180,16 @@ def digest_of(overlay: Overlay) -> str:
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
-def _finished(resolution: _Resolution, path: Path) -> ResolvedOverlay:
+def _with_digest(resolution: _Resolution, path: Path) -> ResolvedOverlay:
     overlay = resolution.overlay
     return ResolvedOverlay(overlay, digest_of(overlay), path, resolution.ancestors)
 
 
-def _named(
-    role_id: str, path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
+def _resolve_role(
+    role_id: str, path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]
 ) -> _Resolution:
-    resolution = _resolve(path, folders, chain)
+    """Resolve the overlay in the file of a role, and check that it has the role's id."""
+    resolution = _resolve(path, folders, descendants)
     if resolution.overlay.role_id != role_id:
         raise OverlayError(
             "overlay_name_mismatch",
@@ -199,26 +201,40 @@ def _named(
     return resolution
 
 
-def _resolve(path: Path, folders: Sequence[Path], chain: tuple[Path, ...]) -> _Resolution:
-    """Resolve the overlay in a file. ``chain`` are the files that extend it, in order."""
+def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...]) -> _Resolution:
+    """Resolve the overlay in a file.
+
+    Args:
+        path: the file.
+        folders: the folders in which its parents are searched for.
+        descendants: the files that extend it, the one that was asked for first.
+    """
     values = _or_raise(path, parse(_read(path)))
-    parent = _parent(values, path, folders, chain)
-    inherited = _inherited(values, parent)
-    overlay = _or_raise(path, validate(inherited))
-    return _Resolution(inherited, overlay, parent[1] if parent else ())
+    ancestors: tuple[Path, ...] = ()
+    parent = _resolve_parent(values, path, folders, (*descendants, path))
+    if parent is not None:
+        values, ancestors = merge(parent.values, values), (parent.path, *parent.ancestors)
+    overlay = _or_raise(path, validate(values))
+    return _Resolution(path, values, overlay, ancestors)
 
 
-def _parent(
+def _resolve_parent(
     values: Mapping[str, object], path: Path, folders: Sequence[Path], chain: tuple[Path, ...]
-) -> tuple[Values, tuple[Path, ...]] | None:
-    """Return the values of the parent, resolved, and its files. ``None`` if there is no parent."""
+) -> _Resolution | None:
+    """Resolve the parent of the overlay in a file. Return ``None`` if it has none.
+
+    Args:
+        values: the values in the file.
+        path: the file.
+        folders: the folders in which the parent is searched for.
+        chain: the descendants of the parent. The last one is the file.
+    """
     role_id = values.get("extends")
     if not isinstance(role_id, str) or not re.fullmatch(ROLE_ID_PATTERN, role_id):
         return None  # Missing, or not a role id; validation reports the latter.
     parent = locate(role_id, folders)
     if parent is None:
         _raise_missing(f"{path}: extends: the role {role_id!r} has no overlay", role_id, folders)
-    chain = (*chain, path)
     if parent in chain:
         names = " → ".join(file.stem for file in (*chain[chain.index(parent) :], parent))
         raise OverlayError(
@@ -233,15 +249,10 @@ def _parent(
             f"{path}: extends: more than {MAX_PARENTS} overlays deep: {names}",
             "let it extend one of the first overlays of the chain",
         )
-    resolution = _named(role_id, parent, folders, chain)
-    return resolution.values, (parent, *resolution.ancestors)
+    return _resolve_role(role_id, parent, folders, chain)
 
 
-def _inherited(values: Values, parent: tuple[Values, tuple[Path, ...]] | None) -> Values:
-    return values if parent is None else merge(parent[0], values)
-
-
-def _search(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
+def _parent_folders(path: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
     """Return the folders in which the parents of a file are searched for."""
     return tuple(folders) if found_by_name(path, folders) else (path.parent, *folders)
 
@@ -340,7 +351,7 @@ def validate(values: Values) -> Overlay | list[Problem]:
     try:
         return Overlay.model_validate(values)
     except ValidationError as error:
-        return [_explained(mistake) for mistake in mistakes_in(error, Overlay)]
+        return [_problem_from_mistake(mistake) for mistake in mistakes_in(error, Overlay)]
 
 
 def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Place) -> Values:
@@ -358,7 +369,7 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
     return merged
 
 
-def _explained(mistake: Mistake) -> Problem:
+def _problem_from_mistake(mistake: Mistake) -> Problem:
     place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
     if mistake.kind == "unknown":
         guess = nearest(str(mistake.place[-1]), allowed)

@@ -117,7 +117,7 @@ def test_names_that_models_guess_are_taken(given: dict[str, Any], meant: dict[st
 
 
 def test_one_field_by_two_names_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"query: means task, which task gives already"):
+    with pytest.raises(UsageError, match=r"query: is the same field as task"):
         request_from({"task": "x", "query": "y"})
 
 

@@ -36,7 +36,7 @@ def test_judgments_with_a_header_or_without(tmp_path: Path, qrels: str) -> None:
     collection = load_collection(write_collection(tmp_path, qrels))
     assert collection.questions == {"1": "one"}
     assert collection.qrels == {"1": {"a": 2}}
-    assert collection.unjudged == 2, "what is judged 0 or not at all is not asked"
+    assert collection.without_relevant == 2, "what is judged 0 or not at all is not asked"
     assert collection.name == tmp_path.name
 
 

@@ -28,7 +28,7 @@ def test_every_system_ranks_documents(engine: Engine) -> None:
     assert "plan" in answer.rankings["lexical"]
     assert "old" in answer.rankings["weighted"], "a fusion alone knows nothing of governance"
     assert "old" not in answer.rankings["governed"]
-    assert answer.degraded == ""
+    assert answer.degraded_reason == ""
 
 
 def test_a_lane_that_cannot_run_has_no_ranking(engine: Engine) -> None:

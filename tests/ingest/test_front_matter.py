@@ -35,7 +35,7 @@ def test_yaml_values_and_their_types():
         "draft": True,
         "none": None,
     }
-    assert (front.declared_at, front.body) == (2, 11)
+    assert (front.declared_at, front.body_index) == (2, 11)
 
 
 def test_toml_values_and_their_types():
@@ -55,7 +55,7 @@ def test_empty_front_matter_declares_nothing():
     front = read("---\n---\ntext")
     assert front is not None
     assert front.declared == {}
-    assert front.body == 2
+    assert front.body_index == 2
 
 
 @pytest.mark.parametrize(

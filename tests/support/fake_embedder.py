@@ -35,7 +35,7 @@ class HashingProvider:
 
     identity: ModelIdentity = IDENTITY
     asked: int = 0
-    at_once: int = 1
+    parallel_batches: int = 1
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return self._embed(texts)
@@ -58,7 +58,7 @@ class BrokenProvider:
 
     answer: Callable[[Sequence[str]], np.ndarray]
     identity: ModelIdentity = field(default=IDENTITY)
-    at_once: int = 1
+    parallel_batches: int = 1
 
     def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
         return self.answer(texts)

@@ -50,7 +50,7 @@ class MarkdownReader:
         """One document per file."""
         file = open_text(data, path)
         front = read_front_matter(file.lines, path)
-        blocks = markdown_blocks(file.lines, front.body if front else 0, len(file.lines))
+        blocks = markdown_blocks(file.lines, front.body_index if front else 0, len(file.lines))
         title = first_heading(blocks)
         yield ParsedDocument(
             blocks=blocks,

@@ -41,6 +41,8 @@ class SeparatedReader:
     ) -> Iterable[ParsedDocument | DocumentError]:
         """One document per part. Text before the first separator is a document as well.
 
+        A part with bad front matter yields its error, and the other parts follow.
+
         Raises:
             DocumentError: ``no_separator``, ``undecodable``.
         """
@@ -82,7 +84,7 @@ def _key(part: _Part, used_keys: set[str]) -> str:
 
 def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocument:
     front = read_front_matter(file.lines, path, part.start, part.end)
-    blocks = markdown_blocks(file.lines, front.body if front else part.start, part.end)
+    blocks = markdown_blocks(file.lines, front.body_index if front else part.start, part.end)
     title = part.title or first_heading(blocks)
     return ParsedDocument(
         blocks=blocks,

@@ -40,7 +40,7 @@ class TextReader:
         front = read_front_matter(file.lines, path)
         suffix = path[path.rfind(".") :].lower() if "." in path else ""
         yield ParsedDocument(
-            blocks=tuple(_blocks(file.lines, front.body if front else 0, suffix)),
+            blocks=tuple(_blocks(file.lines, front.body_index if front else 0, suffix)),
             declared=front.declared if front else {},
             declared_at=front.declared_at if front else 1,
             lines=file.lines,

@@ -270,7 +270,7 @@ def _plan(
         name=test_set.name,
         role=role,
         questions=questions,
-        unjudged=test_set.unjudged if isinstance(test_set, Collection) else 0,
+        unjudged=test_set.without_relevant if isinstance(test_set, Collection) else 0,
         notes=tuple(notes),
     )
 
