@@ -55,7 +55,7 @@ from rolebundle.interfaces.stdio import (
     LineReader,
     LineWriter,
     OutputClosed,
-    Waker,
+    ReadStopper,
     take_over,
 )
 from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
@@ -80,18 +80,18 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         operations: the methods, over an engine that is this server's alone.
         preload: open the corpus and load the model before the first call needs them.
     """
-    channel, waker, worker = take_over(), Waker(), Worker(operations)
+    channel, stopper, worker = take_over(), ReadStopper(), Worker(operations)
     signals: list[int] = []
 
     def end(number: int, _frame: object) -> None:
         signals.append(number)
-        waker.wake()
+        stopper.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
     worker.start(preload=preload)
     asyncio.run(
-        _serve(worker, _Incoming(channel, waker, signals), _Outgoing(channel, waker)),
+        _serve(worker, _Incoming(channel, stopper, signals), _Outgoing(channel, stopper)),
     )
     if not worker.stop(_SECONDS_TO_END):
         _exit_now(signals)
@@ -116,8 +116,8 @@ async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> No
 class _Incoming:
     """The client's lines as the SDK reads them: with their line end, and "" at the end."""
 
-    def __init__(self, channel: Channel, waker: Waker, signals: Sequence[int]) -> None:
-        self._lines = iter(LineReader(channel, MAX_LINE_BYTES, waker))
+    def __init__(self, channel: Channel, stopper: ReadStopper, signals: Sequence[int]) -> None:
+        self._lines = iter(LineReader(channel, MAX_LINE_BYTES, stopper))
         self._signals = signals
 
     def readline(self) -> str:
@@ -134,15 +134,15 @@ class _Incoming:
 class _Outgoing:
     """Lines to the client, written whole. The server ends if nobody reads them."""
 
-    def __init__(self, channel: Channel, waker: Waker) -> None:
-        self._writer, self._waker = LineWriter(channel), waker
+    def __init__(self, channel: Channel, stopper: ReadStopper) -> None:
+        self._writer, self._stopper = LineWriter(channel), stopper
 
     def write(self, line: str) -> None:
         """Write one line, given with its line end."""
         try:
             self._writer.write(line.removesuffix("\n").encode())
         except OutputClosed:
-            self._waker.wake()
+            self._stopper.stop()
 
     def flush(self) -> None:
         """Do nothing: lines are not buffered."""

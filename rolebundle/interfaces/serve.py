@@ -39,7 +39,7 @@ from rolebundle.interfaces.stdio import (
     LineReader,
     LineWriter,
     OutputClosed,
-    Waker,
+    ReadStopper,
 )
 from rolebundle.interfaces.worker import MAX_WAITING, Job, Worker
 
@@ -96,10 +96,10 @@ class Server:
     def __init__(self, operations: Operations, channel: Channel, *, preload: bool = False) -> None:
         self._operations = operations
         self._preload = preload
-        self._waker = Waker()
-        self._reader = LineReader(channel, MAX_LINE_BYTES, self._waker)
+        self._stopper = ReadStopper()
+        self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
-        self._worker = Worker(operations, self._waker.wake)
+        self._worker = Worker(operations, self._stopper.stop)
         self._is_stopped = False
 
     def run(self) -> bool:
@@ -121,7 +121,7 @@ class Server:
     def stop(self) -> None:
         """Make :meth:`run` return soon, without the answers that are due. For any thread."""
         self._is_stopped = True
-        self._waker.wake()
+        self._stopper.stop()
 
     # -- the reading thread ------------------------------------------------------------------
 

@@ -56,39 +56,39 @@ def _copy(descriptor: int, fallback: int) -> int:
         return os.dup(fallback)
 
 
-class Waker:
-    """Ends a :class:`LineReader` from another thread or from a signal handler."""
+class ReadStopper:
+    """Stops a :class:`LineReader` from another thread or from a signal handler."""
 
     def __init__(self) -> None:
-        self.descriptor, self._end = os.pipe()
+        self.descriptor, self._write_descriptor = os.pipe()
 
-    def wake(self) -> None:
+    def stop(self) -> None:
         """End the reading now. Repeated calls do no harm."""
         with suppress(OSError):
-            os.write(self._end, b"!")
+            os.write(self._write_descriptor, b"!")
 
     def close(self) -> None:
         """Close both descriptors."""
-        for descriptor in (self.descriptor, self._end):
+        for descriptor in (self.descriptor, self._write_descriptor):
             with suppress(OSError):
                 os.close(descriptor)
 
 
 class LineReader:
-    """Lines without their line ends, until the input ends or the reader is woken.
+    """Lines without their line ends, until the input ends or the reader is stopped.
 
     Args:
         channel: its input is read. Reading also ends if its output was closed by the reader.
-        limit: the longest line in bytes. Of a longer line the first ``limit + 1`` bytes come at
-            once, and the rest is dropped while it is read, so that a line without an end takes no
-            more memory than a short one.
-        waker: ends the reading.
+        limit: the longest line in bytes. Of a longer line only the first ``limit + 1`` bytes are
+            yielded, so its length shows that it is too long. The rest is dropped while it is read,
+            so that a line without an end takes no more memory than a short one.
+        stopper: ends the reading.
     """
 
-    def __init__(self, channel: Channel, limit: int, waker: Waker) -> None:
+    def __init__(self, channel: Channel, limit: int, stopper: ReadStopper) -> None:
         self._channel = channel
         self._limit = limit
-        self._waker = waker
+        self._stopper = stopper
 
     def __iter__(self) -> Iterator[bytes]:
         """Each line, including a last one without a line end."""
@@ -125,10 +125,10 @@ class LineReader:
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
         poll.register(outgoing, 0)  # reports errors only
-        poll.register(self._waker.descriptor, select.POLLIN)
+        poll.register(self._stopper.descriptor, select.POLLIN)
         ready = dict(poll.poll())
         broken = ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP)
-        return not (broken or self._waker.descriptor in ready)
+        return not (broken or self._stopper.descriptor in ready)
 
 
 def _pieces(part: bytes) -> list[bytes]:
@@ -154,7 +154,8 @@ class LineWriter:
         with self._lock:
             if self._failed:
                 raise OutputClosed
-            # No line may follow one that was written in part.
+            # No line may follow one that was written in part. Set first, so that it stays set after
+            # any exception.
             self._failed = True
             left = memoryview(line + b"\n")
             while left:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.receipt import Obstacle, Receipt
 from rolebundle.errors import UsageError
-from rolebundle.storage import purge as storage
+from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.purge import Extent, PurgeableDocument
 from rolebundle.text.globs import matches
@@ -55,11 +55,11 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
-    documents = select_documents(storage.purgeable_documents(corpus), selection)
+    documents = select_documents(purge_storage.purgeable_documents(corpus), selection)
     locations = {document.location for document in documents}
     return PurgePlan(
         tuple(document.document_id for document in documents),
-        storage.extent(corpus, [document.row for document in documents]),
+        purge_storage.extent(corpus, [document.row for document in documents]),
         tuple(sorted(location for location in locations if Path(location).exists())),
     )
 
@@ -80,10 +80,10 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
             was erased.
     """
     with corpus.writing():
-        documents = select_documents(storage.purgeable_documents(corpus), selection)
-        purge_id = storage.erase(corpus, documents, iso_utc(datetime.now(UTC)))
-    obstacle = storage.finish(corpus)
-    [receipt] = (receipt for receipt in storage.receipts(corpus) if receipt.id == purge_id)
+        documents = select_documents(purge_storage.purgeable_documents(corpus), selection)
+        purge_id = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)))
+    obstacle = purge_storage.finish(corpus)
+    [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
     return _with_obstacle(receipt, obstacle)
 
 
@@ -94,13 +94,13 @@ def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receip
         corpus: a corpus open for writing.
         patience_ms: how long to wait for other processes; ``None`` means the usual time.
     """
-    pending = {receipt.id for receipt in storage.unfinished(corpus)}
+    pending = {receipt.id for receipt in purge_storage.unfinished(corpus)}
     if not pending:
         return []
-    obstacle = storage.finish(corpus, patience_ms)
+    obstacle = purge_storage.finish(corpus, patience_ms)
     return [
         _with_obstacle(receipt, obstacle)
-        for receipt in storage.receipts(corpus)
+        for receipt in purge_storage.receipts(corpus)
         if receipt.id in pending
     ]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.interfaces.stdio import Channel, LineReader, LineWriter, OutputClosed, Waker
+from rolebundle.interfaces.stdio import Channel, LineReader, LineWriter, OutputClosed, ReadStopper
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
@@ -23,13 +23,13 @@ class Pipes:
         incoming, self.put = os.pipe()
         self.get, outgoing = os.pipe()
         self.channel = Channel(incoming, outgoing)
-        self.waker = Waker()
+        self.stopper = ReadStopper()
 
     def lines(self, limit: int = 10) -> Iterator[bytes]:
-        return iter(LineReader(self.channel, limit, self.waker))
+        return iter(LineReader(self.channel, limit, self.stopper))
 
     def close(self) -> None:
-        self.waker.close()
+        self.stopper.close()
         for descriptor in (*self.channel, self.put, self.get):
             try:
                 os.close(descriptor)
@@ -81,11 +81,11 @@ def test_a_line_that_is_too_long_is_reported_before_it_ends(pipes: Pipes) -> Non
     assert next(lines) == b"next"
 
 
-def test_a_waker_ends_it(pipes: Pipes) -> None:
+def test_a_stopper_ends_it(pipes: Pipes) -> None:
     os.write(pipes.put, b"one\n")
     lines = pipes.lines()
     assert next(lines) == b"one"
-    pipes.waker.wake()
+    pipes.stopper.stop()
     assert list(lines) == []
 
 
