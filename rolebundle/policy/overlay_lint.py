@@ -13,7 +13,7 @@ from pathlib import Path
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.reports import LintProblem
-from rolebundle.policy.overlays import found_by_name, load_file, nearest, problems_of
+from rolebundle.policy.overlays import did_you_mean, found_by_name, load_file, problems_of
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import all_documents
 
@@ -201,7 +201,7 @@ def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
 
 
 def _unmatched(place: str, description: str, name: str, present: Collection[str]) -> LintProblem:
-    guess = nearest(name, sorted(present))
+    guess = did_you_mean(name, sorted(present))
     message = f"matches nothing in this corpus: it has no {description} {name!r}{guess}"
     return lint_warning(place, "never_matches", message)
 

@@ -327,7 +327,7 @@ def _raise_missing(what: str, role_id: str, folders: Sequence[Path]) -> NoReturn
     known = sorted({name for folder in folders for name in _role_ids(folder)})
     raise OverlayError(
         "overlay_missing",
-        f"{what} in {', '.join(map(str, folders)) or 'any folder'}{nearest(role_id, known)}",
+        f"{what} in {', '.join(map(str, folders)) or 'any folder'}{did_you_mean(role_id, known)}",
         f"roles there: {', '.join(known) or 'none'}; name another folder with --overlay-dir",
     )
 
@@ -372,7 +372,7 @@ def _merged(parent: Mapping[str, object], child: Mapping[str, object], place: Pl
 def _problem_from_mistake(mistake: Mistake) -> Problem:
     place, allowed, value = dotted(mistake.place), mistake.allowed, mistake.value
     if mistake.kind == "unknown":
-        guess = nearest(str(mistake.place[-1]), allowed)
+        guess = did_you_mean(str(mistake.place[-1]), allowed)
         hint = f"allowed keys: {', '.join(allowed)}"
         return Problem(place, "unknown_key", f"unknown key{guess}", hint)
     if mistake.kind == "missing":
@@ -381,12 +381,12 @@ def _problem_from_mistake(mistake: Mistake) -> Problem:
         return Problem(place, "bad_value", mistake.message, "correct the values")
     message = mistake.message
     if allowed and isinstance(value, str):
-        message += nearest(value, allowed)
+        message += did_you_mean(value, allowed)
     hint = _NULL_HINT if value is None else "correct the value"
     return Problem(place, "bad_value", f"{message} (it is {shown(value)})", hint)
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return a question with the known name that is most similar; empty if none is similar."""
     # Imported here, because only an error needs it.
     from difflib import get_close_matches

@@ -32,7 +32,12 @@ _MAX_LISTED = 20
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
 @click.option("--finish", "finishing", is_flag=True, help="Complete a pending purge.")
-@click.option("--backups", is_flag=True, help="Also delete the backups that migrations made.")
+@click.option(
+    "--backups",
+    is_flag=True,
+    help="Also delete the backups that migrations made. Without names, also complete a pending "
+    "purge.",
+)
 @json_option
 def purge(
     names: tuple[str, ...],
