@@ -296,13 +296,16 @@ class Fallback(Contract):
     """What the caller should do with the answer, and why.
 
     Attributes:
-        state: how good the answer is.
-        action: what the caller should do.
-        message: the reason, in words.
+        state: how good the answer is; the worst of ``states``.
+        states: all states that hold, the worst first; empty in bundles of Knowledge Core. If
+            ``healthy`` is one of them, it is the only one.
+        action: what the caller should do; the worst that one of the states requires.
+        message: the reason, in words: a sentence for each state that needs one.
         verdict: why nothing was selected; ``None`` if something was.
     """
 
     state: FallbackState
+    states: list[FallbackState] = []
     action: FallbackAction
     message: str
     verdict: EmptyReason | None = None

@@ -112,7 +112,7 @@ CompactFallback: Any = _part(
     "CompactFallback",
     Fallback,
     "What the caller should do with the answer, and why.",
-    "state action message verdict",
+    "state states action message verdict",
     optional="message",
 )
 CompactCorpus: Any = _part(

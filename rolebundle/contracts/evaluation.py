@@ -42,7 +42,7 @@ class GoldenQuestion(Contract):
         expect: grades of relevant documents by reference. 0 means not relevant.
         must_not_return: references that must not be selected.
         expect_rejection: references that must be rejected, with the rejection code.
-        expect_fallback: the expected state of the fallback.
+        expect_fallback: a state that the fallback is expected to list.
         expect_trust: the expected trust posture.
         expect_freshness: the expected freshness posture.
     """

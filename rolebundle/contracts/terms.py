@@ -41,9 +41,11 @@ WarningCode = Literal[
     "RERANK_DEGRADED",
 ]
 FallbackState = Literal[
-    "healthy", "no_overlay", "no_strong_match", "stale_dominant", "forbidden_hit", "conflicting"
+    "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay", "healthy"
 ]
+"""The worst first."""
 FallbackAction = Literal["continue", "warn", "degrade", "block"]
+"""The mildest first."""
 EmptyReason = Literal[
     "corpus_empty",
     "over_budget",
@@ -63,6 +65,8 @@ TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
+FALLBACK_STATES: tuple[FallbackState, ...] = get_args(FallbackState)
+FALLBACK_ACTIONS: tuple[FallbackAction, ...] = get_args(FallbackAction)
 
 HIGH_TRUST: frozenset[TrustTier] = frozenset({"authoritative", "preferred"})
 

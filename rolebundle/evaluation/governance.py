@@ -77,17 +77,22 @@ def checks_of(
             found=", ".join(outcomes) or "no candidate",
             held=code in codes and not selected,
         )
-    state = bundle.fallback.state if bundle.fallback else "none"
-    trust, freshness = bundle.provenance.trust_posture, bundle.provenance.freshness_posture
-    expectations: tuple[tuple[CheckKind, str | None, str], ...] = (
-        ("expect_fallback", golden.expect_fallback, state),
-        ("expect_trust", golden.expect_trust, trust),
-        ("expect_freshness", golden.expect_freshness, freshness),
+    states = bundle.fallback.states if bundle.fallback else []
+    provenance = bundle.provenance
+    expectations: tuple[tuple[CheckKind, str | None, Sequence[str]], ...] = (
+        ("expect_fallback", golden.expect_fallback, states),
+        ("expect_trust", golden.expect_trust, [provenance.trust_posture]),
+        ("expect_freshness", golden.expect_freshness, [provenance.freshness_posture]),
     )
     for kind, expected, actual in expectations:
         if expected is not None:
-            held = expected == actual
-            yield Check(question=question.id, kind=kind, expected=expected, found=actual, held=held)
+            yield Check(
+                question=question.id,
+                kind=kind,
+                expected=expected,
+                found=", ".join(actual) or "none",
+                held=expected in actual,
+            )
 
 
 def _selected(bundle: RetrievalBundle, ids: frozenset[str]) -> list[str]:

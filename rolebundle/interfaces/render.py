@@ -40,7 +40,12 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     provenance, fallback = bundle.provenance, bundle.fallback
     lines.append(
         f"trust {provenance.trust_posture} · freshness {provenance.freshness_posture}"
-        + (f" · {fallback.state}, {fallback.action}: {fallback.message}" if fallback else "")
+        + (
+            f" · {' + '.join(fallback.states or [fallback.state])}, {fallback.action}: "
+            f"{fallback.message}"
+            if fallback
+            else ""
+        )
     )
     lines += [f"! {warning.code}: {warning.message}" for warning in bundle.warnings]
     lines.append(

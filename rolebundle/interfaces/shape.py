@@ -59,6 +59,7 @@ class CharacterBudget:
 
 _MIN_BUDGETS = (
     CharacterBudget(text=200, snippet=45),
+    CharacterBudget(text=200, snippet=20),
     CharacterBudget(text=60, snippet=30),
     CharacterBudget(text=0),
 )
@@ -155,6 +156,7 @@ _PROJECTION = (
     _Field("warnings.code"),
     _Field("warnings.message", shorten=_text),
     _Field("fallback.state"),
+    _Field("fallback.states"),
     _Field("fallback.action"),
     _Field("fallback.message", shorten=_text),
     _Field("fallback.verdict"),
@@ -233,8 +235,12 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     shaper = _BundleShaper(values, detail)
     if max_chars is not None:
         return shaper.within(max_chars, listed)
-    budget = replace(_MIN_BUDGETS[0], passages=len(bundle.selected))
-    return shaper.answer(shaper.grown(budget, COMPACT_CHARS, listed))
+    for smallest in _MIN_BUDGETS[:2]:
+        budget = replace(smallest, passages=len(bundle.selected))
+        answer = shaper.answer(shaper.grown(budget, COMPACT_CHARS, listed))
+        if characters(answer) <= COMPACT_CHARS:
+            break
+    return answer
 
 
 class _BundleShaper:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rolebundle.contracts.bundle import (
     Approval,
@@ -27,6 +28,8 @@ from rolebundle.contracts.bundle import (
 from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
+    FALLBACK_ACTIONS,
+    FALLBACK_STATES,
     HIGH_TRUST,
     REJECTION_CODES,
     TRUST_TIERS,
@@ -424,6 +427,20 @@ def _is_role_specific(chunk: SelectedChunk) -> bool:
 # -- fallback ------------------------------------------------------------------------------------
 
 
+class Finding(NamedTuple):
+    """One thing that limits the use of an answer.
+
+    Attributes:
+        state: the state that holds; ``None`` if the finding is no state of its own.
+        action: what the caller should do because of it.
+        sentence: the reason, for the message; empty if it needs none.
+    """
+
+    state: FallbackState | None
+    action: FallbackAction
+    sentence: str = ""
+
+
 def decide_fallback(
     selected: Sequence[SelectedChunk],
     rejected: Sequence[RejectedCandidate],
@@ -442,60 +459,65 @@ def decide_fallback(
         corpus: has how much there was to search.
         semantic: how the semantic lane ran.
     """
+    codes = {warning.code for warning in warnings}
+    findings = _findings(selected, codes, overlay, semantic)
+    verdict = None
     if not selected:
         is_incomplete = bool(semantic.degraded or semantic.waiting)
         verdict = empty_verdict(rejected, corpus.chunks, is_incomplete)
-        return Fallback.model_construct(
-            state="no_strong_match",
-            action="block",
-            message=_why_empty(verdict, rejected, overlay, corpus, semantic),
-            verdict=verdict,
-        )
-    codes = {warning.code for warning in warnings}
-    state, action, message = _fallback_of_selection(codes, overlay, semantic.degraded)
+        reason = _why_empty(verdict, rejected, overlay, corpus, semantic)
+        # The reason is enough: the other sentences are about the passages of an answer.
+        findings = [
+            Finding("no_strong_match", "block", reason),
+            *(finding._replace(sentence="") for finding in findings),
+        ]
+    return fallback_of(findings, verdict)
+
+
+def fallback_of(findings: Sequence[Finding], verdict: EmptyReason | None = None) -> Fallback:
+    """The fallback of what was found: every state, the worst action, and all sentences."""
+    holding = {finding.state for finding in findings}
+    states = [state for state in FALLBACK_STATES if state in holding] or ["healthy"]
+    actions = {finding.action for finding in findings}
+    sentences = [finding.sentence for finding in findings if finding.sentence]
+    return Fallback.model_construct(
+        state=states[0],
+        states=states,
+        action=max(actions, key=FALLBACK_ACTIONS.index, default="continue"),
+        message="; ".join(sentences) or "trusted, current evidence",
+        verdict=verdict,
+    )
+
+
+def _findings(
+    selected: Sequence[SelectedChunk],
+    codes: set[WarningCode],
+    overlay: Overlay | None,
+    semantic: SemanticReport,
+) -> list[Finding]:
+    """What limits the use of the selected passages, in the order of the states."""
+    findings = []
+    if "NO_HIGH_TRUST_MATCH" in codes:
+        sentence = "no authoritative or preferred source matched; treat the passages as hints"
+        findings.append(Finding("no_strong_match", "degrade", sentence))
+    if "FORBIDDEN_SOURCE_HIT" in codes:
+        sentence = "forbidden sources matched and were left out"
+        findings.append(Finding("forbidden_hit", "continue", sentence))
+    if "CONFLICTING_EVIDENCE" in codes:
+        sentence = "trusted documents disagree; the superseded one was left out, say so"
+        findings.append(Finding("conflicting", "warn", sentence))
+    if "STALE_DOMINANT" in codes:
+        sentence = "most of the evidence is older than it should be; check before relying on it"
+        findings.append(Finding("stale_dominant", "warn", sentence))
+    if overlay is None:
+        sentence = "no role was given: shared corpus only, no role policy was applied"
+        findings.append(Finding("no_overlay", "continue", sentence))
+    if semantic.degraded:
+        findings.append(Finding(None, "degrade", "the semantic lane did not run"))
     if all(chunk.raw is not None and not chunk.raw.bm25 for chunk in selected):
         # Every task has nearest neighbours, so these passages may have nothing to do with it.
-        message += "; no passage has a word of the task"
-    return Fallback.model_construct(state=state, action=action, message=message)
-
-
-def _fallback_of_selection(
-    codes: set[WarningCode], overlay: Overlay | None, degraded: str
-) -> tuple[FallbackState, FallbackAction, str]:
-    """The first state that applies, worst first."""
-    if "CONFLICTING_EVIDENCE" in codes:
-        return (
-            "conflicting",
-            "warn",
-            "trusted documents disagree; the superseded one was left out, say so",
-        )
-    if "STALE_DOMINANT" in codes:
-        return (
-            "stale_dominant",
-            "warn",
-            "most of the evidence is older than it should be; check before relying on it",
-        )
-    if overlay is None:
-        return (
-            "no_overlay",
-            "degrade" if degraded else "continue",
-            "no role was given: shared corpus only, no role policy was applied",
-        )
-    if "NO_HIGH_TRUST_MATCH" in codes:
-        return (
-            "no_strong_match",
-            "degrade",
-            "no authoritative or preferred source matched; treat the passages as hints",
-        )
-    if "FORBIDDEN_SOURCE_HIT" in codes:
-        return (
-            "forbidden_hit",
-            "degrade" if degraded else "continue",
-            "forbidden sources matched and were left out",
-        )
-    if degraded:
-        return "healthy", "degrade", "the evidence is sound, but the semantic lane did not run"
-    return "healthy", "continue", "trusted, current evidence"
+        findings.append(Finding(None, "warn", "no passage has a word of the task"))
+    return findings
 
 
 # -- the verdict of an empty answer --------------------------------------------------------------

@@ -5,21 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import (
     BundleWarning,
     ChunkMetadata,
     Citation,
     CorpusState,
+    Fallback,
     Freshness,
     Scores,
     SelectedChunk,
 )
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.terms import WarningCode
+from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.retrieval.bundle import (
+    Finding,
     decide_fallback,
+    fallback_of,
     freshness_posture,
     trust_posture,
     warnings_for,
@@ -206,19 +211,19 @@ class TestWarnings:
         ]
 
 
-def fallback(
+def decided(
     *said: WarningCode,
     selected: list[SelectedChunk] | None = None,
     left_out: list[RejectedCandidate] | None = None,
     role: Overlay | None = ROLE,
     degraded: str = "",
     chunks: int = 9,
-) -> tuple[str, str, str]:
+) -> Fallback:
     corpus = CorpusState(
         file="f", corpus_id="i", schema_version=1, generation=1, documents=1, chunks=chunks
     )
     warnings = [BundleWarning(code=code, message="m") for code in said]
-    made = decide_fallback(
+    return decide_fallback(
         SOUND if selected is None else selected,
         left_out or [],
         warnings,
@@ -226,6 +231,10 @@ def fallback(
         corpus,
         SemanticReport(degraded),
     )
+
+
+def fallback(*said: WarningCode, **fields: Any) -> tuple[str, str, str]:
+    made = decided(*said, **fields)
     return made.state, made.action, made.message
 
 
@@ -259,15 +268,51 @@ class TestFallback:
     ) -> None:
         assert fallback(*said, role=role, degraded="why")[:2] == (state, "degrade")
 
-    def test_the_worst_state_is_reported(self) -> None:
-        worst_first: list[WarningCode] = [
-            "CONFLICTING_EVIDENCE",
+    def test_all_states_that_hold_are_listed_the_worst_first(self) -> None:
+        made = decided(
             "STALE_DOMINANT",
-            "NO_HIGH_TRUST_MATCH",
             "FORBIDDEN_SOURCE_HIT",
-        ]
-        states = [fallback(*worst_first[n:])[0] for n in range(4)]
-        assert states == ["conflicting", "stale_dominant", "no_strong_match", "forbidden_hit"]
+            "NO_HIGH_TRUST_MATCH",
+            "CONFLICTING_EVIDENCE",
+            role=None,
+        )
+        assert made.states == [
+            "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay",
+        ]  # fmt: skip
+        assert (made.state, made.action) == ("no_strong_match", "degrade")
+        assert len(made.message.split("; ")) >= 5
+
+    def test_an_empty_answer_lists_the_other_states_and_gives_one_reason(self) -> None:
+        made = decided(
+            "FORBIDDEN_SOURCE_HIT",
+            "NO_HIGH_TRUST_MATCH",
+            selected=[],
+            left_out=[rejected("forbidden_source")],
+        )
+        assert made.states == ["no_strong_match", "forbidden_hit"]
+        assert (made.action, made.verdict) == ("block", "all_forbidden")
+        assert "left out" not in made.message
+
+    @given(
+        st.lists(
+            st.builds(
+                Finding,
+                st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
+                st.sampled_from(FALLBACK_ACTIONS),
+                st.sampled_from(["", "why"]),
+            ),
+            max_size=6,
+        )
+    )
+    def test_no_state_hides_another_one(self, findings: list[Finding]) -> None:
+        made = fallback_of(findings)
+        named = {finding.state for finding in findings} - {None}
+        assert set(made.states) == (named or {"healthy"})
+        assert made.states == sorted(made.states, key=FALLBACK_STATES.index)
+        assert made.state == made.states[0]
+        strictness = [FALLBACK_ACTIONS.index(finding.action) for finding in findings]
+        assert FALLBACK_ACTIONS.index(made.action) == max(strictness, default=0)
+        assert made.message.count("why") == sum(finding.sentence == "why" for finding in findings)
 
     def test_an_empty_answer_blocks_with_a_reason(self) -> None:
         state, action, message = fallback(
