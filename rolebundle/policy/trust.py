@@ -1,8 +1,8 @@
-"""What a passage may be used for: the trust of its origin against the risk of an action. Pure.
+"""What a passage may be used for: its trust against the risk of an action. Pure.
 
-    origin      trust          action         risk
-    internal      3            read              1
-    external      2            analyze           1
+    origin      trust          action         risk          label          trust at most
+    internal      3            read              1          flagged        2
+    external      2            analyze           1          confidential   1 for external_send
     untrusted     1            suggest           2
                                execute           3
                                external_send     3
@@ -11,16 +11,29 @@ An action is allowed if the trust is at least the risk. If the risk is high (3 o
 above the trust, the action requires an approval by a person. Everything else is blocked, approved
 or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
 and at a risk of 4 even internal documents require an approval.
+
+Two labels bound the trust that the origin gives. If the scan has flagged a passage, for example for
+an instruction to a model, a person must approve every action with effects, as for an external
+passage. A confidential passage is never sent outside. The bounds are not configuration, so a table
+that trusts an origin more does not lift them. A table that lowers the risk of an action does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, RejectionCode
+from rolebundle.contracts.terms import (
+    ACTIONS,
+    ORIGINS,
+    Action,
+    Origin,
+    RejectionCode,
+    Sensitivity,
+)
 from rolebundle.errors import ConfigurationError
 
 Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
@@ -29,6 +42,10 @@ MIN_TRUST, MAX_TRUST = 0, 3
 MIN_RISK, MAX_RISK = 1, 4
 HIGH_RISK = 3
 """From this risk on an action has effects outside, and a person may approve it."""
+FLAGGED_TRUST = 2
+"""The most trust of a flagged passage."""
+CONFIDENTIAL_TRUST = 1
+"""The most trust of a confidential passage for ``external_send``."""
 
 _DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
     {"internal": 3, "external": 2, "untrusted": 1}
@@ -36,6 +53,19 @@ _DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
 _DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
     {"read": 1, "analyze": 1, "suggest": 2, "execute": 3, "external_send": 3}
 )
+
+
+class Labels(NamedTuple):
+    """What decides about the use of a passage; ``is_flagged``: the scan has found something."""
+
+    origin: Origin
+    sensitivity: Sensitivity = "internal"
+    is_flagged: bool = False
+
+    @classmethod
+    def of(cls, document: DocumentMetadata, flags: Sequence[str]) -> Labels:
+        """The labels of the passages of a document."""
+        return cls(document.origin, document.sensitivity, bool(flags))
 
 
 class TrustTable(NamedTuple):
@@ -67,19 +97,28 @@ class TrustTable(NamedTuple):
         """The trust of an origin; 0 for an unknown one."""
         return self.origins.get(origin, MIN_TRUST)
 
+    def trust_for(self, labels: Labels, action: Action) -> tuple[int, str]:
+        """The trust of passages for an action, and what it comes from."""
+        trusts = [(self.trust(labels.origin), f"origin {labels.origin}")]
+        if labels.is_flagged:
+            trusts.append((FLAGGED_TRUST, "a flagged passage"))
+        if labels.sensitivity == "confidential" and action == "external_send":
+            trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
+        return min(trusts, key=lambda trust: trust[0])
+
     def risk(self, action: Action) -> int:
         """The risk of an action; the highest for an unknown one."""
         return self.actions.get(action, MAX_RISK)
 
-    def ruling(self, origin: Origin, action: Action, *, approved: bool = False) -> Ruling:
-        """Whether passages of an origin may be used for an action.
+    def ruling(self, labels: Labels, action: Action, *, approved: bool = False) -> Ruling:
+        """Whether passages with these labels may be used for an action.
 
         Args:
-            origin: the passage's origin.
+            labels: the passages'.
             action: the intended action.
             approved: whether a person has approved the action.
         """
-        trust, risk = self.trust(origin), self.risk(action)
+        (trust, _), risk = self.trust_for(labels, action), self.risk(action)
         if trust >= risk:
             return "allowed"
         if risk < HIGH_RISK or trust < risk - 1:
@@ -100,26 +139,28 @@ class Purpose(NamedTuple):
     approved_by: str = ""
     table: TrustTable = DEFAULT_TABLE
 
-    def ruling(self, origin: Origin) -> Ruling:
-        """Whether passages of an origin may be used for this purpose."""
-        return self.table.ruling(origin, self.action, approved=bool(self.approved_by))
+    def ruling(self, labels: Labels) -> Ruling:
+        """Whether passages with these labels may be used for this purpose."""
+        return self.table.ruling(labels, self.action, approved=bool(self.approved_by))
 
-    def rejection(self, origin: Origin) -> tuple[RejectionCode, str] | None:
-        """The code and the note that reject passages of an origin, or None."""
-        ruling = self.ruling(origin)
+    def rejection(self, labels: Labels) -> tuple[RejectionCode, str] | None:
+        """The code and the note that reject passages with these labels, or None."""
+        ruling = self.ruling(labels)
         if ruling == "allowed":
             return None
-        trust, risk = self.table.trust(origin), self.table.risk(self.action)
-        note = f"origin {origin} has trust {trust}, {self.action} has risk {risk}"
-        return ruling, note
+        (trust, what), risk = (
+            self.table.trust_for(labels, self.action),
+            self.table.risk(self.action),
+        )
+        return ruling, f"{what} has trust {trust}, {self.action} has risk {risk}"
 
-    def is_allowed_by_approval(self, origin: Origin) -> bool:
-        """Whether passages of an origin are allowed only because a person approved the action."""
-        without = self.table.ruling(origin, self.action)
-        return without == "requires_approval" and self.ruling(origin) == "allowed"
+    def is_allowed_by_approval(self, labels: Labels) -> bool:
+        """Whether such passages are allowed only because a person approved the action."""
+        without = self.table.ruling(labels, self.action)
+        return without == "requires_approval" and self.ruling(labels) == "allowed"
 
-    def allowed_actions(self, origin: Origin) -> list[Action]:
-        """What passages of an origin may be used for, sorted by risk and then by name.
+    def allowed_actions(self, labels: Labels) -> list[Action]:
+        """What passages with these labels may be used for, sorted by risk and then by name.
 
         An approval covers the request's own action and no other.
         """
@@ -127,7 +168,7 @@ class Purpose(NamedTuple):
             action
             for action in sorted(ACTIONS, key=lambda action: (self.table.risk(action), action))
             if self.table.ruling(
-                origin, action, approved=bool(self.approved_by) and action == self.action
+                labels, action, approved=bool(self.approved_by) and action == self.action
             )
             == "allowed"
         ]
@@ -171,7 +212,8 @@ def _gained_uses(table: TrustTable) -> str:
     gained: dict[Origin, dict[str, list[str]]] = {}
     for origin in ORIGINS:
         for action in ACTIONS:
-            before, after = DEFAULT_TABLE.ruling(origin, action), table.ruling(origin, action)
+            labels = Labels(origin)
+            before, after = DEFAULT_TABLE.ruling(labels, action), table.ruling(labels, action)
             if before != after:
                 condition = "" if after == "allowed" else " with an approval"
                 if before == "requires_approval":

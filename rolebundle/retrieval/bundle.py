@@ -47,6 +47,7 @@ from rolebundle.retrieval.candidate import (
     Retrieval,
     SemanticReport,
 )
+from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 
 MIN_VISIBLE_CHANGE = 0.05
@@ -161,7 +162,7 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
         citation=Citation.model_construct(
             reference=f"{document.title} [{document.source_id}]{page}", locator=passage.locator
         ),
-        allowed_actions=request.purpose.allowed_actions(document.origin),
+        allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )
 
 
@@ -283,7 +284,7 @@ def _approvals(selected: Sequence[Candidate], request: ResolvedRequest) -> list[
     chunk_ids = [
         candidate.chunk_id
         for candidate in selected
-        if purpose.is_allowed_by_approval(candidate.passage.document.origin)
+        if purpose.is_allowed_by_approval(labels_of(candidate.passage))
     ]
     if not chunk_ids:
         return None
@@ -401,7 +402,7 @@ def _restricted(codes: Mapping[RejectionCode, int]) -> str:
     blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
     parts = []
     if blocked:
-        parts.append(f"{blocked} candidates are of origins not trusted enough for the action")
+        parts.append(f"{blocked} candidates are not trusted enough for the action")
     if waiting:
         parts.append(f"{waiting} candidates may be used for the action only with an approval")
     return "; ".join(parts)
@@ -555,11 +556,11 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
         "ask for a role that may use these sources, or go without; do not guess what they say",
     ),
     "all_taint_blocked": (
-        "everything relevant is of an origin that is not trusted enough for the action",
+        "everything relevant is not trusted enough for the action",
         "ask for the passages to read or analyze them, and do not act on them",
     ),
     "approval_needed": (
-        "everything relevant is of an origin that may be used for the action only with an approval",
+        "everything relevant may be used for the action only with an approval",
         "let a person decide, and ask again with that person's name as approval; do not act before",
     ),
     "all_stale": (

@@ -30,7 +30,7 @@ from rolebundle.contracts.why import (
     WordsTrace,
 )
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.policy.trust import Purpose
+from rolebundle.policy.trust import Labels, Purpose
 from rolebundle.retrieval.bundle import (
     overlay_ref,
     raw_scores_of,
@@ -51,8 +51,11 @@ from rolebundle.retrieval.filter import (
     filter_candidates,
     first_rejection,
     freshness_of,
+    is_for_other_roles,
+    labels_of,
     matching_rules,
     rejections,
+    rejects_other_roles,
     with_metadata,
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
@@ -114,7 +117,7 @@ class _Execution:
         others = [other for other in candidates if other.passage.rowid not in added]
         allowed, _ = filter_candidates(others, request)
         allowed += [
-            with_metadata(candidate, request, ignores_age=request.policy.stale_penalty >= 1)
+            with_metadata(candidate, request)
             for candidate in candidates
             if candidate.passage.rowid in added
         ]
@@ -394,7 +397,7 @@ def _lane_trace(
 
 
 def _filter_trace(passage: Passage, placement: _Placement) -> FilterTrace:
-    rejection = first_rejection(passage.document, passage.excluded_roles, placement.request)
+    rejection = first_rejection(passage, placement.request)
     return FilterTrace(
         allowed=rejection is None,
         code=rejection[0] if rejection else None,
@@ -475,7 +478,7 @@ def _lane_changes(
     if execution.was_proposed(passage):
         return []
     request = execution.request
-    is_allowed = first_rejection(passage.document, passage.excluded_roles, request) is None
+    is_allowed = first_rejection(passage, request) is None
     if not is_allowed and execution.retrieval.pool.refills:
         return [
             "a lane would have to propose it: it is not among the first "
@@ -513,16 +516,13 @@ def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
 
 def _policy_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
     """One sentence for everything in the policy that rejects the passage."""
-    document, role_id = passage.document, request.role_id
-    changes = []
-    for code, _ in rejections(document, passage.excluded_roles, request):
+    changes = [*_source_changes(passage, request), *_role_changes(passage, request)]
+    for code, _ in rejections(passage, request):
         if code in ("taint_blocked", "requires_approval"):
             changes.append(_purpose_change(passage, request.purpose))
-        elif code == "role_mismatch":
-            changes.append(f"its excluded_roles would have to leave out {role_id}")
         elif code == "stale":
             changes.append(_age_change(passage, request))
-    return [*_source_changes(passage, request), *changes]
+    return changes
 
 
 def _source_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
@@ -544,18 +544,39 @@ def _source_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
     return changes
 
 
+def _role_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
+    role_id = request.role_id
+    changes = []
+    if role_id in passage.excluded_roles:
+        changes.append(f"its excluded_roles would have to leave out {role_id}")
+    if rejects_other_roles(request) and is_for_other_roles(passage, role_id):
+        changes.append(
+            f"its applicable_roles would have to include {role_id}, or the overlay of {role_id} "
+            "would have to have a role_mismatch_penalty below 1"
+        )
+    return changes
+
+
 def _purpose_change(passage: Passage, purpose: Purpose) -> str:
-    origin, action = passage.document.origin, purpose.action
+    labels, action = labels_of(passage), purpose.action
     ways = []
-    if purpose.ruling(origin) == "requires_approval":
+    if purpose.ruling(labels) == "requires_approval":
         ways.append(f"an approval of {action} with a person's name")
-    actions = Purpose(table=purpose.table).allowed_actions(origin)
+    actions = Purpose(table=purpose.table).allowed_actions(labels)
     if actions:
         ways.append(f"another action than {action}: {_listed(actions, 'or')}")
-    origins = [other for other in ORIGINS if purpose.ruling(other) == "allowed"]
+
+    def is_allowed(changed: Labels) -> bool:
+        return purpose.ruling(changed) == "allowed"
+
+    origins = [other for other in ORIGINS if is_allowed(labels._replace(origin=other))]
     if origins:
-        ways.append(f"an origin of {_listed(origins, 'or')} (it is {origin})")
-    return _either(ways) or f"a trust policy under which {origin} documents may be used"
+        ways.append(f"an origin of {_listed(origins, 'or')} (it is {labels.origin})")
+    if is_allowed(labels._replace(is_flagged=False)):
+        ways.append(f"a text without {_listed(passage.flags, 'and')}, which the scan found")
+    if is_allowed(labels._replace(sensitivity="public")):
+        ways.append(f"another sensitivity (it is {labels.sensitivity})")
+    return _either(ways) or f"a trust policy under which {labels.origin} documents may be used"
 
 
 def _age_change(passage: Passage, request: ResolvedRequest) -> str:

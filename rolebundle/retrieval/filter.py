@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
+from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.request import ResolvedRequest
 
@@ -32,7 +34,7 @@ def filter_candidates(
     rejected: list[RejectedCandidate] = []
     for candidate in candidates:
         passage = candidate.passage
-        rejection = first_rejection(passage.document, passage.excluded_roles, request)
+        rejection = first_rejection(passage, request)
         if rejection is None:
             allowed.append(with_metadata(candidate, request))
         else:
@@ -40,24 +42,47 @@ def filter_candidates(
     return allowed, rejected
 
 
+class Governed(Protocol):
+    """What policy looks at: a passage, or documents that policy treats alike."""
+
+    @property
+    def document(self) -> DocumentMetadata:
+        """The metadata of its document."""
+
+    @property
+    def applicable_roles(self) -> Sequence[str]:
+        """The roles that it is for; empty if it is for all."""
+
+    @property
+    def excluded_roles(self) -> Sequence[str]:
+        """The roles that must not see it."""
+
+    @property
+    def flags(self) -> Sequence[str]:
+        """The kinds of the scan's findings."""
+
+
+def labels_of(governed: Governed) -> Labels:
+    """What decides about its use."""
+    return Labels.of(governed.document, governed.flags)
+
+
 def first_rejection(
-    document: DocumentMetadata, excluded_roles: Sequence[str], request: ResolvedRequest
+    governed: Governed, request: ResolvedRequest
 ) -> tuple[RejectionCode, str] | None:
-    """The code and the note with which policy rejects a document; ``None`` if it is allowed."""
-    return next(rejections(document, excluded_roles, request), None)
+    """The code and the note with which policy rejects it; ``None`` if it is allowed."""
+    return next(rejections(governed, request), None)
 
 
-def rejections(
-    document: DocumentMetadata, excluded_roles: Sequence[str], request: ResolvedRequest
-) -> Iterator[tuple[RejectionCode, str]]:
-    """Everything in the policy that rejects a document: codes and notes; the first one counts.
+def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[RejectionCode, str]]:
+    """Everything in the policy that rejects it: codes and notes; the first one counts.
 
     The order: what the role may not see, what the purpose forbids, what is too old. Whether a
     person has to approve comes last, so that people are asked only about documents that nothing
     else rejects (docs/decisions/0010).
     """
-    by_trust = request.purpose.rejection(document.origin)
-    overlay = request.overlay
+    document, overlay = governed.document, request.overlay
+    by_trust = request.purpose.rejection(labels_of(governed))
     if overlay is not None:
         policy = overlay.source_policy
         forbidden = _first_match(policy.forbidden_sources, document)
@@ -66,8 +91,11 @@ def rejections(
         if policy.allowed_sources and _first_match(policy.allowed_sources, document) is None:
             patterns = ", ".join(rule.pattern for rule in policy.allowed_sources)
             yield "forbidden_source", f"not one of the allowed sources: {patterns}"
-        if overlay.role_id in excluded_roles:
+        if overlay.role_id in governed.excluded_roles:
             yield "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
+        if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
+            roles = ", ".join(governed.applicable_roles)
+            yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
     if rejects_by_age(request):
@@ -84,18 +112,27 @@ def rejects_by_age(request: ResolvedRequest) -> bool:
     return policy.freshness_max_age_days is not None and policy.stale_penalty >= 1
 
 
-def with_metadata(
-    candidate: Candidate, request: ResolvedRequest, *, ignores_age: bool = False
-) -> Candidate:
+def rejects_other_roles(request: ResolvedRequest) -> bool:
+    """Whether what is for other roles is rejected, and not only ranked lower."""
+    return request.overlay is not None and request.policy.role_mismatch_penalty >= 1
+
+
+def is_for_other_roles(governed: Governed, role_id: str) -> bool:
+    """Whether its applicable roles are given and do not include the role."""
+    return bool(governed.applicable_roles) and role_id not in governed.applicable_roles
+
+
+def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
     """The candidate with its freshness and its metadata score.
 
-    The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10];
-    ``ignores_age`` leaves out the penalty for its age.
+    The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty
+    of 1 rejects and is no factor, so the score is also right for a candidate that policy rejects
+    and that is only supposed to be allowed.
     """
     score = BASE_SCORE
     hits: tuple[str, ...] = ()
     if request.overlay is not None:
-        factors = _factors(candidate.passage, request.overlay, request.now, ignores_age)
+        factors = _factors(candidate.passage, request.overlay, request.now)
         for factor, _ in factors:
             score *= factor
         hits = tuple(hit for _, hit in factors)
@@ -146,19 +183,21 @@ def matching_rules(rules: Iterable[SourceRule], document: DocumentMetadata) -> I
             yield rule
 
 
-def _factors(
-    passage: Passage, overlay: Overlay, now: datetime, ignores_age: bool
-) -> list[tuple[float, str]]:
+def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[float, str]]:
     document, policy, limits = passage.document, overlay.source_policy, overlay.retrieval_policy
     factors: list[tuple[float, str]] = []
     if overlay.role_id in passage.applicable_roles:
         factors.append((APPLICABLE_ROLE_BOOST, "boost:applicable-role"))
-    elif passage.applicable_roles:
-        penalty = limits.role_mismatch_penalty
+    penalty = limits.role_mismatch_penalty
+    if penalty < 1 and is_for_other_roles(passage, overlay.role_id):
         factors.append((1 - penalty, f"penalty:role-mismatch(-{penalty:g})"))
-    max_age, age = limits.freshness_max_age_days, age_days(document, now)
-    if not ignores_age and max_age is not None and age is not None and age > max_age:
-        factors.append((1 - limits.stale_penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
+    max_age, age, penalty = (
+        limits.freshness_max_age_days,
+        age_days(document, now),
+        limits.stale_penalty,
+    )
+    if penalty < 1 and max_age is not None and age is not None and age > max_age:
+        factors.append((1 - penalty, f"penalty:stale({age:.0f}d > {max_age:g}d)"))
     boost = policy.trust_tier_boosts.get(document.trust_tier)
     if boost is not None:
         factors.append((boost, f"boost:trust-tier({document.trust_tier}×{boost:g})"))

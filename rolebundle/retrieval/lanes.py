@@ -17,7 +17,7 @@ from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_ve
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
-from rolebundle.retrieval.filter import first_rejection, rejects_by_age
+from rolebundle.retrieval.filter import first_rejection, rejects_by_age, rejects_other_roles
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
@@ -107,14 +107,16 @@ class Lanes:
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
 
     def allowed_documents(self, request: ResolvedRequest) -> list[int]:
-        """The rowids of all documents that policy allows."""
+        """The rowids of all documents of which policy may allow a passage."""
         return sorted(
-            rowid
-            for document, rowids in documents.document_groups(
-                self.corpus, dated=rejects_by_age(request)
-            )
-            if first_rejection(document, document.excluded_roles, request) is None
-            for rowid in rowids
+            {
+                rowid
+                for group in documents.document_groups(
+                    self.corpus, dated=rejects_by_age(request), by_role=rejects_other_roles(request)
+                )
+                if first_rejection(group, request) is None
+                for rowid in group.rowids
+            }
         )
 
     def corpus_state(self) -> CorpusState:

@@ -258,6 +258,12 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
                 value=[rule.pattern for rule in policy.allowed_sources],
             )
         )
+    if overlay.retrieval_policy.role_mismatch_penalty >= 1:
+        filters.append(
+            AppliedFilter.model_construct(
+                field="applicable_roles", op="contains", value=[overlay.role_id]
+            )
+        )
     maximum_age = overlay.retrieval_policy.freshness_max_age_days
     if maximum_age is not None and overlay.retrieval_policy.stale_penalty >= 1:
         filters.append(AppliedFilter.model_construct(field="age_days", op="lt", value=maximum_age))

@@ -166,23 +166,58 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     return [(rowid, _metadata(columns)) for rowid, *columns in rows]
 
 
-def document_groups(corpus: Corpus, *, dated: bool) -> list[tuple[DocumentMetadata, list[int]]]:
-    """Groups of documents that a role's policy treats alike: the metadata of one, all rowids.
+class DocumentGroup(NamedTuple):
+    """Documents that a role's policy treats alike: the metadata of one, and all rowids.
+
+    ``applicable_roles`` are those of chunks, and empty if they were not asked for.
+    """
+
+    document: DocumentMetadata
+    applicable_roles: tuple[str, ...]
+    flags: tuple[str, ...]
+    rowids: list[int]
+
+    @property
+    def excluded_roles(self) -> tuple[str, ...]:
+        """The roles that every chunk excludes."""
+        return self.document.excluded_roles
+
+
+def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> list[DocumentGroup]:
+    """Groups of documents that a role's policy treats alike.
 
     A large corpus has few such groups, and to read all of its documents takes half a second.
 
     Args:
         corpus: an open corpus.
         dated: whether the policy looks at dates, too.
+        by_role: whether it looks at applicable roles, too. If the chunks of a document have
+            different ones, it is in several groups.
     """
-    by_date = ", updated_at" if dated else ""
+    kinds = "coalesce(scanned.kinds, '[]')"
+    keys = f"source, document_type, domain, origin, sensitivity, excluded_roles, {kinds}"
+    roles, chunks = "'[]'", ""
+    if by_role:
+        roles = "c.applicable_roles"
+        chunks = "JOIN (SELECT DISTINCT document, applicable_roles FROM chunk) c ON c.document = id"
+        keys += f", {roles}"
+    if dated:
+        keys += ", updated_at"
     rows = corpus.rows(
-        f"SELECT kind.rows, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS first, "
-        "json_group_array(id) AS rows FROM document GROUP BY source, document_type, domain, "
-        f"origin, excluded_roles{by_date}) AS kind JOIN document d ON d.id = kind.first "
-        "JOIN source s ON s.id = d.source ORDER BY d.id"
+        f"SELECT kind.rows, kind.roles, kind.kinds, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS "
+        f"first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds FROM document "
+        f"LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) AS kind "
+        "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
     )
-    return [(_metadata(columns), json.loads(rowids)) for rowids, *columns in rows]
+    return [
+        DocumentGroup(
+            _metadata(columns),
+            parse_strings(str(roles), "a list of a chunk"),
+            parse_strings(str(kinds), "a list of a chunk"),
+            json.loads(rowids),
+        )
+        for rowids, roles, kinds, *columns in rows
+    ]
 
 
 def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:

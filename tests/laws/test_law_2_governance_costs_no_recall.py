@@ -34,7 +34,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.compartments import search_everywhere
-from support.corpora import NOW, ask, build, built, document, overlay, scratch_folder
+from support.corpora import FLAGGED, NOW, ask, build, built, document, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG, corpora, overlays, requests
 
@@ -49,6 +49,9 @@ CROWDS: dict[str, list[StoredDocument]] = {
     "excluded": [document("crowd", _outranking, excluded_roles=("reviewer",))],
     "untrusted": [document("crowd", _outranking, origin="untrusted")],
     "external": [document("crowd", _outranking, origin="external")],
+    "confidential": [document("crowd", _outranking, sensitivity="confidential")],
+    "flagged": [document("crowd", _outranking, FLAGGED)],
+    "of others": [document("crowd", _outranking, applicable_roles=("writer",))],
     "stale": [document("crowd", _outranking, updated_at="2001-01-01T00:00:00Z")],
     "superseded": [
         document("crowd", _outranking, trust_tier="authoritative"),
@@ -109,6 +112,22 @@ def governed(draw: st.DrawFn) -> Overlay:
     task_matches_crowd=True,
 )
 @example(
+    kind="flagged",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    limit=3,
+    fields={"task": "token rotation", "lexical_only": True, "action": "execute"},
+    task_matches_crowd=True,
+)
+@example(
+    kind="of others",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(retrieval_policy={"min_score": 0.0, "role_mismatch_penalty": 1.0}),
+    limit=3,
+    fields={"task": "token rotation", "lexical_only": True},
+    task_matches_crowd=True,
+)
+@example(
     kind="forbidden",
     documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
     role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
@@ -162,7 +181,7 @@ def test_what_policy_rejects_takes_no_place(
 
 def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
     chunks = tuple(chunk for chunk in document.chunks if chunk.chunk_id in names)
-    return StoredDocument(document.metadata, chunks)
+    return StoredDocument(document.metadata, chunks, document.scanned)
 
 
 def _every_passage(corpus: Corpus) -> list[Passage]:
@@ -192,7 +211,14 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     if role.role_id in passage.excluded_roles or passage.superseded_by:
         return False
+    is_for_others = passage.applicable_roles and role.role_id not in passage.applicable_roles
+    if is_for_others and limits.role_mismatch_penalty == 1:
+        return False
     risky = fields.get("action") in ("execute", "external_send")
+    if document.sensitivity == "confidential" and fields.get("action") == "external_send":
+        return False
+    if passage.flags and risky and not fields.get("approval"):
+        return False
     if document.origin == "untrusted" and (risky or fields.get("action") == "suggest"):
         return False
     if document.origin == "external" and risky and not fields.get("approval"):

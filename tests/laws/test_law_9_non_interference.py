@@ -154,7 +154,7 @@ class Machine(RuleBasedStateMachine):
         if name in self.stored and self.stored[name][0].path != f"{folder}/{name}.md":
             self.remove(name)
         file = StoredFile(f"/docs/{folder}/{name}.md", f"{folder}/{name}.md", "hash", "recipe")
-        changed = StoredDocument(metadata, chunks)
+        changed = StoredDocument(metadata, chunks, document.scanned)
         with open_writer(self.path) as corpus, corpus.writing():
             [problem] = store.put_files(corpus, [(file, [changed])], deny_matcher(corpus))
             store.increment_generation(corpus)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin
+from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Sensitivity
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy.trust import (
     DEFAULT_TABLE,
     READ_PURPOSE,
     UNRESTRICTED_PURPOSE,
+    Labels,
     Purpose,
     Ruling,
     TrustTable,
@@ -27,6 +28,7 @@ from rolebundle.policy.trust import (
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
 
 origins, actions = st.sampled_from(ORIGINS), st.sampled_from(ACTIONS)
+labels = st.builds(Labels, origins, st.sampled_from(get_args(Sensitivity)), st.booleans())
 tables = st.builds(
     TrustTable,
     origins=st.fixed_dictionaries({origin: st.integers(0, 3) for origin in ORIGINS}),
@@ -34,8 +36,8 @@ tables = st.builds(
 )
 
 
-def strict(table: TrustTable, origin: Origin, action: Action, approved: bool) -> int:
-    return STRICTNESS[table.ruling(origin, action, approved=approved)]
+def strict(table: TrustTable, of: Labels, action: Action, approved: bool) -> int:
+    return STRICTNESS[table.ruling(of, action, approved=approved)]
 
 
 class TestTheDefaultTable:
@@ -54,14 +56,14 @@ class TestTheDefaultTable:
                 else "requires_approval" if action in approvable.split()
                 else "taint_blocked"
             )  # fmt: skip
-            assert DEFAULT_TABLE.ruling(origin, action) == expected
-            approved = DEFAULT_TABLE.ruling(origin, action, approved=True)
+            assert DEFAULT_TABLE.ruling(Labels(origin), action) == expected
+            approved = DEFAULT_TABLE.ruling(Labels(origin), action, approved=True)
             assert approved == ("allowed" if expected == "requires_approval" else expected)
 
     def test_an_unknown_origin_or_action_is_never_allowed(self) -> None:
         unknown: Any = "elsewhere"
-        assert DEFAULT_TABLE.ruling(unknown, "read", approved=True) == "taint_blocked"
-        assert DEFAULT_TABLE.ruling("external", unknown, approved=True) == "taint_blocked"
+        assert DEFAULT_TABLE.ruling(Labels(unknown), "read", approved=True) == "taint_blocked"
+        assert DEFAULT_TABLE.ruling(Labels("external"), unknown, approved=True) == "taint_blocked"
 
     def test_it_cannot_be_changed(self) -> None:
         with pytest.raises(AttributeError):
@@ -84,47 +86,59 @@ class TestPurpose:
             RetrievalRequest(task="x", action="execute", approval=" \n")
 
     def test_the_note_has_the_numbers(self) -> None:
-        assert Purpose("suggest").rejection("untrusted") == (
+        assert Purpose("suggest").rejection(Labels("untrusted")) == (
             "taint_blocked",
             "origin untrusted has trust 1, suggest has risk 2",
         )
-        assert Purpose("execute", "Ana").rejection("external") is None
+        assert Purpose("execute", "Ana").rejection(Labels("external")) is None
 
     def test_actions_by_risk_and_then_by_name(self) -> None:
-        assert READ_PURPOSE.allowed_actions("internal") == [
+        assert READ_PURPOSE.allowed_actions(Labels("internal")) == [
             "analyze", "read", "suggest", "execute", "external_send",
         ]  # fmt: skip
         table = TrustTable.from_mapping({"actions": {"analyze": 3}}, "p")
-        assert Purpose(table=table).allowed_actions("internal") == [
+        assert Purpose(table=table).allowed_actions(Labels("internal")) == [
             "read", "suggest", "analyze", "execute", "external_send",
         ]  # fmt: skip
 
     def test_an_approval_opens_the_action_that_was_approved_and_no_other(self) -> None:
         purpose = Purpose("execute", "Ana")
-        assert purpose.allowed_actions("external") == ["analyze", "read", "suggest", "execute"]
-        assert purpose.allowed_actions("untrusted") == ["analyze", "read"]
+        assert purpose.allowed_actions(Labels("external")) == [
+            "analyze",
+            "read",
+            "suggest",
+            "execute",
+        ]
+        assert purpose.allowed_actions(Labels("untrusted")) == ["analyze", "read"]
 
     def test_origins_that_are_allowed_by_approval(self) -> None:
         purpose = Purpose("execute", "Ana")
-        assert [origin for origin in ORIGINS if purpose.is_allowed_by_approval(origin)] == [
+        assert [origin for origin in ORIGINS if purpose.is_allowed_by_approval(Labels(origin))] == [
             "external"
         ]
-        assert not any(Purpose("read", "Ana").is_allowed_by_approval(origin) for origin in ORIGINS)
-        assert not any(Purpose("execute").is_allowed_by_approval(origin) for origin in ORIGINS)
+        assert not any(
+            Purpose("read", "Ana").is_allowed_by_approval(Labels(origin)) for origin in ORIGINS
+        )
+        assert not any(
+            Purpose("execute").is_allowed_by_approval(Labels(origin)) for origin in ORIGINS
+        )
 
-    @given(tables, origins, actions, st.sampled_from(["", "Ana"]))
+    @given(tables, labels, actions, st.sampled_from(["", "Ana"]))
     def test_what_is_allowed_may_be_used_for_its_purpose(
-        self, table: TrustTable, origin: Origin, action: Action, name: str
+        self, table: TrustTable, of: Labels, action: Action, name: str
     ) -> None:
         purpose = Purpose(action, name, table)
-        allowed = purpose.allowed_actions(origin)
-        assert (action in allowed) == (purpose.rejection(origin) is None)
+        allowed = purpose.allowed_actions(of)
+        assert (action in allowed) == (purpose.rejection(of) is None)
         assert allowed == sorted(allowed, key=lambda action: (table.risk(action), action))
-        assert {*allowed} >= {*Purpose(table=table).allowed_actions(origin)}
+        assert {*allowed} >= {*Purpose(table=table).allowed_actions(of)}
 
     def test_the_unrestricted_purpose_rejects_nothing(self) -> None:
         unknown: Any = "elsewhere"
-        assert all(UNRESTRICTED_PURPOSE.rejection(origin) is None for origin in (*ORIGINS, unknown))
+        assert all(
+            UNRESTRICTED_PURPOSE.rejection(Labels(origin, "confidential", True)) is None
+            for origin in (*ORIGINS, unknown)
+        )
 
 
 class TestConfiguration:
@@ -140,9 +154,9 @@ class TestConfiguration:
             "actions": {"read": 1, "external_send": 4},
         }
         table = TrustTable.from_mapping(mapping, "p")
-        assert table.ruling("untrusted", "read", approved=True) == "taint_blocked"
-        assert table.ruling("internal", "external_send") == "requires_approval"
-        assert table.ruling("external", "external_send", approved=True) == "taint_blocked"
+        assert table.ruling(Labels("untrusted"), "read", approved=True) == "taint_blocked"
+        assert table.ruling(Labels("internal"), "external_send") == "requires_approval"
+        assert table.ruling(Labels("external"), "external_send", approved=True) == "taint_blocked"
 
     @pytest.mark.parametrize(
         ("mapping", "message", "allowed"),
@@ -234,8 +248,8 @@ class TestLoosenedValues:
     @given(tables)
     def test_every_loosened_number_is_reported(self, table: TrustTable) -> None:
         more = any(
-            strict(table, origin, action, approved)
-            < strict(DEFAULT_TABLE, origin, action, approved)
+            strict(table, Labels(origin), action, approved)
+            < strict(DEFAULT_TABLE, Labels(origin), action, approved)
             for origin in ORIGINS
             for action in ACTIONS
             for approved in (False, True)
@@ -251,40 +265,78 @@ class TestLoosenedValues:
             assert (f"trust.actions.{action} is" in named) == lower
 
 
+class TestLabels:
+    @pytest.mark.parametrize("sensitivity", ["public", "group", "internal"])
+    def test_a_flagged_passage_needs_an_approval_for_effects(self, sensitivity: Any) -> None:
+        flagged = Labels("internal", sensitivity, is_flagged=True)
+        assert READ_PURPOSE.allowed_actions(flagged) == ["analyze", "read", "suggest"]
+        for action in ("execute", "external_send"):
+            assert DEFAULT_TABLE.ruling(flagged, action) == "requires_approval"
+        assert Purpose("execute").rejection(flagged) == (
+            "requires_approval",
+            "a flagged passage has trust 2, execute has risk 3",
+        )
+
+    def test_a_confidential_passage_is_never_sent(self) -> None:
+        confidential = Labels("internal", "confidential")
+        assert Purpose("external_send", "Ana").rejection(confidential) == (
+            "taint_blocked",
+            "a confidential passage has trust 1, external_send has risk 3",
+        )
+        assert READ_PURPOSE.allowed_actions(confidential) == [
+            "analyze", "read", "suggest", "execute",
+        ]  # fmt: skip
+
+    def test_a_table_that_trusts_an_origin_more_does_not_lift_a_label(self) -> None:
+        table = TrustTable.from_mapping({"origins": {"external": 3, "untrusted": 3}}, "p")
+        for origin in ORIGINS:
+            assert Purpose(table=table).allowed_actions(Labels(origin, "confidential", True)) == [
+                "analyze", "read", "suggest",
+            ]  # fmt: skip
+
+    @given(tables, labels, actions, st.booleans())
+    def test_a_label_never_allows_more(
+        self, table: TrustTable, of: Labels, action: Action, approved: bool
+    ) -> None:
+        plain = Labels(of.origin)
+        assert strict(table, plain, action, approved) <= strict(table, of, action, approved)
+
+
 class TestMonotone:
-    @given(tables, origins, actions, st.integers(1, 4), st.booleans())
+    @given(tables, labels, actions, st.integers(1, 4), st.booleans())
     def test_a_higher_risk_never_allows_more(
-        self, table: TrustTable, origin: Origin, action: Action, risk: int, approved: bool
+        self, table: TrustTable, of: Labels, action: Action, risk: int, approved: bool
     ) -> None:
         changed = TrustTable(table.origins, {**table.actions, action: risk})
         one, other = sorted((table, changed), key=lambda which: which.risk(action))
-        assert strict(one, origin, action, approved) <= strict(other, origin, action, approved)
+        assert strict(one, of, action, approved) <= strict(other, of, action, approved)
 
-    @given(tables, origins, actions, actions, st.booleans())
+    @given(tables, labels, actions, actions, st.booleans())
     def test_an_action_of_higher_risk_is_allowed_no_more(
-        self, table: TrustTable, origin: Origin, one: Action, other: Action, approved: bool
+        self, table: TrustTable, of: Labels, one: Action, other: Action, approved: bool
     ) -> None:
-        if table.risk(one) <= table.risk(other):
-            assert strict(table, origin, one, approved) <= strict(table, origin, other, approved)
+        # What is confidential may be executed and not sent, whatever the risks are.
+        if table.risk(one) <= table.risk(other) and of.sensitivity != "confidential":
+            assert strict(table, of, one, approved) <= strict(table, of, other, approved)
 
-    @given(tables, tables, origins, actions, st.booleans())
+    @given(tables, tables, labels, actions, st.booleans())
     def test_a_tighter_table_never_allows_more(
-        self, table: TrustTable, other: TrustTable, origin: Origin, action: Action, approved: bool
+        self, table: TrustTable, other: TrustTable, of: Labels, action: Action, approved: bool
     ) -> None:
         tighter = TrustTable(
             {origin: min(table.trust(origin), other.trust(origin)) for origin in ORIGINS},
             {action: max(table.risk(action), other.risk(action)) for action in ACTIONS},
         )
-        was = strict(table, origin, action, approved)
-        assert was <= strict(tighter, origin, action, approved)
-        before = Purpose(action, "Ana" * approved, table).allowed_actions(origin)
-        after = Purpose(action, "Ana" * approved, tighter).allowed_actions(origin)
+        was = strict(table, of, action, approved)
+        assert was <= strict(tighter, of, action, approved)
+        before = Purpose(action, "Ana" * approved, table).allowed_actions(of)
+        after = Purpose(action, "Ana" * approved, tighter).allowed_actions(of)
         assert {*after} <= {*before}
 
-    @given(tables, origins, actions)
+    @given(tables, labels, actions)
     def test_an_approval_changes_only_what_requires_one(
-        self, table: TrustTable, origin: Origin, action: Action
+        self, table: TrustTable, of: Labels, action: Action
     ) -> None:
-        without = table.ruling(origin, action)
+        without = table.ruling(of, action)
         expected = "allowed" if without == "requires_approval" else without
-        assert table.ruling(origin, action, approved=True) == expected
+        assert table.ruling(of, action, approved=True) == expected

@@ -142,8 +142,19 @@ class TestRoles:
         role = overlay(retrieval_policy={"role_mismatch_penalty": 0.2})
         assert score(role, applicable_roles=("writer",)) == pytest.approx(0.4)  # 0.5 × 0.8
 
-    def test_a_penalty_of_one_does_not_reject(self) -> None:
+    def test_a_penalty_of_one_rejects_what_is_for_other_roles(self) -> None:
         role = overlay(retrieval_policy={"role_mismatch_penalty": 1.0})
+        assert rejection(
+            passage(document_id="d7", applicable_roles=("writer", "editor")), role
+        ) == (
+            "role_mismatch",
+            "d7 is for writer, editor, not reviewer",
+        )
+        assert score(role, applicable_roles=("writer", "reviewer")) == pytest.approx(0.65)
+        assert score(role, applicable_roles=()) == 0.5
+
+    def test_a_penalty_below_one_does_not_reject(self) -> None:
+        role = overlay(retrieval_policy={"role_mismatch_penalty": 0.99})
         assert score(role, applicable_roles=("writer",)) == 0.01
 
     def test_without_roles_the_score_does_not_change(self) -> None:
@@ -356,7 +367,7 @@ class TestCombination:
         )
         of = passage(excluded_roles=("reviewer",), updated_at=days_ago(9), origin="external")
         request = resolve(role, Purpose("execute"))
-        codes = [code for code, _ in rejections(of.document, of.excluded_roles, request)]
+        codes = [code for code, _ in rejections(of, request)]
         assert codes == [
             "forbidden_source",
             "forbidden_source",

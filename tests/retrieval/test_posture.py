@@ -141,7 +141,7 @@ class TestWarnings:
     @pytest.mark.parametrize(
         ("rejected", "message"),
         [
-            ({"taint_blocked": 2}, "2 candidates are of origins not trusted enough for the action"),
+            ({"taint_blocked": 2}, "2 candidates are not trusted enough for the action"),
             (
                 {"requires_approval": 3},
                 "3 candidates may be used for the action only with an approval",

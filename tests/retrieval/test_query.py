@@ -224,12 +224,17 @@ class TestAppliedFilters:
                 "forbidden_sources": [{"pattern": "marketing"}],
                 "allowed_sources": [{"pattern": "policy"}],
             },
-            retrieval_policy={"freshness_max_age_days": 90.0, "stale_penalty": 1.0},
+            retrieval_policy={
+                "freshness_max_age_days": 90.0,
+                "stale_penalty": 1.0,
+                "role_mismatch_penalty": 1.0,
+            },
         )
         filters = [(one.field, one.op, one.value) for one in build_query("x", role).applied_filters]
         assert filters[1:] == [
             ("source", "not_contains", ["marketing"]),
             ("source", "contains", ["policy"]),
+            ("applicable_roles", "contains", ["reviewer"]),
             ("age_days", "lt", 90.0),
         ]
 

@@ -213,7 +213,7 @@ class TestOtherCommands:
     def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
         bundle = about(three, action="execute")
         said = (
-            "1 candidates are of origins not trusted enough for the action; "
+            "1 candidates are not trusted enough for the action; "
             "1 candidates may be used for the action only with an approval"
         )
         assert said in render.text(bundle)

@@ -179,7 +179,7 @@ class TestEachVerdict:
             approval="Ana",
         )
         assert verdict == "all_taint_blocked"
-        assert message.startswith("everything relevant is of an origin that is not trusted enough")
+        assert message.startswith("everything relevant is not trusted enough")
         assert "1 taint_blocked, 1 low_score; for one: origin untrusted has trust 1" in message
 
     @pytest.mark.parametrize("role", [None, overlay()])

@@ -12,7 +12,7 @@ from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
-from support.corpora import chunk, document, file_of, fill
+from support.corpora import FLAGGED, chunk, document, file_of, fill
 
 
 @pytest.fixture
@@ -266,17 +266,32 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
             document("c", ["3"], source_id="w", origin="external"),
             document("d", ["4"], source_id="v"),
             document("e", ["5"], source_id="v", excluded_roles=("reviewer",)),
+            document("f", ["6"], source_id="v", sensitivity="confidential"),
+            document("g", ["7"], FLAGGED, source_id="v"),
         ],
     )
 
     def kinds(*, dated: bool) -> list[set[str]]:
         names = {row: one.document_id for row, one in stored.all_documents(corpus)}
-        return [
-            {names[row] for row in rows} for _, rows in stored.document_groups(corpus, dated=dated)
-        ]
+        groups = stored.document_groups(corpus, dated=dated)
+        assert all(group.document.document_id in "abcdefg" for group in groups)
+        return [{names[row] for row in group.rowids} for group in groups]
 
-    assert kinds(dated=False) == [{"a", "b"}, {"c"}, {"d"}, {"e"}]
-    assert kinds(dated=True) == [{"a"}, {"b"}, {"c"}, {"d"}, {"e"}]
-    assert all(
-        first.document_id in "abcde" for first, _ in stored.document_groups(corpus, dated=False)
-    )
+    single = [{"c"}, {"d"}, {"e"}, {"f"}, {"g"}]
+    assert kinds(dated=False) == [{"a", "b"}, *single]
+    assert kinds(dated=True) == [{"a"}, {"b"}, *single]
+    flags = [group.flags for group in stored.document_groups(corpus, dated=False)]
+    assert flags == [(), (), (), (), (), ("instruction_override",)]
+
+
+def test_a_document_is_in_a_group_for_each_applicable_role_of_its_chunks(corpus: Corpus) -> None:
+    metadata = document("a", [], applicable_roles=("writer",)).metadata
+    chunks = (chunk("a#0", "1"), chunk("a#1", "2", applicable_roles=("reviewer",)))
+    fill(corpus, [StoredDocument(metadata, chunks), document("b", ["3"])])
+    groups = stored.document_groups(corpus, dated=False, by_role=True)
+    assert {(group.applicable_roles, *group.rowids) for group in groups} == {
+        (("writer",), 1),
+        (("reviewer",), 1),
+        ((), 2),
+    }
+    assert [group.applicable_roles for group in stored.document_groups(corpus, dated=False)] == [()]

@@ -26,6 +26,7 @@ from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, content_hash
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -51,6 +52,10 @@ def _empty_corpus() -> bytes:
         shutil.rmtree(folder)
 
 
+FLAGGED = Scanned("label", "hash", '["instruction_override"]', "[]", "")
+"""What the scan stores of a document with an instruction to a model."""
+
+
 def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
     """Make a chunk of one line; ``fields`` override its values."""
     settings: dict[str, Any] = {
@@ -67,7 +72,9 @@ def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
     )
 
 
-def document(document_id: str, texts: Sequence[str], **metadata: Any) -> StoredDocument:
+def document(
+    document_id: str, texts: Sequence[str], scanned: Scanned | None = None, **metadata: Any
+) -> StoredDocument:
     """Make a document with a chunk for each text: ``id#0``, ``id#1``, …"""
     fields: dict[str, Any] = {
         "source_id": "wiki",
@@ -80,6 +87,7 @@ def document(document_id: str, texts: Sequence[str], **metadata: Any) -> StoredD
             chunk(f"{document_id}#{n}", text, start_line=n + 1, end_line=n + 1)
             for n, text in enumerate(texts)
         ),
+        scanned,
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.storage.store import StoredDocument
-from support.corpora import chunk, overlay
+from support.corpora import FLAGGED, chunk, overlay
 from support.corpora import document as plain_document
 
 # Few words, so that tasks, vocabularies and texts match. Some are syntax in FTS5.
@@ -28,6 +28,7 @@ DOMAINS = ("security", "platform")
 TIERS = ("authoritative", "preferred", "general", "untrusted")
 ROLE_LISTS = ((), ("reviewer",), ("writer",), ("reviewer", "writer"))
 DATES = (None, "2019-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-30T00:00:00Z")
+LABELS = (("internal", None), ("internal", None), ("confidential", None), ("internal", FLAGGED))
 ORIGINS = ("internal", "internal", "external", "untrusted")
 NAMES = tuple(f"d{number}" for number in range(8))
 
@@ -75,8 +76,9 @@ _metadata = choices(
     ROLE_LISTS,
     ((), (), (), ("writer",), ("reviewer",)),
     ((), (), (), ("d0",), ("d1.md",), ("d2", "d3.md")),
-    (False, False, False, False, True),
+    ({}, {}, {}, {"excluded_roles": ("reviewer",)}, {"applicable_roles": ("reviewer",)}),
     ORIGINS,
+    LABELS,
 )
 
 
@@ -95,6 +97,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         supersedes,
         own_rule,
         origin,
+        (sensitivity, scanned),
     ) = draw(_metadata)
     tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
     stored = plain_document(
@@ -112,13 +115,13 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         retrieval_hints=tuple(hints),
         supersedes=supersedes,
         origin=origin,
+        sensitivity=sensitivity,
     )
+    chunks = stored.chunks
     if own_rule:
         # One chunk has roles of its own.
-        first = stored.chunks[0]
-        own = chunk(first.chunk_id, first.content, excluded_roles=("reviewer",))
-        stored = StoredDocument(stored.metadata, (own, *stored.chunks[1:]))
-    return stored
+        chunks = (chunk(chunks[0].chunk_id, chunks[0].content, **own_rule), *chunks[1:])
+    return StoredDocument(stored.metadata, chunks, scanned)
 
 
 @st.composite
