@@ -80,7 +80,8 @@ class RetrievalPolicy(Contract):
             rejects it as ``stale``.
         role_mismatch_penalty: likewise for a passage whose ``applicable_roles`` do not include the
             role; 1 rejects it as ``role_mismatch``.
-        min_score: a candidate whose final score is lower is rejected as ``low_score``.
+        min_score: a candidate whose final score is lower is rejected as ``low_score``. The
+            diversity penalty takes no score under it.
         expansion_weight: weight of the role's terms in the query; the task's terms have 1 minus
             this.
     """

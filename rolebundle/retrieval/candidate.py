@@ -195,15 +195,24 @@ class Score(NamedTuple):
         )
         return self._with(weights, added, lexical, semantic, self.metadata, self.vocabulary)
 
-    def with_diversity_penalty(self, penalty: float) -> Score:
-        """The score less the penalty; without a penalty the score itself."""
+    @property
+    def before_diversity(self) -> float:
+        """The final score without the diversity penalty."""
+        return self.final + self.diversity_penalty
+
+    def with_diversity_penalty(self, penalty: float, floor: float) -> Score:
+        """The score less the penalty, but not less than the floor.
+
+        A score at or under the floor is not changed.
+        """
+        final, least = self.final - penalty, min(self.final, floor)
+        if final < least:
+            final, penalty = least, self.final - least
         if not penalty:
             return self
         added = Contribution("diversity", "diversity", -penalty, 1.0)
         return self._replace(
-            contributions=(*self.contributions, added),
-            diversity_penalty=penalty,
-            final=self.final - penalty,
+            contributions=(*self.contributions, added), diversity_penalty=penalty, final=final
         )
 
     def changed_by(self, *steps: Step) -> tuple[float, float]:

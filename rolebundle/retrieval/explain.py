@@ -614,14 +614,13 @@ def _selection_changes(execution: _Execution, placement: _Placement) -> list[str
 
 
 def _min_score_changes(placement: _Placement) -> list[str]:
-    score, floor = placement.own.score, placement.request.min_score
-    relevance = score.final + score.diversity_penalty
-    least, has = distinct_decimals(floor, relevance)
-    change = f"a score of at least {least} before any diversity penalty ({_has(placement)} {has})"
-    lower = math.floor(relevance * 10_000) / 10_000
+    score, floor = placement.own.score.final, placement.request.min_score
+    least, has = distinct_decimals(floor, score)
+    change = f"a score of at least {least} ({_has(placement)} {has})"
+    lower = math.floor(score * 10_000) / 10_000
     if placement.is_selected_with(min_score=lower):
         change += f", or an overlay with a min_score of at most {lower:g}"
-    if placement.is_selected_with(final=score.final + (floor - relevance) + EPSILON):
+    if placement.is_selected_with(final=floor + EPSILON):
         return [change]
     further = _score_change(placement)
     if further and placement.selection.selected[-1].score.final >= floor:

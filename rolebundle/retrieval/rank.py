@@ -1,6 +1,10 @@
 """Step 4: the allowed candidates get their final score and their order. Pure.
 
 final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty
+
+The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
+takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
+final scores that are equal at the floor are ordered by what they were before the penalty.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ def rank(
     has_vectors: bool,
     cosines: Cosines | None = None,
 ) -> list[Candidate]:
-    """Score and order the candidates: the highest final score first, ties by chunk id.
+    """Score and order the candidates by :func:`ranking_order`.
 
     Args:
         allowed: what policy allows. No other passage is compared with anything.
@@ -80,9 +84,13 @@ def with_vocabulary(candidate: Candidate, request: ResolvedRequest) -> Candidate
     return candidate.with_score(candidate.score.with_vocabulary(value, hits, request.weights))
 
 
-def ranking_order(candidate: Candidate) -> tuple[float, str]:
-    """The sort key of the ranking: the highest final score first, ties by chunk id."""
-    return -candidate.score.final, candidate.passage.chunk_id
+def ranking_order(candidate: Candidate) -> tuple[float, float, str]:
+    """The sort key of the ranking: the highest final score first.
+
+    Ties by the score before the diversity penalty, and then by chunk id.
+    """
+    score = candidate.score
+    return -score.final, -score.before_diversity, candidate.passage.chunk_id
 
 
 # -- vocabulary ----------------------------------------------------------------------------------
@@ -265,7 +273,8 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
 def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
     """Take 0.15 · (n − max) from the n-th candidate of a source, if the role requires diversity.
 
-    Duplicates and superseded candidates will not be selected, so they do not count.
+    No score falls under ``request.min_score`` by this. Duplicates and superseded candidates will
+    not be selected, so they do not count.
     """
     if not request.policy.require_source_diversity:
         return list(ranked)
@@ -277,10 +286,10 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> l
             numbers[source] += 1
             excess = numbers[source] - request.policy.max_chunks_per_source
             if excess > 0:
-                penalty = DIVERSITY_STEP * excess
-                candidate = candidate.with_score(  # noqa: PLW2901
-                    candidate.score.with_diversity_penalty(penalty)
+                score = candidate.score.with_diversity_penalty(
+                    DIVERSITY_STEP * excess, request.min_score
                 )
+                candidate = candidate.with_score(score)  # noqa: PLW2901
         penalized.append(candidate)
     return penalized
 

@@ -26,7 +26,7 @@ class ResolvedRequest:
         weights: of the terms of the final score.
         fusion: how the lanes are joined.
         limit: the most passages to select.
-        min_score: the minimum of the score, before the diversity penalty.
+        min_score: the minimum of the final score; the diversity penalty takes no score under it.
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.

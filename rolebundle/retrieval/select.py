@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import RejectionCode
-from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Selection
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Score, Selection
 from rolebundle.retrieval.request import ResolvedRequest
 
 CHARACTERS_PER_TOKEN = 4
@@ -17,9 +17,9 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
     """Select greedily, in the order of the ranking.
 
     A candidate is rejected if it is superseded (``conflict_downrank``), a copy of a better one
-    (``duplicate``), under ``request.min_score`` before its diversity penalty (``low_score``), past
-    ``request.limit``, or does not fit into what is left of ``request.token_budget``
-    (``budget_cut``). The first of these is its code.
+    (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit``, or does
+    not fit into what is left of ``request.token_budget`` (``budget_cut``). The first of these is
+    its code.
     """
     selected: list[Candidate] = []
     rejected: list[RejectedCandidate] = []
@@ -27,24 +27,24 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
     tokens = 0
     for candidate in ranked:
         rejection: tuple[RejectionCode, str] | None = None
-        relevance = candidate.score.final + candidate.score.diversity_penalty
+        score = candidate.score
         cost = estimated_tokens(candidate.passage.content)
         if candidate.is_superseded:
             newer = ", ".join(newer.document_id for newer in candidate.passage.superseded_by)
             rejection = "conflict_downrank", f"superseded by {newer}"
-            if relevance >= request.min_score and len(selected) < request.limit:
+            if score.final >= request.min_score and len(selected) < request.limit:
                 conflicts.append(candidate.passage)
         elif candidate.duplicate_of is not None:
             rejection = "duplicate", f"the same text as {candidate.duplicate_of}"
-        elif relevance < request.min_score:
+        elif score.final < request.min_score:
             rejection = (
                 "low_score",
-                f"score {relevance:.3f} is under the floor of {request.min_score:g}",
+                f"score {score.final:.3f} is under the floor of {request.min_score:g}",
             )
         elif len(selected) >= request.limit:
             rejection = (
                 "budget_cut",
-                f"score {candidate.score.final:.3f} is past the limit of {request.limit} passages",
+                f"{_described(score)} is past the limit of {request.limit} passages",
             )
         elif request.token_budget is not None and tokens + cost > request.token_budget:
             rejection = (
@@ -58,6 +58,11 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
         else:
             rejected.append(RejectedCandidate(candidate, *rejection))
     return Selection(tuple(selected), tuple(rejected), tuple(conflicts))
+
+
+def _described(score: Score) -> str:
+    after = f" ({score.final:.3f} after source diversity)" if score.diversity_penalty else ""
+    return f"score {score.before_diversity:.3f}{after}"
 
 
 def estimated_tokens(text: str) -> int:

@@ -6,6 +6,8 @@ import math
 from typing import Any, ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay, Vocabulary
@@ -217,7 +219,8 @@ class TestDuplicates:
 
 
 class TestDiversity:
-    ROLE = overlay(retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 2})
+    POLICY: ClassVar[dict[str, Any]] = {"require_source_diversity": True, "min_score": 0.0}
+    ROLE = overlay(retrieval_policy={**POLICY, "max_chunks_per_source": 2})
 
     def ones(self, *sources: str) -> list[Any]:
         # c1, c2, … from best to worst, each a tenth of the lexical score (0.03) apart.
@@ -227,15 +230,43 @@ class TestDiversity:
         ]
 
     def test_the_nth_past_the_maximum_loses_0_15_times_n_minus_max(self) -> None:
-        ranked = by_id(rerank(self.ones("w", "w", "w", "w", "w"), self.ROLE))
+        ones = [
+            one.with_score(one.score._replace(lexical=one.score.lexical + 2))
+            for one in self.ones("w", "w", "w", "w", "w")
+        ]
+        ranked, plain = by_id(rerank(ones, self.ROLE)), by_id(rerank(ones, overlay()))
         assert [ranked[f"c{n}"].score.diversity_penalty for n in range(1, 6)] == pytest.approx(
             [0, 0, 0.15, 0.30, 0.45]
         )
-        plain = by_id(rerank(self.ones("w", "w", "w", "w", "w"), overlay()))
         assert ranked["c5"].score.final == pytest.approx(plain["c5"].score.final - 0.45)
+        assert ranked["c5"].score.before_diversity == pytest.approx(plain["c5"].score.final)
+
+    @given(
+        st.lists(st.tuples(st.floats(0, 1), st.sampled_from("vw")), max_size=9),
+        st.sampled_from([0.0, 0.1, 0.2]),
+    )
+    def test_the_penalty_takes_no_score_under_the_floor(
+        self, drawn: list[tuple[float, str]], floor: float
+    ) -> None:
+        ones = [
+            allowed(passage(f"c{n}", source_id=source), lexical=lexical)
+            for n, (lexical, source) in enumerate(drawn)
+        ]
+        policy = {"max_chunks_per_source": 1, "min_score": floor}
+        plain = by_id(rerank(ones, overlay(retrieval_policy=policy)))
+        ranked = rerank(ones, overlay(retrieval_policy=policy | {"require_source_diversity": True}))
+        for one in ranked:
+            before = plain[one.chunk_id].score.final
+            assert (one.score.final >= floor) == (before >= floor)
+            assert 0 <= one.score.final <= before == pytest.approx(one.score.before_diversity)
+        # Within a source, the order is as before.
+        for source in "vw":
+            names = [one.chunk_id for one in ranked if one.passage.document.source_id == source]
+            scores = [plain[name].score.final for name in names]
+            assert scores == pytest.approx(sorted(scores, reverse=True))
 
     def test_the_maximum_is_three_by_default(self) -> None:
-        role = overlay(retrieval_policy={"require_source_diversity": True})
+        role = overlay(retrieval_policy=self.POLICY)
         ranked = by_id(rerank(self.ones(*"wwww"), role))
         assert [ranked[f"c{n}"].score.diversity_penalty for n in (3, 4)] == [0, 0.15]
 

@@ -44,6 +44,12 @@ class TestLimit:
             "c": ("budget_cut", "score 0.500 is past the limit of 2 passages")
         }
 
+    def test_the_note_has_the_score_before_and_after_the_diversity_penalty(self) -> None:
+        crowded = ranked(passage("b"), final=0.262, diversity_penalty=0.15)
+        assert rejections(cut([ranked(passage("a")), crowded], 1, 0.0))["b"][1] == (
+            "score 0.412 (0.262 after source diversity) is past the limit of 1 passages"
+        )
+
     def test_fewer_than_the_limit_are_all_selected(self) -> None:
         assert ids(cut([ranked(passage("a"))], 10, 0.0).selected) == ["a"]
 
@@ -55,11 +61,6 @@ class TestFloor:
         assert rejections(selection) == {
             "b": ("low_score", "score 0.100 is under the floor of 0.1")
         }
-
-    def test_the_minimum_is_for_the_score_before_the_diversity_penalty(self) -> None:
-        # It orders the sources, and says nothing about how well a passage answers.
-        one = ranked(passage("a"), final=-0.05, diversity_penalty=0.25)
-        assert ids(cut([one], 9, 0.15).selected) == ["a"]
 
     def test_a_low_score_is_reported_before_the_limit(self) -> None:
         selection = cut([ranked(passage("a"), 0.9), ranked(passage("b"), 0.01)], 1, 0.1)

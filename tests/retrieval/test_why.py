@@ -206,7 +206,7 @@ class TestTheCut:
         found = why(listed, "many#14", role, task="token", limit=20)
         assert found.code == "low_score"
         has = found.score.scores.final
-        assert found.needs[0].startswith(f"a score of at least 0.400 before any diversity penalty (it has {has:.3f})")  # fmt: skip
+        assert found.needs[0].startswith(f"a score of at least 0.400 (it has {has:.3f})")  # fmt: skip
         (lower,) = re.findall(r"min_score of at most ([\d.]+)", found.needs[0])
         enough = role.model_copy(
             update={
