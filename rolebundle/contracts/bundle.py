@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import (
     Action,
     ContentType,
@@ -365,6 +366,7 @@ class RequestEcho(Contract):
     agent: str | None = None
     action: Action | None = None
     approval: str | None = None
+    where: Where | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool = False

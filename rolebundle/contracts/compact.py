@@ -27,6 +27,7 @@ from rolebundle.contracts.bundle import (
     Scores,
     Summary,
 )
+from rolebundle.contracts.request import Where
 from rolebundle.contracts.terms import Action, Fusion, RejectionCode
 
 
@@ -168,6 +169,7 @@ class SameRequest(Contract):
     agent: str | None = None
     action: Action | None = None
     approval: str | None = None
+    where: Where | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool | None = None

@@ -1,9 +1,15 @@
 """The requests. Their fields are the same in every interface."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, StringConstraints
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    model_validator,
+)
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
@@ -12,6 +18,8 @@ from rolebundle.contracts.terms import Action, Detail, Fusion
 MAX_TASK_CHARACTERS = 1_000_000
 MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
+MAX_ALTERNATIVES = 100
+"""How many values one key of ``where`` may have."""
 NO_RERANK = "none"
 """The value of ``rerank`` for no reranking, even if the server has a default model."""
 MIN_MAX_CHARS = 1_000
@@ -23,20 +31,50 @@ def _parse_moment(value: object) -> object:
         return value
     try:
         moment = datetime.fromisoformat(value.strip())
-    except ValueError:
+        # A time without a zone is UTC, so that an answer does not depend on the machine.
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        moment.astimezone(UTC)  # The first and last hours of the calendar have no time in UTC.
+    except (ValueError, OverflowError):
         raise ValueError("must be an ISO 8601 time, such as 2026-03-01") from None
-    # A time without a zone is UTC, so that an answer does not depend on the machine.
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
 
 
 Moment = Annotated[datetime, BeforeValidator(_parse_moment), PlainSerializer(datetime.isoformat)]
 TaskText = Annotated[str, StringConstraints(max_length=MAX_TASK_CHARACTERS, pattern=r"\S")]
 Name = Annotated[str, StringConstraints(max_length=MAX_NAME_CHARACTERS, pattern=r"\S")]
 Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS, pattern=r"\S")]
+_Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
+Alternatives = Annotated[_Values, BeforeValidator(_as_list, json_schema_input_type=Name | _Values)]
+"""One value or a list of alternatives."""
 
 
 _AGENT = "Id of the agent that asks. Required if the corpus has a scopes policy. Never make one up."
 _MAX_CHARS = "Upper bound on the characters of the whole answer as JSON, at least 1000."
+
+
+class Where(Contract):
+    """Which documents are searched: those that match every key that is given."""
+
+    source: Alternatives | None = Field(None, description="source_id")
+    document_type: Alternatives | None = Field(None, description="document_type")
+    domain: Alternatives | None = Field(None, description="domain")
+    tags: Alternatives | None = Field(None, description="Tags; one of them is enough.")
+    path: Alternatives | None = Field(
+        None, description="Glob of the path or uri, such as guides/**."
+    )
+    updated_after: Moment | None = Field(None, description="ISO 8601; this time or later.")
+    updated_before: Moment | None = Field(None, description="ISO 8601; before this time.")
+
+    @model_validator(mode="after")
+    def _check_dates(self) -> Self:
+        after, before = self.updated_after, self.updated_before
+        if after is not None and before is not None and after >= before:
+            raise ValueError("updated_after must be earlier than updated_before")
+        return self
 
 
 class RetrievalRequest(Contract):
@@ -62,6 +100,11 @@ class RetrievalRequest(Contract):
     )
     approval: Name | None = Field(
         None, description="Name of the person who approved the action. Never make one up."
+    )
+    where: Where | None = Field(
+        None,
+        description="Search only documents that match every key. A key has one value or a list of "
+        "alternatives.",
     )
     limit: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Number of passages, 1 to 1000. Default: the overlay's."
@@ -154,6 +197,9 @@ ALIASES = {
     "role_id": "role",
     "agent_id": "agent",
     "approved_by": "approval",
+    "filter": "where",
+    "filters": "where",
+    "source_id": "source",
     "reference": "id",
     "chunk_id": "id",
     "document_id": "id",

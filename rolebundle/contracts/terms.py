@@ -48,6 +48,7 @@ FallbackAction = Literal["continue", "warn", "degrade", "block"]
 """The mildest first."""
 EmptyReason = Literal[
     "corpus_empty",
+    "nothing_matches_where",
     "over_budget",
     "lane_down",
     "nothing_found",

@@ -12,7 +12,7 @@ from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode
 
 Outcome = Literal["selected", "rejected", "not_proposed"]
-Step = Literal["lanes", "filter", "cut"]
+Step = Literal["where", "lanes", "filter", "cut"]
 FoundBy = Literal["task_words", "role_words", "meaning"]
 
 
@@ -133,7 +133,9 @@ class Why(Contract):
     Attributes:
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
-        outcome: ``not_proposed`` means that no lane proposed the passage.
+        outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
+            ``where``, that its document was not searched. In that case the other steps are those of
+            the same request without the keys of ``where`` that exclude the document.
         rank: place in the answer, from 1; missing if the passage is not selected.
         step: the step that rejected it; missing if it is selected.
         code: rejection code, as in the bundle; missing if there is none.

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
 
@@ -50,22 +50,25 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
         return contract.model_validate(values)
     except ValidationError as error:
         mistake = mistakes_in(error, contract)[0]
-        raise _refusal(mistake, tuple(contract.model_fields)) from None
+        raise _refusal(mistake, contract) from None
 
 
 def _with_canonical_names(
-    contract: type[Contract], fields: Mapping[str, object]
+    contract: type[Contract], fields: Mapping[str, object], place: Place = ()
 ) -> dict[str, object]:
+    """The fields of an object at a place of the contract, and of the objects in it."""
     sources: dict[str, str] = {}
     values: dict[str, object] = {}
     for field, value in fields.items():
-        name = _canonical_name(field, contract.model_fields)
+        name = _canonical_name(field, keys_at(contract, place))
         if name in values:
             raise UsageError(
                 "bad_request",
                 f"{field}: is the same field as {sources[name]}",
                 f"give {name} once",
             )
+        if isinstance(value, Mapping) and keys_at(contract, (*place, name)):
+            value = _with_canonical_names(contract, value, (*place, name))  # noqa: PLW2901
         sources[name], values[name] = field, value
     return values
 
@@ -79,14 +82,18 @@ def _canonical_name(field: str, known: Collection[str]) -> str:
     return name if name in known else field
 
 
-def _refusal(mistake: Mistake, known: tuple[str, ...]) -> UsageError:
+def _refusal(mistake: Mistake, contract: type[Contract]) -> UsageError:
     from difflib import get_close_matches
 
     field = ".".join(str(step) for step in mistake.place) or "request"
-    near = get_close_matches(field, known, n=1) if mistake.kind == "unknown" else []
+    near: list[str] = []
+    if mistake.kind == "unknown":
+        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
     guess = f"; did you mean {near[0]}?" if near else ""
+    keys = keys_at(contract, mistake.place[:1]) if mistake.place else ()
+    whose = f"keys of {mistake.place[0]}" if keys else "fields of a request"
     return UsageError(
         "bad_request",
         f"{field}: {mistake.message}{guess}",
-        f"fields of a request: {', '.join(known) or 'none'}",
+        f"{whose}: {', '.join(keys or contract.model_fields) or 'none'}",
     )

@@ -91,6 +91,16 @@ def _first_texts(texts: Sequence[str], budget: CharacterBudget) -> list[str]:
     return shown
 
 
+def _short_fields(fields: Answer, budget: CharacterBudget) -> Answer:
+    """The fields of a request but those that are too long to be repeated."""
+    return {name: value for name, value in fields.items() if characters(value) <= _longest(budget)}
+
+
+def _longest(budget: CharacterBudget) -> int:
+    """The characters that one repeated field of a request may have."""
+    return 5 * budget.text
+
+
 def _date(moment: str, _: CharacterBudget) -> str:
     return moment[:_DATE_LENGTH]
 
@@ -163,7 +173,7 @@ _PROJECTION = (
     _optional("approvals.approved_by", _text),
     _optional("approvals.action"),
     _optional("approvals.chunk_ids"),
-    _optional("request"),
+    _optional("request", _short_fields),
     _optional("overlay"),
     _optional("corpus.file", _text),
     _optional("corpus.corpus_id"),
@@ -315,10 +325,10 @@ class _BundleShaper:
         return answer
 
     def _more(self, budget: CharacterBudget, passages: int, rejections: int, shown: int) -> Answer:
-        """How to fetch the whole bundle. A long task is not repeated but named in ``repeat``."""
+        """How to fetch the whole bundle. A long field is not repeated but named in ``repeat``."""
         whole = self._values
-        task = whole["query"]["task_text"]
-        is_short = len(task) <= 5 * budget.text
+        fields = {"task": whole["query"]["task_text"], **whole.get("request", {})}
+        repeated = _short_fields(fields, budget)
         contents = sum(len(passage["content"]) for passage in whole["selected"])
         omitted = {
             "passages": len(whole["selected"]) - passages,
@@ -327,15 +337,16 @@ class _BundleShaper:
         }
         more: Answer = {"method": "retrieve"}
         if budget.text:
+            task = {name: repeated.pop(name) for name in ("task",) if name in repeated}
             more["params"] = {
-                **({"task": task} if is_short else {}),
+                **task,
                 **({"role": whole["role_id"]} if whole["role_id"] else {}),
-                **whole.get("request", {}),
+                **repeated,
                 "now": whole["query"]["generated_at"],
                 "detail": "full",
             }
-            if not is_short:
-                more["repeat"] = ["task"]
+            if left_out := [name for name in fields if name not in more["params"]]:
+                more["repeat"] = left_out
         more["omitted"] = omitted
         notes = []
         if omitted["passages"]:
@@ -463,8 +474,8 @@ def _short_head(lookup: Lookup, text: int) -> Answer:
 # -- both --------------------------------------------------------------------------------------
 
 
-def characters(answer: Answer) -> int:
-    """The length of an answer as compact JSON, as the servers write it."""
+def characters(answer: object) -> int:
+    """The length of an answer, or of a part of one, as compact JSON, as the servers write it."""
     return len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
 
 

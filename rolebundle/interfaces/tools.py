@@ -53,8 +53,13 @@ class Tool:
         schema = json_schema(self.input)
         # The tool has a description of its own.
         schema.pop("description", None)
+        # Some hosts do not resolve references in the schema of a tool.
+        definitions = schema.pop("$defs", {})
         for field in schema["properties"].values():
             field.pop("title", None)
+            for choice in field.get("anyOf", ()):
+                if "$ref" in choice:
+                    choice.update(_inlined(definitions[choice.pop("$ref").rpartition("/")[2]]))
         return schema
 
     def output_schema(self) -> Schema:
@@ -127,6 +132,16 @@ TOOLS = (
         output=(CorpusStatus,),
     ),
 )
+
+
+def _inlined(definition: Schema) -> Schema:
+    """The schema of an object in a tool's arguments. A key that is not needed is left out."""
+    fields = definition["properties"]
+    for field in fields.values():
+        for generated in ("title", "default"):
+            field.pop(generated)
+        field["anyOf"].remove({"type": "null"})
+    return {"type": "object", "properties": fields, "additionalProperties": False}
 
 
 def without_nulls(schema: Schema) -> Schema:

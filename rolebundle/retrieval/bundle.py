@@ -99,7 +99,14 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         ),
         warnings=warnings,
         fallback=decide_fallback(
-            selected, rejected, warnings, request.overlay, retrieval.corpus, retrieval.semantic
+            selected,
+            rejected,
+            warnings,
+            request.overlay,
+            retrieval.corpus,
+            retrieval.semantic,
+            request.where is not None,
+            retrieval.unmatched,
         ),
         request=request.echo,
         overlay=overlay_ref(request),
@@ -449,6 +456,8 @@ def decide_fallback(
     overlay: Overlay | None,
     corpus: CorpusState,
     semantic: SemanticReport,
+    is_narrowed: bool = False,
+    unmatched: str = "",
 ) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
 
@@ -459,14 +468,20 @@ def decide_fallback(
         overlay: the role's, or ``None``.
         corpus: has how much there was to search.
         semantic: how the semantic lane ran.
+        is_narrowed: whether the request has a ``where``.
+        unmatched: the keys of ``where`` that exclude every document.
     """
     codes = {warning.code for warning in warnings}
     findings = _findings(selected, codes, overlay, semantic)
     verdict = None
     if not selected:
         is_incomplete = bool(semantic.degraded or semantic.waiting)
-        verdict = empty_verdict(rejected, corpus.chunks, is_incomplete)
-        reason = _why_empty(verdict, rejected, overlay, corpus, semantic)
+        verdict = empty_verdict(rejected, corpus.chunks, is_incomplete, bool(unmatched))
+        if verdict == "nothing_matches_where":
+            reason = f"no document matches {unmatched}; correct `where`, or ask without it"
+        else:
+            reason = _why_empty(verdict, rejected, overlay, corpus, semantic)
+            reason += "; only what matches `where` was searched" if is_narrowed else ""
         # The reason is enough: the other sentences are about the passages of an answer.
         findings = [
             Finding("no_strong_match", "block", reason),
@@ -579,15 +594,19 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
 
 
 def empty_verdict(
-    rejected: Sequence[RejectedCandidate], chunks: int, is_incomplete: bool
+    rejected: Sequence[RejectedCandidate],
+    chunks: int,
+    is_incomplete: bool,
+    is_unmatched: bool = False,
 ) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
     1. ``corpus_empty``: there is no chunk to find.
-    2. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
-    3. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
+    2. ``nothing_matches_where``: the request's ``where`` excludes every document.
+    3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
+    4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
        below are about *everything* relevant, which half a search cannot know.
-    4. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
+    5. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
        Relevant are candidates with a word of the task. If there are none, no word of the task is
        in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
@@ -606,9 +625,12 @@ def empty_verdict(
         rejected: all candidates.
         chunks: how many the corpus has.
         is_incomplete: a lane that was asked for could not search everything.
+        is_unmatched: ``where`` excludes every document.
     """
     if chunks == 0:
         return "corpus_empty"
+    if is_unmatched:
+        return "nothing_matches_where"
     if any(rejection.code == "budget_cut" for rejection in rejected):
         return "over_budget"
     if is_incomplete:

@@ -374,6 +374,7 @@ class Retrieval(NamedTuple):
         rejected: the candidates that the filter rejected.
         ranked: the candidates that the filter allowed, in the order of the ranking.
         selection: the selection from the ranked candidates.
+        unmatched: the keys of ``where`` that exclude every document; empty if one matches.
     """
 
     query: Query
@@ -385,3 +386,4 @@ class Retrieval(NamedTuple):
     rejected: Sequence[RejectedCandidate]
     ranked: Sequence[Candidate]
     selection: Selection
+    unmatched: str = ""

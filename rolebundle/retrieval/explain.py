@@ -67,6 +67,7 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens, select
+from rolebundle.retrieval.where import Condition, unmet, values_of
 from rolebundle.storage.connection import Corpus
 
 if TYPE_CHECKING:
@@ -228,18 +229,32 @@ def explain(
         query = build_query(request.task, request.overlay)
         lanes = open_lanes(corpus, query, provider)
         retrieval = run(lanes, request, reranker)
+        selected_count = len(retrieval.selection.selected)
         execution = _Execution(lanes, request, reranker, retrieval)
         passage = _best_placed(execution, passages)
+        unmet_conditions = unmet(request.where, passage)
+        if unmet_conditions:
+            request = _without(request, unmet_conditions)
+            retrieval = run(lanes, request, reranker)
+            execution = _Execution(lanes, request, reranker, retrieval)
+            passage = _best_placed(execution, passages)
         placement = _placement(execution, passage)
+        if unmet_conditions:
+            placement = replace(placement, is_hypothetical=True)
         words = _words_trace(execution, passage)
         lane_traces = _lane_traces(execution, passage)
         changes = [
+            *_where_changes(passage, unmet_conditions),
             *_lane_changes(execution, passage, lane_traces, words),
             *_policy_changes(passage, request),
             *_selection_changes(execution, placement),
         ]
     document = passage.document
     outcome, step, code, notes = _outcome(execution, passage)
+    if unmet_conditions:
+        wanted = ", ".join(condition.wanted for condition in unmet_conditions)
+        outcome, step, code = "not_proposed", "where", None
+        notes = f"its document does not match where: {wanted}"
     return Why(
         reference=reference,
         kind=kind,
@@ -267,7 +282,7 @@ def explain(
         score=_score_trace(execution, placement),
         limit=request.limit,
         min_score=request.min_score,
-        selected_count=len(retrieval.selection.selected),
+        selected_count=selected_count,
         lost_to=_rivals(placement),
         needs=changes,
         fusion=request.fusion,
@@ -469,7 +484,23 @@ def _rivals(placement: _Placement) -> list[Rival]:
     ]
 
 
-# -- what would have to change for a lane to propose it ------------------------------------------
+# -- what would have to change for its document to be searched, and for a lane to propose it -----
+
+
+def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> ResolvedRequest:
+    """The request without these conditions of its ``where``."""
+    assert request.where is not None
+    keys = {condition.key: None for condition in conditions}
+    return replace(request, where=request.where.model_copy(update=keys))
+
+
+def _where_changes(passage: Passage, conditions: Sequence[Condition]) -> list[str]:
+    return [
+        f"a where without {condition.key}, or one that its document matches "
+        f"({condition.wanted}, and it has "
+        f"{_listed(values_of(passage, condition.attribute), 'and') or 'none'})"
+        for condition in conditions
+    ]
 
 
 def _lane_changes(

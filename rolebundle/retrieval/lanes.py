@@ -6,13 +6,15 @@ mission is added with a small weight. The lexical lane is in ``lexical.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import NamedTuple
 
 from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.request import Where
 from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
@@ -28,6 +30,18 @@ POOL_DEPTH = 100
 """How many chunks each lane proposes at first; at least four times the limit."""
 MAX_DEPTH = vector_index.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
+
+
+class Matching(NamedTuple):
+    """The documents that ``where`` matches.
+
+    Attributes:
+        rowids: their rowids, sorted.
+        problem: the keys that exclude every document, with their values; empty if one matches.
+    """
+
+    rowids: Sequence[int]
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,18 +120,45 @@ class Lanes:
         hits = lexical.score(self.corpus, self.query, nothing, rowids)
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
 
-    def allowed_documents(self, request: ResolvedRequest) -> list[int]:
-        """The rowids of all documents of which policy may allow a passage."""
-        return sorted(
-            {
-                rowid
-                for group in documents.document_groups(
-                    self.corpus, dated=rejects_by_age(request), by_role=rejects_other_roles(request)
-                )
-                if first_rejection(group, request) is None
-                for rowid in group.rowids
-            }
-        )
+    def matching_documents(self, where: Where | None) -> Matching | None:
+        """The documents that ``where`` matches; ``None`` if it has no condition."""
+        if where is None:
+            return None
+        # Imported here: most requests have no `where`.
+        from rolebundle.retrieval.where import conditions
+
+        by_condition = {
+            condition.wanted: documents.documents_with(
+                self.corpus, condition.attribute, condition.holds
+            )
+            for condition in conditions(where)
+        }
+        if not by_condition:
+            return None
+        rowids = sorted(set.intersection(*by_condition.values()))
+        if rowids:
+            return Matching(rowids)
+        alone = [wanted for wanted, matching in by_condition.items() if not matching]
+        return Matching(rowids, " or ".join(alone) or f"{' and '.join(by_condition)} together")
+
+    def allowed_documents(
+        self, request: ResolvedRequest, within: Collection[int] | None = None
+    ) -> list[int]:
+        """The rowids of all documents of which policy may allow a passage.
+
+        Args:
+            request: the resolved request.
+            within: rowids; no others are returned. ``None`` for all.
+        """
+        allowed = {
+            rowid
+            for group in documents.document_groups(
+                self.corpus, dated=rejects_by_age(request), by_role=rejects_other_roles(request)
+            )
+            if first_rejection(group, request) is None
+            for rowid in group.rowids
+        }
+        return sorted(allowed if within is None else allowed.intersection(within))
 
     def corpus_state(self) -> CorpusState:
         """Which corpus this is, and in what state."""

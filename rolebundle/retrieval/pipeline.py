@@ -56,7 +56,9 @@ def retrieve(
 
 def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None) -> Retrieval:
     """The steps from the lanes to the selection, inside the caller's ``corpus.reading()``."""
-    pool, document_ids = Pool(), None
+    pool, matching = Pool(), lanes.matching_documents(request.where)
+    searched = document_ids = matching.rowids if matching else None
+    is_limited_to_allowed = False
     depth = first_depth(request.limit)
     while True:
         pool = lanes.propose(pool, depth, document_ids)
@@ -75,8 +77,9 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             break
         # The first search reads everything, so that the bundle can report what policy rejects.
         # The next ones are limited to the documents that policy allows, each deeper than the last.
-        if document_ids is None:
-            document_ids = lanes.allowed_documents(request)
+        if not is_limited_to_allowed:
+            document_ids = lanes.allowed_documents(request, searched)
+            is_limited_to_allowed = True
         elif depth < MAX_DEPTH:
             depth = min(MAX_DEPTH, 4 * depth)
         else:
@@ -93,6 +96,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         rejected=rejected,
         ranked=ranked,
         selection=selection,
+        unmatched=matching.problem if matching else "",
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
 from rolebundle.retrieval.candidate import Weights
@@ -19,6 +19,7 @@ class ResolvedRequest:
 
     Attributes:
         task: the task's text.
+        where: which documents are searched; ``None`` for all.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
         policy: the overlay's retrieval policy, or the defaults.
@@ -36,6 +37,7 @@ class ResolvedRequest:
     """
 
     task: str
+    where: Where | None
     overlay: Overlay | None
     overlay_digest: str
     policy: RetrievalPolicy
@@ -78,6 +80,7 @@ def resolve_request(
     max_age = policy.freshness_max_age_days
     return ResolvedRequest(
         task=request.task,
+        where=request.where,
         overlay=overlay,
         overlay_digest=overlay_digest,
         policy=policy,
@@ -95,6 +98,7 @@ def resolve_request(
             agent=request.agent,
             action=request.action,
             approval=request.approval,
+            where=request.where,
             limit=request.limit,
             token_budget=request.token_budget,
             lexical_only=request.lexical_only,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from types import NoneType
-from typing import NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
@@ -37,6 +37,18 @@ _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
     "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
 )
+
+Attribute = Literal["source", "document_type", "domain", "tags", "path", "updated_at"]
+"""What a search can be narrowed by."""
+# The columns of its values, and where they are.
+_VALUES: dict[Attribute, tuple[str, str]] = {
+    "source": ("source_id", "document d JOIN source s ON s.id = d.source"),
+    "document_type": ("document_type", "document d"),
+    "domain": ("domain", "document d"),
+    "tags": ("tags", "document d"),
+    "path": ("path, uri", "document d JOIN file f ON f.id = d.file"),
+    "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
+}
 
 
 class CorpusCounts(NamedTuple):
@@ -218,6 +230,34 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
         )
         for rowids, roles, kinds, *columns in rows
     ]
+
+
+def documents_with(
+    corpus: Corpus, attribute: Attribute, holds: Callable[[Sequence[str]], bool]
+) -> set[int]:
+    """The rowids of the documents whose values of an attribute meet a condition.
+
+    A path has two values: that of the file within its root, and the URI. Undated documents have no
+    ``updated_at`` and are left out.
+    """
+    columns, tables = _VALUES[attribute]
+    types = [str] * (1 + columns.count(","))
+    answers: dict[Row, bool] = {}
+    rowids = set()
+    for rowid, *row in corpus.rows(f"SELECT d.id, {columns} FROM {tables}"):
+        # Many documents have the same values.
+        values = tuple(row)
+        answer = answers.get(values)
+        if answer is None:
+            check_types(values, types, "a document")
+            if attribute == "tags":
+                answer = holds(parse_strings(row[0], "a list of a document"))
+            else:
+                answer = holds(values)
+            answers[values] = answer
+        if answer:
+            rowids.add(rowid)
+    return rowids
 
 
 def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:

@@ -81,7 +81,7 @@ def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
         request_from({"task": "x"} | fields)
     assert error.value.code == "bad_request"
     assert error.value.message.startswith(f"{named}:")
-    assert "task, role, agent, action, approval, limit" in error.value.hint
+    assert "task, role, agent, action, approval, where, limit" in error.value.hint
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,56 @@ def test_one_field_by_two_names_is_refused() -> None:
 def test_an_unknown_field_is_named_with_the_nearest_known_one() -> None:
     with pytest.raises(UsageError, match=r"limt: unknown key; did you mean limit\?"):
         request_from({"task": "x", "limt": 3})
+
+
+class TestWhere:
+    def test_one_value_is_a_list_of_one(self) -> None:
+        where = request_from({"task": "x", "where": {"source": "a", "tags": ["b", "c"]}}).where
+        assert where is not None
+        assert (where.source, where.tags, where.domain) == (["a"], ["b", "c"], None)
+
+    def test_other_names_are_taken_inside_too(self) -> None:
+        given = {"task": "x", "filters": {"sourceId": "a", "updatedAfter": "2026-01-01"}}
+        meant = {"task": "x", "where": {"source": "a", "updated_after": "2026-01-01"}}
+        assert request_from(given) == request_from(meant)
+
+    @pytest.mark.parametrize(
+        ("where", "message"),
+        [
+            ("source=a", "where: must be an object"),
+            ({"sorce": "a"}, "where.sorce: unknown key; did you mean source?"),
+            ({"source": []}, "where.source: must have 1 or more items"),
+            ({"source": ["a"] * 101}, "where.source: must have 100 items or less"),
+            ({"source": 5}, "where.source: must be a list"),
+            ({"source": ["a", 5]}, "where.source.1: must be a text"),
+            ({"source": " "}, "where.source.0: must not be blank"),
+            ({"path": "x" * 201}, "where.path.0: must have 200 characters or less"),
+            ({"updated_after": "soon"}, "where.updated_after: must be an ISO 8601 time"),
+            ({"updated_after": 5}, "where.updated_after: must be an ISO 8601 time"),
+            (
+                {"updated_after": "2026-01-02", "updated_before": "2026-01-01"},
+                "where: updated_after must be earlier than updated_before",
+            ),
+            (
+                {"updated_after": "2026-01-01", "updated_before": "2026-01-01"},
+                "where: updated_after must be earlier than updated_before",
+            ),
+            ({"source": "a", "sourceId": "b"}, "sourceId: is the same field as source"),
+        ],
+    )
+    def test_a_mistake_is_named(self, where: Any, message: str) -> None:
+        with pytest.raises(UsageError) as error:
+            request_from({"task": "x", "where": where})
+        assert error.value.code == "bad_request"
+        assert error.value.message.startswith(message)
+        if message.startswith("where"):
+            assert error.value.hint.startswith("keys of where: source, document_type, domain")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"])
+def test_a_time_that_has_no_utc_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="now: must be an ISO 8601 time"):
+        request_from({"task": "x", "now": text})
 
 
 def test_every_alias_stands_in_the_schema() -> None:

@@ -36,6 +36,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"detail": "full", "limit": 2},
     {"detail": "compact", "max_chars": 2_000},
     {"detail": "full", "fusion": "rrf", "token_budget": 300},
+    {"detail": "full", "where": {"domain": ["product", "security"], "updated_after": "2026-01-01"}},
 )
 REQUESTS = [
     {"task": task, "now": NOW, "lexical_only": bool(number % 3)}

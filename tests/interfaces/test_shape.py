@@ -189,6 +189,16 @@ class TestTheRest:
         assert more["repeat"] == ["task"]
         assert request_from({**more["params"], "task": task}).detail == "full"
 
+    def test_a_long_field_has_to_be_sent_again(self, sample: Engine) -> None:
+        where = {"path": [f"{'*' * 100}{n}" for n in range(20)] + ["**"]}
+        bundle = asked(sample, where=where)
+        answer = shaped_bundle(bundle, "compact")
+        assert answer["selected"]
+        assert "where" not in answer["request"]
+        assert answer["more"]["repeat"] == ["where"]
+        again = request_from({**answer["more"]["params"], "where": where})
+        assert sample.retrieve(again).without_timings() == bundle.without_timings()
+
     def test_a_shortened_passage_comes_whole_by_get(self, sample: Engine) -> None:
         bundle = asked(sample)
         answer = shaped_bundle(bundle, "compact")

@@ -2,7 +2,8 @@
 
 Precisely, with no token budget and no floor: let F be the passages that a lane can find in the
 corpus at all (they match a term of the task or of the role; or, with the semantic lane, they have
-a vector), and A those of them that are neither rejected by policy nor superseded. Then
+a vector), and A those of them that match the request's ``where`` and are neither rejected by policy
+nor superseded. Then
 
 - ``|selected| = min(limit, number of different texts in A)``,
 - the same request on the corpus without the passages that are not in A selects as many, and the
@@ -15,7 +16,8 @@ duplicates are recognized only among the best 50 different texts.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -203,6 +205,8 @@ def _findable(corpus: Corpus, task: str, role: Overlay, lexical_only: bool) -> s
 def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str, Any]) -> bool:
     """Whether policy allows a passage, written as simply as possible."""
     document, sources, limits = passage.document, role.source_policy, role.retrieval_policy
+    if not _matches(passage, fields.get("where", {})):
+        return False
     names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
     if any(rule.pattern.casefold() in names for rule in sources.forbidden_sources):
         return False
@@ -227,6 +231,33 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return True
     age = (now - datetime.fromisoformat(document.updated_at)).total_seconds() / 86_400
     return not (limits.stale_penalty == 1 and age > limits.freshness_max_age_days)
+
+
+def _matches(passage: Passage, where: dict[str, Any]) -> bool:
+    document = passage.document
+    texts = {
+        "source": [document.source_id],
+        "document_type": [document.document_type],
+        "domain": [document.domain],
+        "tags": document.tags,
+    }
+    for key, wanted in where.items():
+        alternatives = [wanted] if isinstance(wanted, str) else wanted
+        if key in texts:
+            matches = {*map(str.casefold, alternatives)} & {*map(str.casefold, texts[key])}
+        elif key == "path":
+            matches = any(
+                fnmatchcase(name, glob)
+                for name in (passage.path, document.uri)
+                for glob in alternatives
+            )
+        else:
+            bound = datetime.fromisoformat(wanted).replace(tzinfo=UTC)
+            date = document.updated_at and datetime.fromisoformat(document.updated_at)
+            matches = date and (date >= bound if key == "updated_after" else date < bound)
+        if not matches:
+            return False
+    return True
 
 
 def _text_key(text: str) -> object:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.policy.access import deny_matcher, set_policy
@@ -34,7 +34,7 @@ from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
-from support.strategies import choices, documents, overlays, passage_text, word_text
+from support.strategies import WHERES, choices, documents, overlays, passage_text, word_text
 
 SCOPES = ("engineering", "hr", "shared")
 LEVELS = ("denied", "public", "group", "internal", "confidential")
@@ -203,6 +203,7 @@ class Machine(RuleBasedStateMachine):
         reference=st.sampled_from((*NAMES, "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2")),
         rrf=st.booleans(),
         reranked=st.booleans(),
+        where=st.sampled_from((*WHERES, {"path": "closed/**"})),
     )
     def ask(
         self,
@@ -214,11 +215,13 @@ class Machine(RuleBasedStateMachine):
         reference: str,
         rrf: bool,
         reranked: bool,
+        where: dict[str, Any] | None,
     ) -> None:
         part = self._visible_part(agent or "")
         request = RetrievalRequest(
             task=task,
             agent=agent,
+            where=Where.model_validate(where) if where else None,
             limit=limit,
             lexical_only=lexical_only,
             fusion="rrf" if rrf else None,

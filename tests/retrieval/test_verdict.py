@@ -87,6 +87,14 @@ class TestEachVerdict:
     def test_an_empty_corpus_is_no_failed_lane(self) -> None:
         assert empty([], None, BrokenProvider(_unplugged))[0] == "corpus_empty"
 
+    def test_nothing_matches_where_is_reported_before_a_failed_lane(self) -> None:
+        bread = document("bread", ["flour"])
+        where = {"source": "nowhere"}
+        verdict, message = empty([bread], None, BrokenProvider(_unplugged), where=where)
+        assert verdict == "nothing_matches_where"
+        assert message.startswith("no document matches source = nowhere;")
+        assert empty([], where=where)[0] == "corpus_empty"
+
     def test_nothing_found_by_words_or_by_meaning(self) -> None:
         verdict, message = empty(
             [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR)

@@ -220,6 +220,17 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
 
 
 task_text = st.one_of(few_words, more_words, any_text.filter(lambda text: bool(text.strip())))
+WHERES: tuple[dict[str, Any] | None, ...] = (
+    None, None, None, None,
+    {"source": "WIKI"},
+    {"source": ["wiki", "policy"], "document_type": "runbook"},
+    {"domain": ["security", "nowhere"]},
+    {"tags": ["token", "audit", "the"]},
+    {"path": "d?.m?"},
+    {"path": ["nothing/**", "file:d*"], "updated_after": "2026-05-01"},
+    {"updated_before": "2026-10-30T00:00:00Z"},
+    {"source": "nowhere"},
+)  # fmt: skip
 _limits = choices(
     (None, 1, 2, 3, 5, 8, 12),
     (None, 1, 5, 20, 50, 200),
@@ -227,13 +238,14 @@ _limits = choices(
     (False, True),
     (None, None, "suggest", "execute", "external_send"),
     (None, "Ana"),
+    WHERES,
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval, where = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
@@ -242,5 +254,6 @@ def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
         "lexical_only": lexical_only,
         "action": action,
         "approval": approval,
+        "where": where,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

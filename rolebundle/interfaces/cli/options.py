@@ -30,6 +30,7 @@ _METAVARS = {
     "approval": "NAME",
     "rerank": "PROVIDER:MODEL",
     "now": "TIME",
+    "where": "KEY=VALUE[,…]",
 }
 _HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
 
@@ -76,13 +77,33 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         types = {"is_flag": True}
     elif get_origin(kind) is Literal:
         types = {"type": click.Choice(get_args(kind))}
+    hint = _HINTS.get(name)
+    if isinstance(kind, type) and issubclass(kind, Contract):
+        types = {"multiple": True, "callback": _object_of_pairs}
+        hint = f"May be repeated. Keys: {', '.join(kind.model_fields)}."
     return click.option(
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,
         metavar=_METAVARS.get(name),
-        help="  ".join(filter(None, (field.description, _HINTS.get(name)))),
+        help="  ".join(filter(None, (field.description, hint))),
         **types,
     )
+
+
+def _object_of_pairs(
+    _context: click.Context, _option: click.Parameter, pairs: Sequence[str]
+) -> dict[str, object] | None:
+    """``KEY=VALUE[,VALUE…]`` several times as one object; ``None`` if the option is not given.
+
+    The values of a repeated key are joined. A single value stays a text.
+    """
+    values: dict[str, list[str]] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE")
+        values.setdefault(key, []).extend(value.split(","))
+    return {key: given if given[1:] else given[0] for key, given in values.items()} or None
 
 
 def _plain_type(annotation: Any) -> Any:

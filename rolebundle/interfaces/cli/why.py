@@ -102,6 +102,8 @@ def text(why: Why) -> str:
 def _verdict(why: Why) -> str:
     if why.outcome == "selected":
         return f"SELECTED at rank {why.rank} of {why.selected_count}"
+    if why.step == "where":
+        return one_line(f"NOT SEARCHED: {why.notes}", 2 * _WIDTH)
     if why.outcome == "not_proposed":
         return "NOT PROPOSED: no lane found it"
     step = "in the selection" if why.step == "cut" else f"by the {why.step}"

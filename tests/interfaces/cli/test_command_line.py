@@ -433,3 +433,33 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
             check=False,
         )
         assert done.stderr.strip() == "[]", (command, done.stderr)
+
+
+def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:
+    common = ("retrieve", "token release", "--lexical-only", "--db", sample_db)
+    pairs = ("domain=security,x", "domain=product", "path=**/*.md", "updated_after=2026-01-01")
+    options = [part for pair in pairs for part in ("--where", pair)]
+    bundle = RetrievalBundle.model_validate_json(invoke(*common, *options, "--format", "json").out)
+    assert bundle.request is not None
+    assert bundle.request.where is not None
+    assert bundle.request.where.model_dump(exclude_none=True) == {
+        "domain": ["security", "x", "product"],
+        "path": ["**/*.md"],
+        "updated_after": "2026-01-01T00:00:00+00:00",
+    }
+    assert {chunk.metadata.domain for chunk in bundle.selected} == {"security", "product"}
+
+
+@pytest.mark.parametrize(
+    ("pair", "complaint"),
+    [
+        ("domain", "is not of the form KEY=VALUE"),
+        ("domian=x", "did you mean domain?"),
+        ("domain=", "where.domain.0: must not be blank"),
+        ("updated_after=2026-01-01,2026-02-01", "where.updated_after: must be an ISO 8601 time"),
+    ],
+)
+def test_a_wrong_where_is_a_usage_error(sample_db: Path, pair: str, complaint: str) -> None:
+    outcome = invoke("retrieve", "token", "--where", pair, "--db", sample_db)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err

@@ -1,0 +1,103 @@
+"""The conditions of ``where``: which documents are searched. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.request import Where
+from rolebundle.storage.documents import Attribute
+from rolebundle.text.globs import matches
+
+MAX_NAMED_VALUES = 5
+"""So many values of a key are named in messages."""
+
+Values = Sequence[str]
+"""The values of one attribute of a document; empty if it has none."""
+
+
+class Condition(NamedTuple):
+    """The condition of one key.
+
+    Attributes:
+        key: the key.
+        attribute: the attribute of a document that it looks at.
+        holds: whether a document with these values matches.
+        wanted: the key and its values, for messages.
+    """
+
+    key: str
+    attribute: Attribute
+    holds: Callable[[Values], bool]
+    wanted: str
+
+
+def conditions(where: Where) -> Iterator[Condition]:
+    """The conditions of the keys that are given. A document must meet all of them.
+
+    A name is compared without case. A glob matches the path of the file within its root, or the
+    URI. An undated document meets no bound of the date.
+    """
+    for key in ("source", "document_type", "domain", "tags"):
+        if (names := getattr(where, key)) is not None:
+            yield Condition(key, key, _is_named(names), _wanted(key, names))
+    if (globs := where.path) is not None:
+        yield Condition("path", "path", _matches_glob(globs), _wanted("path", globs))
+    # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+    if where.updated_after is not None:
+        first = iso_utc(where.updated_after)
+        yield Condition(
+            "updated_after",
+            "updated_at",
+            lambda dates: any(date >= first for date in dates),
+            _wanted("updated_after", [first]),
+        )
+    if where.updated_before is not None:
+        end = iso_utc(where.updated_before)
+        yield Condition(
+            "updated_before",
+            "updated_at",
+            lambda dates: any(date < end for date in dates),
+            _wanted("updated_before", [end]),
+        )
+
+
+def _matches_glob(globs: Sequence[str]) -> Callable[[Values], bool]:
+    return lambda paths: any(matches(glob, path) for path in paths for glob in globs)
+
+
+def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
+    folded = {name.casefold() for name in names}
+    return lambda values: any(value.casefold() in folded for value in values)
+
+
+def _wanted(key: str, values: Sequence[str]) -> str:
+    more = len(values) - MAX_NAMED_VALUES
+    named = ", ".join(values[:MAX_NAMED_VALUES])
+    return f"{key} = {named}{f' and {more} more' if more > 0 else ''}"
+
+
+def unmet(where: Where | None, passage: Passage) -> list[Condition]:
+    """The conditions that the document of a passage does not meet."""
+    if where is None:
+        return []
+    return [
+        condition
+        for condition in conditions(where)
+        if not condition.holds(values_of(passage, condition.attribute))
+    ]
+
+
+def values_of(passage: Passage, attribute: Attribute) -> Values:
+    """The values that a condition looks at, as the corpus has them for the passage's document."""
+    document = passage.document
+    values: dict[Attribute, Values] = {
+        "source": (document.source_id,),
+        "document_type": (document.document_type,),
+        "domain": (document.domain,),
+        "tags": document.tags,
+        "path": (passage.path, document.uri),
+        "updated_at": (document.updated_at,) if document.updated_at else (),
+    }
+    return values[attribute]
