@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from rolebundle.embedding import model_server
 from support.amounts import EXAMPLES
 from support.commands import SAMPLE, invoke
+from support.corpora import SCRATCH
 
 settings.register_profile(
     "default",
@@ -24,7 +27,25 @@ settings.load_profile("default")
 # Tests start many processes of the command line. With cached bytecode they start in half the time.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# pytest's temporary folders. In memory, the syncs of SQLite cost nothing.
+if SCRATCH is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(SCRATCH))
+
+# What was imported and collected stays until the end. To look through it again and again for
+# garbage would cost a tenth of the time.
+gc.set_threshold(50_000, 20, 50)
+
+# For small matrices, a second thread of numpy mostly waits, and takes the processor from other tests.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A model server that is down or busy is asked again after a pause.
+model_server._FIRST_PAUSE = 0.01
+
 CHECKOUT = Path(__file__).parent.parent
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

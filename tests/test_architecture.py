@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rolebundle"
 FILES = sorted(PACKAGE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 OUTSIDE_STORAGE = [path for path in FILES if path.parent != PACKAGE / "storage"]
 STORAGE_LIBRARIES = {"apsw", "sqlite_vec", "sqlite3"}
 
@@ -26,6 +26,11 @@ SQL = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def module_name(path: Path) -> str:
@@ -87,28 +92,27 @@ def cycles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def test_no_import_cycle_between_files() -> None:
-    graph = {module_name(path): imported_modules(TREES[path], MODULES) for path in FILES}
+    graph = {module_name(path): imported_modules(tree_of(path), MODULES) for path in FILES}
     assert sum(map(len, graph.values())) > len(graph), "the graph has edges"
     assert cycles(graph) == []
 
 
 def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of each string; the parts of an f-string are joined by ``?``."""
-    documentation = {
+    not_code = {
         id(node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    inner: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            inner |= {id(part) for part in node.values}
+            not_code |= {id(part) for part in node.values}
             parts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)
             yield node.lineno, "".join(map(str, parts))
         elif (
             isinstance(node, ast.Constant)
             and isinstance(node.value, str)
-            and id(node) not in documentation | inner
+            and id(node) not in not_code
         ):
             yield node.lineno, node.value
 
@@ -123,7 +127,7 @@ def sql_statements(path: Path, tree: ast.AST) -> list[str]:
 
 def test_sql_is_in_storage_alone() -> None:
     assert [
-        statement for path in OUTSIDE_STORAGE for statement in sql_statements(path, TREES[path])
+        statement for path in OUTSIDE_STORAGE for statement in sql_statements(path, tree_of(path))
     ] == []
 
 
@@ -131,7 +135,7 @@ def test_sqlite_is_imported_in_storage_alone() -> None:
     assert {
         f"{path.relative_to(PACKAGE.parent)} imports {library}"
         for path in OUTSIDE_STORAGE
-        for node in ast.walk(TREES[path])
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for library in (
             [alias.name for alias in node.names]
@@ -179,7 +183,7 @@ class TestTheChecksThemselves:
             statement
             for path in FILES
             if path.parent == PACKAGE / "storage"
-            for statement in sql_statements(path, TREES[path])
+            for statement in sql_statements(path, tree_of(path))
         ]
         assert len(statements) > 100
 

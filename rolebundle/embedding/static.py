@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2b
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,21 +46,7 @@ class StaticProvider:
 
     @cached_property
     def _model(self) -> tuple[Any, Any]:
-        try:
-            from safetensors import safe_open
-            from tokenizers import Tokenizer
-
-            folder = _package_folder()
-            tokenizer = Tokenizer.from_file(
-                str(folder / "tokenizers" / f"{MODEL}_tokenizer_config.json")
-            )
-            with safe_open(_weights(folder), framework="np") as weights:
-                return tokenizer, weights.get_tensor("embedding.weight")
-        except EmbedderError:
-            raise
-        # The tokenizers library raises a bare Exception if it cannot read a file.
-        except Exception as error:
-            raise _unusable(f"could not be loaded ({error})") from error
+        return _load(_package_folder())
 
     @cached_property
     def _wide_vectors(self) -> Any:
@@ -113,6 +99,23 @@ class StaticProvider:
                 total = token_vectors[encoded.ids].sum(axis=0, dtype=np.float32)
                 vectors[row] = total / np.float32(len(encoded.ids))
         return vectors
+
+
+@cache
+def _load(folder: Path) -> tuple[Any, Any]:
+    """The tokenizer and the token vectors, which all providers of a process share."""
+    try:
+        from safetensors import safe_open
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(
+            str(folder / "tokenizers" / f"{MODEL}_tokenizer_config.json")
+        )
+        with safe_open(_weights(folder), framework="np") as weights:
+            return tokenizer, weights.get_tensor("embedding.weight")
+    # The tokenizers library raises a bare Exception if it cannot read a file.
+    except Exception as error:
+        raise _unusable(f"could not be loaded ({error})") from error
 
 
 def _package_folder() -> Path:

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from rolebundle.embedding import model_server
 from rolebundle.embedding.model_server import MAX_RESPONSE_BYTES, bounded_client
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
@@ -132,13 +133,17 @@ def test_the_deadline_covers_a_request_that_the_server_does_not_read():
 
 
 def test_the_deadline_covers_retries_and_their_pauses(
-    server: EmbeddingServer, provider: EmbeddingProvider, breaks: Breaks
+    server: EmbeddingServer,
+    provider: EmbeddingProvider,
+    breaks: Breaks,
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setattr(model_server, "_FIRST_PAUSE", DEADLINE / 4)
     breaks(lambda handler: handler.json({}, 503))
     with within(DEADLINE + 1):
         assert failure(provider).code == "server_busy"
-    # At 0, 0.1 and 0.4 seconds; the next would be past the deadline.
-    assert 2 <= len(server.seen) <= 3
+    # At 0 and at a quarter of the deadline; the next pause ends after it.
+    assert len(server.seen) == 2
 
 
 # Retries

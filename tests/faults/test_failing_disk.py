@@ -237,14 +237,13 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("command", ["status", "demo", "--help"])
-def test_an_output_that_cannot_be_written(tmp_path: Path, command: str) -> None:
+def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None:
     import subprocess
 
     from support.commands import PROGRAM, forked_program
 
-    db = tmp_path / "c.db"
-    assert invoke("ingest", notes(tmp_path / "few", 1), "--lexical-only", "--db", db).code == 0
-    more = {"status": ["--db", str(db)], "demo": ["--lexical-only", "--db", str(tmp_path / "d.db")]}
+    db = ["--db", str(sample_db)]
+    more = {"status": db, "demo": ["--lexical-only", *db]}
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [

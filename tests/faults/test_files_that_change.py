@@ -232,8 +232,8 @@ def test_a_file_that_grows_while_it_is_read(tree: Path, monkeypatch: pytest.Monk
         path.write_bytes(b"x" * 5000)
         return status
 
-    monkeypatch.setattr(walk.os, "fstat", growing)
-    with pytest.raises(DocumentError) as caught:
+    with monkeypatch.context() as patched, pytest.raises(DocumentError) as caught:
+        patched.setattr(walk.os, "fstat", growing)
         walk.read_bytes(str(path), "a.md", 1000)
     assert caught.value.code == "too_large"
 

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -115,32 +117,58 @@ def test_kill_during_an_update(rounds: int) -> None:
             assert_sound(db)
 
 
-def test_kill_of_a_real_process_with_workers() -> None:
+Moment = Callable[[int, Path], bool]
+"""Whether it has come, of a session of processes that ingest into a file."""
+
+
+def has_begun(_session: int, db: Path) -> bool:
+    # Before, there is nothing of ours to end, only a Python that starts.
+    return db.exists()
+
+
+def has_workers(session: int, _db: Path) -> bool:
+    # Two, and what multiprocessing starts first, which keeps track of their resources.
+    return len(_processes_of(session)) > 3
+
+
+moments = pytest.mark.parametrize(
+    "moment", [pytest.param(has_begun, marks=pytest.mark.slow), has_workers]
+)
+"""When real processes are ended: they take long to start."""
+
+
+@contextmanager
+def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Popen[str]]:
+    """A process with two workers, in a session of its own; the moment has come, or it has ended."""
+    with subprocess.Popen(
+        [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db", str(db)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while process.poll() is None and not moment(process.pid, db):
+            time.sleep(0.005)
+        yield process
+
+
+@moments
+def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
         for number in range(600):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
-        command = [*PROGRAM, "ingest", str(tree), "--workers", "2", "--lexical-only", "--db"]
-        for number, more_processes in enumerate((0, 3)):
-            db = folder / f"killed-{number}.db"
-            process = subprocess.Popen(
-                [*command, str(db)],
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-            while process.poll() is None and len(_processes_of(process.pid)) <= more_processes:
-                time.sleep(0.01)
-            time.sleep(0.2)
+        db = folder / "killed.db"
+        with real_ingest(tree, db, moment) as process:
             process.kill()
             process.wait()
             assert_no_process_left(process.pid)
-            assert_sound(db)
-            assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
-            with open_reader(db) as corpus:
-                assert len(paths_in(corpus)) == 600
-            assert invoke("status", "--check", "--db", db).code == 0
+        assert_sound(db)
+        assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
+        with open_reader(db) as corpus:
+            assert len(paths_in(corpus)) == 600
+        assert invoke("status", "--check", "--db", db).code == 0
 
 
 def assert_no_process_left(session: int, patience: float = 10) -> None:
@@ -163,35 +191,16 @@ def _processes_of(session: int) -> list[int]:
     return pids
 
 
-def test_interrupt_during_ingest() -> None:
+@moments
+def test_interrupt_during_ingest(moment: Moment) -> None:
     """Ctrl-C goes to every process of the terminal; one line is reported, and the corpus is sound."""
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
         for number in range(400):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 900, encoding="utf-8")
-        for number, moment in enumerate((0.0, 0.2)):
-            db = folder / f"stopped-{number}.db"
-            process = subprocess.Popen(
-                [
-                    *PROGRAM,
-                    "ingest",
-                    str(tree),
-                    "--workers",
-                    "2",
-                    "--lexical-only",
-                    "--db",
-                    str(db),
-                ],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-            # Before it has begun there is nothing of ours to interrupt, only a Python that starts.
-            while not db.exists() and process.poll() is None:
-                time.sleep(0.01)
-            time.sleep(moment)
+        db = folder / "stopped.db"
+        with real_ingest(tree, db, moment) as process:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGINT)
             out, err = process.communicate(timeout=30)
@@ -199,4 +208,4 @@ def test_interrupt_during_ingest() -> None:
             if process.returncode == 130:
                 assert (out, err.strip()) == ("", "interrupted; completed work is kept")
             assert_no_process_left(process.pid)
-            assert_sound(db)
+        assert_sound(db)

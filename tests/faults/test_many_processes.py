@@ -17,9 +17,10 @@ from rolebundle.ingest import indexes, sync
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
-from support.commands import PROGRAM, invoke
+from support.commands import invoke
 from support.corpora import ask, build, document, fill, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.program_server import forked_python
 from support.sound import assert_sound, contents, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
@@ -57,20 +58,35 @@ def test_a_second_writer_gives_up_after_the_timeout(
     assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
 
 
+TELLS_WHEN_IT_BEGINS = """
+import apsw, sys
+def tell(cursor, statement, bindings):
+    if statement.startswith("BEGIN IMMEDIATE"):
+        print("begins", file=sys.stderr, flush=True)
+    return True
+def watch(connection):
+    connection.exec_trace = tell
+apsw.connection_hooks.append(watch)
+from rolebundle.interfaces.cli.main import main; main()
+"""
+
+
 def test_a_second_writer_waits_while_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(BUSY_TIMEOUT_ENVIRONMENT, "8000")
     db = build(tmp_path, [document("d0", ["the token"])])
     tree = tree_of(tmp_path, "late")
+    command = [*forked_python(), TELLS_WHEN_IT_BEGINS]
     with open_writer(db) as first:
         first.db.execute("BEGIN IMMEDIATE")
         process = subprocess.Popen(
-            [*PROGRAM, "ingest", str(tree), "--lexical-only", "--db", str(db)],
+            [*command, "ingest", str(tree), "--lexical-only", "--db", str(db)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        time.sleep(0.5)
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"begins\n"
         assert process.poll() is None, "it waits"
         first.db.execute("COMMIT")
         _, err = process.communicate(timeout=20)

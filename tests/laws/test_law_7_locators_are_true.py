@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from html import escape, unescape
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,7 +21,7 @@ from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.text.decoding import decode, split_lines
 from support.amounts import few_examples
-from support.corpora import ask, overlay
+from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import WORDS
 
@@ -151,13 +150,13 @@ sizes = st.sampled_from([(60, 0, 120), (60, 20, 120), (1500, 200, 3000)])
 def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, int]) -> None:
     size, overlap, maximum = settings
     options = IngestOptions(chunking={"size": size, "overlap": overlap, "maximum": maximum})
-    with TemporaryDirectory(prefix="rolebundle-test-", dir=_memory()) as temporary:
-        files = Path(temporary) / "files"
+    with scratch_folder() as temporary:
+        files = temporary / "files"
         files.mkdir()
         (files / name).write_bytes(data)
-        with open_writer(Path(temporary) / "corpus.db") as corpus:
+        with open_writer(temporary / "corpus.db") as corpus:
             ingest(corpus, [files], HashingProvider(), options)
-        with open_reader(Path(temporary) / "corpus.db") as corpus:
+        with open_reader(temporary / "corpus.db") as corpus:
             bundle = ask(corpus, EVERYTHING, HashingProvider(), task="token audit", limit=1000)
         for passage in bundle.selected:
             locator = passage.citation.locator
@@ -170,10 +169,6 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, i
             cited = "\n".join(lines[start - 1 : end])
             look = _as_displayed if passage.metadata.flags else _unchanged
             assert holds(cited, passage.content, look), (locator, passage.content, cited)
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 # The scan puts the only document into quarantine.

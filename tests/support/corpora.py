@@ -31,8 +31,14 @@ from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, co
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
-# In memory if possible, because a law builds a corpus file for each example.
-SCRATCH = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+
+def _folder_in_memory() -> Path | None:
+    folder = Path("/dev/shm")
+    return folder if folder.is_dir() and shutil.disk_usage(folder).free > 2**30 else None
+
+
+SCRATCH = _folder_in_memory()
+"""Where tests write: in memory if there is room, because most of them build corpus files."""
 
 
 @contextmanager

@@ -146,14 +146,19 @@ def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[
 
 def _import_everything() -> None:
     import rolebundle
+    from rolebundle.embedding.static import StaticProvider
 
     for module in pkgutil.walk_packages(rolebundle.__path__, "rolebundle."):
         with suppress(ImportError):
             if not module.name.endswith("__main__"):
                 importlib.import_module(module.name)
-    # What commands import late. The model's libraries and rich are most of a start.
-    for name in ("numpy", "safetensors", "tokenizers", "rich.console", "rich.table", "rich.text"):
+    # What commands import late, and the model, which they would load again and again.
+    for name in (
+        *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters"),
+        *("rich.console", "rich.table", "rich.text", "anyio._backends._asyncio"),
+    ):
         importlib.import_module(name)
+    _ = StaticProvider()._model
 
 
 if __name__ == "__main__":
