@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
 
 from support.commands import SAMPLE, invoke
+from support.corpora import build, document
 from support.mcp import (
     SERVE,
     TASK,
@@ -63,12 +64,7 @@ def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
 
 
 def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for number in range(1_030):
-        (docs / f"note {number}.md").write_text(f"# Note {number}\n\nThe note {number}.\n")
-    db = tmp_path / "many.db"
-    assert invoke("ingest", docs, "--lexical-only", "--db", db).code == 0
+    db = build(tmp_path, [document(f"note {n}", [f"The note {n}."]) for n in range(1_030)])
 
     async def talk(session: Session) -> Any:
         from mcp_types import PaginatedRequestParams
@@ -175,9 +171,10 @@ def test_end_of_input_ends_it(sample_db: Path) -> None:
     assert json.loads(done.stdout)["id"] == 2
 
 
+@pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it(sample_db: Path, number: signal.Signals) -> None:
-    talk = Conversation(sample_db, real=number == signal.SIGTERM)
+def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -> None:
+    talk = Conversation(sample_db, real=real)
     started = time.monotonic()
     talk.process.send_signal(number)
     done = talk.ended(started)
