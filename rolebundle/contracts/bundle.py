@@ -367,6 +367,7 @@ class RequestEcho(Contract):
     action: Action | None = None
     approval: str | None = None
     where: Where | None = None
+    seen: list[str] | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool = False

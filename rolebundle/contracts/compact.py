@@ -114,7 +114,7 @@ CompactFallback: Any = _part(
     Fallback,
     "What the caller should do with the answer, and why.",
     "state states action message verdict",
-    optional="message",
+    optional="states message",
 )
 CompactCorpus: Any = _part(
     "CompactCorpus",
@@ -170,6 +170,7 @@ class SameRequest(Contract):
     action: Action | None = None
     approval: str | None = None
     where: Where | None = None
+    seen: list[str] | None = None
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool | None = None
@@ -220,7 +221,7 @@ class CompactBundle(Contract):
     version: Literal["1.0"]
     detail: Literal["ids", "compact"]
     role_id: str
-    query: CompactQuery
+    query: CompactQuery | None = None
     summary: CompactSummary
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None

@@ -20,6 +20,8 @@ MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
 MAX_ALTERNATIVES = 100
 """How many values one key of ``where`` may have."""
+MAX_SEEN = 1_000
+"""How many ids ``seen`` may have."""
 NO_RERANK = "none"
 """The value of ``rerank`` for no reranking, even if the server has a default model."""
 MIN_MAX_CHARS = 1_000
@@ -105,6 +107,10 @@ class RetrievalRequest(Contract):
         None,
         description="Search only documents that match every key. A key has one value or a list of "
         "alternatives.",
+    )
+    seen: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
+        None,
+        description="The chunk_ids of passages that you already have. Others take their places.",
     )
     limit: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         None, description="Number of passages, 1 to 1000. Default: the overlay's."

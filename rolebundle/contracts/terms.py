@@ -26,6 +26,7 @@ RejectionCode = Literal[
     "duplicate",
     "conflict_downrank",
     "budget_cut",
+    "already_seen",
     "quarantined",
 ]
 WarningCode = Literal[
@@ -39,6 +40,7 @@ WarningCode = Literal[
     "SEMANTIC_LANE_DEGRADED",
     "INDEX_STALE",
     "RERANK_DEGRADED",
+    "SEEN_UNKNOWN",
 ]
 FallbackState = Literal[
     "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay", "healthy"
@@ -58,6 +60,7 @@ EmptyReason = Literal[
     "approval_needed",
     "all_stale",
     "all_superseded",
+    "all_seen",
     "rejected_by_policy",
 ]
 """Why nothing was selected. :func:`rolebundle.retrieval.bundle.empty_verdict` has the rules."""

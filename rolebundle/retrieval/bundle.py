@@ -72,6 +72,13 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     warnings = warnings_for(
         selected, codes, selection.conflicts, request.overlay, retrieval.semantic
     )
+    if request.seen and not retrieval.seen:
+        warnings.append(
+            BundleWarning.model_construct(
+                code="SEEN_UNKNOWN",
+                message=f"none of the {len(request.seen)} ids in `seen` is a passage of the corpus",
+            )
+        )
     if retrieval.rerank is not None:
         warnings += [
             BundleWarning.model_construct(code=code, message=message)
@@ -545,6 +552,7 @@ _VERDICT_OF: dict[RejectionCode, EmptyReason] = {
     "taint_blocked": "all_taint_blocked",
     "stale": "all_stale",
     "conflict_downrank": "all_superseded",
+    "already_seen": "all_seen",
 }
 _BY_PURPOSE: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
 _IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
@@ -553,9 +561,12 @@ _CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "nothing_found": frozenset({"low_score"}),
     "all_below_floor": frozenset({"low_score"}),
     "approval_needed": frozenset({"requires_approval"}),
-    "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW,
+    "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW - {"already_seen"},
     **{verdict: frozenset({code}) for code, verdict in _VERDICT_OF.items()},
 }
+_OF_THE_UNSEEN: frozenset[EmptyReason] = frozenset(
+    {"approval_needed", "rejected_by_policy", *_VERDICT_OF.values()} - {"all_seen"}
+)
 # What happened, and the next step.
 _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
@@ -585,6 +596,10 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "all_superseded": (
         "everything relevant was replaced by newer documents, which did not make it either",
         "look the newer documents up",
+    ),
+    "all_seen": (
+        "everything relevant is in `seen`",
+        "use the passages that you have, or ask for something else",
     ),
     "rejected_by_policy": (
         "{policy} rejected everything relevant",
@@ -616,7 +631,8 @@ def empty_verdict(
          so.
        - all under the floor, or copies of such: ``all_below_floor``.
        - else those under the floor do not count. If one code rejected the rest:
-         ``all_forbidden``, ``all_taint_blocked``, ``all_stale`` or ``all_superseded``.
+         ``all_forbidden``, ``all_taint_blocked``, ``all_stale``, ``all_superseded`` or
+         ``all_seen``. What the agent has seen does not count beside another code.
        - if only the purpose rejected the rest, and an approval would allow some of it:
          ``approval_needed``.
        - another code, or several: ``rejected_by_policy``.
@@ -641,6 +657,8 @@ def empty_verdict(
     codes = {rejection.code for rejection in relevant} - _SCORED_TOO_LOW
     if not codes:
         return "all_below_floor"
+    if len(codes) > 1:
+        codes -= {"already_seen"}
     if "requires_approval" in codes and codes <= _BY_PURPOSE:
         return "approval_needed"
     if len(codes) > 1:
@@ -684,6 +702,9 @@ def _why_empty(
     else:
         what, step = _EXPLANATIONS[verdict]
     what = what.format(role=role, policy=policy)
+    has_seen = any(rejection.code == "already_seen" for rejection in _relevant(rejected))
+    if has_seen and verdict in _OF_THE_UNSEEN:
+        what = f"apart from what is in `seen`, {what}"
     return f"{what} ({_counts(rejected)}{_example(verdict, rejected)}); {step}"
 
 

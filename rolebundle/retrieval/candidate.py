@@ -375,6 +375,7 @@ class Retrieval(NamedTuple):
         ranked: the candidates that the filter allowed, in the order of the ranking.
         selection: the selection from the ranked candidates.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
+        seen: the hashes of the texts that the agent has, and the ids of its passages.
     """
 
     query: Query
@@ -387,3 +388,4 @@ class Retrieval(NamedTuple):
     ranked: Sequence[Candidate]
     selection: Selection
     unmatched: str = ""
+    seen: Mapping[str, Sequence[str]] = MappingProxyType({})

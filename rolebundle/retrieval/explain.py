@@ -56,6 +56,7 @@ from rolebundle.retrieval.filter import (
     matching_rules,
     rejections,
     rejects_other_roles,
+    seen_rejection,
     with_metadata,
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
@@ -116,7 +117,7 @@ class _Execution:
         added = {passage.rowid for passage in passages}
         candidates = merge(pool, self.retrieval.query, request.weights)
         others = [other for other in candidates if other.passage.rowid not in added]
-        allowed, _ = filter_candidates(others, request)
+        allowed, _ = filter_candidates(others, request, self.retrieval.seen)
         allowed += [
             with_metadata(candidate, request)
             for candidate in candidates
@@ -247,6 +248,7 @@ def explain(
             *_where_changes(passage, unmet_conditions),
             *_lane_changes(execution, passage, lane_traces, words),
             *_policy_changes(passage, request),
+            *_seen_changes(passage, retrieval),
             *_selection_changes(execution, placement),
         ]
     document = passage.document
@@ -278,7 +280,7 @@ def explain(
             depth=retrieval.pool.depth,
             refills=retrieval.pool.refills,
         ),
-        filter=_filter_trace(passage, placement),
+        filter=_filter_trace(passage, placement, retrieval),
         score=_score_trace(execution, placement),
         limit=request.limit,
         min_score=request.min_score,
@@ -411,8 +413,10 @@ def _lane_trace(
     )
 
 
-def _filter_trace(passage: Passage, placement: _Placement) -> FilterTrace:
-    rejection = first_rejection(passage, placement.request)
+def _filter_trace(passage: Passage, placement: _Placement, retrieval: Retrieval) -> FilterTrace:
+    rejection = first_rejection(passage, placement.request) or seen_rejection(
+        passage, retrieval.seen
+    )
     return FilterTrace(
         allowed=rejection is None,
         code=rejection[0] if rejection else None,
@@ -511,10 +515,10 @@ def _lane_changes(
     request = execution.request
     is_allowed = first_rejection(passage, request) is None
     if not is_allowed and execution.retrieval.pool.refills:
+        depth = first_depth(request.limit, len(request.seen))
         return [
-            "a lane would have to propose it: it is not among the first "
-            f"{first_depth(request.limit)} of any, and the deeper search leaves its document out "
-            "because of policy"
+            f"a lane would have to propose it: it is not among the first {depth} of any, and the "
+            "deeper search leaves its document out because of policy"
         ]
     ways = _either(_lane_change(lane, words) for lane in lanes if lane.ran)
     return [f"a lane would have to propose it: {ways or 'the task has no words to search for'}"]
@@ -620,6 +624,15 @@ def _age_change(passage: Passage, request: ResolvedRequest) -> str:
         f"{passage.document.updated_at}), or a freshness_max_age_days of at least "
         f"{math.ceil(age)} (the overlay has {max_age:g})"
     )
+
+
+def _seen_changes(passage: Passage, retrieval: Retrieval) -> list[str]:
+    if seen_rejection(passage, retrieval.seen) is None:
+        return []
+    chunk_ids = retrieval.seen[passage.content_hash]
+    if passage.chunk_id in chunk_ids:
+        return [f"a `seen` without {_listed(chunk_ids, 'and')}"]
+    return [f"a different text: it has the same text as {chunk_ids[0]}, which is in `seen`"]
 
 
 # -- what would have to change for it to be selected ---------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
@@ -23,9 +24,16 @@ _SECONDS_PER_DAY = 86_400.0
 
 
 def filter_candidates(
-    candidates: Iterable[Candidate], request: ResolvedRequest
+    candidates: Iterable[Candidate],
+    request: ResolvedRequest,
+    seen: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[list[Candidate], list[RejectedCandidate]]:
-    """Separate the candidates that policy allows, with their metadata score, from the others.
+    """Separate the candidates that may be selected, with their metadata score, from the others.
+
+    Args:
+        candidates: the candidates.
+        request: the resolved request.
+        seen: the hashes of the texts that the agent has, and the ids of its passages.
 
     Returns:
         The allowed and the rejected candidates, each in the order they came in.
@@ -34,12 +42,27 @@ def filter_candidates(
     rejected: list[RejectedCandidate] = []
     for candidate in candidates:
         passage = candidate.passage
-        rejection = first_rejection(passage, request)
+        rejection = first_rejection(passage, request) or seen_rejection(passage, seen)
         if rejection is None:
             allowed.append(with_metadata(candidate, request))
         else:
             rejected.append(RejectedCandidate(candidate, *rejection))
     return allowed, rejected
+
+
+def seen_rejection(
+    passage: Passage, seen: Mapping[str, Sequence[str]]
+) -> tuple[RejectionCode, str] | None:
+    """The code and the note for a text that the agent has; ``None`` if it has not.
+
+    It counts last. The agent should know if what it has is forbidden for the action, or replaced.
+    """
+    chunk_ids = seen.get(passage.content_hash)
+    if not chunk_ids or passage.superseded_by:
+        return None
+    if passage.chunk_id in chunk_ids:
+        return "already_seen", "it is in `seen`"
+    return "already_seen", f"the same text as {chunk_ids[0]}, which is in `seen`"
 
 
 class Governed(Protocol):

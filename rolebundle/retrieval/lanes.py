@@ -141,6 +141,14 @@ class Lanes:
         alone = [wanted for wanted, matching in by_condition.items() if not matching]
         return Matching(rowids, " or ".join(alone) or f"{' and '.join(by_condition)} together")
 
+    def seen_texts(self, chunk_ids: Sequence[str]) -> dict[str, list[str]]:
+        """The hashes of the texts of passages, and those of the ids that have them."""
+        ids: dict[str, list[str]] = {}
+        if chunk_ids:
+            for chunk_id, text in documents.content_hashes(self.corpus, chunk_ids).items():
+                ids.setdefault(text, []).append(chunk_id)
+        return ids
+
     def allowed_documents(
         self, request: ResolvedRequest, within: Collection[int] | None = None
     ) -> list[int]:
@@ -231,9 +239,9 @@ def _index_state(index: EmbeddingIndex) -> IndexState:
     )
 
 
-def first_depth(limit: int) -> int:
-    """How many chunks each lane is asked for at first."""
-    return min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit))
+def first_depth(limit: int, seen: int = 0) -> int:
+    """How many chunks each lane is asked for at first; what the agent has seen is in addition."""
+    return min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit) + seen)
 
 
 def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
@@ -255,8 +263,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             "model_mismatch",
             f"the index was made by {_described(index_model)}, the query would be by "
             f"{_described(query_model)}",
-            f"run `rolebundle embed --provider {query_model.provider} --model {query_model.model}` "
-            "to build an index of this model, or use the index's own model",
+            "use the index's own model, or ingest into a new corpus file with this one",
         )
     return index
 

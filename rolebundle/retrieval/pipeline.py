@@ -59,11 +59,12 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     pool, matching = Pool(), lanes.matching_documents(request.where)
     searched = document_ids = matching.rowids if matching else None
     is_limited_to_allowed = False
-    depth = first_depth(request.limit)
+    seen = lanes.seen_texts(request.seen)
+    depth = first_depth(request.limit, len(request.seen))
     while True:
         pool = lanes.propose(pool, depth, document_ids)
         candidates = merge(pool, lanes.query, request.weights)
-        allowed, rejected = filter_candidates(candidates, request)
+        allowed, rejected = filter_candidates(candidates, request, seen)
         ranked = rank(
             allowed,
             request,
@@ -97,6 +98,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         ranked=ranked,
         selection=selection,
         unmatched=matching.problem if matching else "",
+        seen=seen,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,6 +21,7 @@ class ResolvedRequest:
     Attributes:
         task: the task's text.
         where: which documents are searched; ``None`` for all.
+        seen: ids of the passages that the agent already has.
         overlay: the role's overlay, or ``None`` without a role.
         overlay_digest: names the overlay's content; empty without an overlay.
         policy: the overlay's retrieval policy, or the defaults.
@@ -38,6 +40,7 @@ class ResolvedRequest:
 
     task: str
     where: Where | None
+    seen: Sequence[str]
     overlay: Overlay | None
     overlay_digest: str
     policy: RetrievalPolicy
@@ -81,6 +84,7 @@ def resolve_request(
     return ResolvedRequest(
         task=request.task,
         where=request.where,
+        seen=request.seen or (),
         overlay=overlay,
         overlay_digest=overlay_digest,
         policy=policy,
@@ -99,6 +103,7 @@ def resolve_request(
             action=request.action,
             approval=request.approval,
             where=request.where,
+            seen=request.seen,
             limit=request.limit,
             token_budget=request.token_budget,
             lexical_only=request.lexical_only,

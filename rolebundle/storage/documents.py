@@ -16,13 +16,12 @@ from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_stri
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
     "d.updated_at, d.language, d.source_kind, d.sensitivity, d.origin, d.scope, d.tags, "
-    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes, "
-    "d.contradicts"
+    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes"
 )
 _FIRST_LIST = 13
 _TRUST_TIER, _UPDATED_AT = 6, 7
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 19
+_DOCUMENT_TYPES: list[type] = [str] * 18
 _UNDATED_TYPES: list[type] = [
     *_DOCUMENT_TYPES[:_UPDATED_AT],
     NoneType,
@@ -88,6 +87,18 @@ def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
         passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
     )
     return {passage.rowid: passage for passage in _passages(corpus, rows)}
+
+
+def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
+    """Chunk id → hash of its text, for those of the ids that the corpus has."""
+    rows = corpus.rows(
+        "SELECT chunk_id, content_hash FROM chunk "
+        "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
+        (json.dumps(list(chunk_ids)),),
+    )
+    for row in rows:
+        check_types(row, (str, str), "a chunk")
+    return dict(rows)
 
 
 class ChunkText(NamedTuple):

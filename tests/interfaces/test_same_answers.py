@@ -37,6 +37,11 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"detail": "compact", "max_chars": 2_000},
     {"detail": "full", "fusion": "rrf", "token_budget": 300},
     {"detail": "full", "where": {"domain": ["product", "security"], "updated_after": "2026-01-01"}},
+    {
+        "detail": "full",
+        "limit": 3,
+        "seen": ["product-strategy/product/strategy-2026.md#58dcf6c790"],
+    },
 )
 REQUESTS = [
     {"task": task, "now": NOW, "lexical_only": bool(number % 3)}

@@ -17,7 +17,13 @@ from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, Re
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import MIN_MAX_CHARS
-from rolebundle.contracts.terms import REJECTION_CODES, Detail, EmptyReason, WarningCode
+from rolebundle.contracts.terms import (
+    REJECTION_CODES,
+    Detail,
+    EmptyReason,
+    FallbackState,
+    WarningCode,
+)
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle, shaped_lookup
@@ -199,6 +205,14 @@ class TestTheRest:
         again = request_from({**answer["more"]["params"], "where": where})
         assert sample.retrieve(again).without_timings() == bundle.without_timings()
 
+    def test_many_seen_ids_do_not_shorten_the_passages(self, sample: Engine) -> None:
+        bundle = asked(sample, limit=3, seen=[f"{'n' * 60}#{n}" for n in range(1000)])
+        alone = shaped_bundle(asked(sample, limit=3), "compact")
+        answer = shaped_bundle(bundle, "compact")
+        assert answer["more"]["repeat"] == ["seen"]
+        shown, expected = ([one["content"] for one in of["selected"]] for of in (answer, alone))
+        assert [len(content) > 500 for content in shown] == [len(c) > 500 for c in expected]
+
     def test_a_shortened_passage_comes_whole_by_get(self, sample: Engine) -> None:
         bundle = asked(sample)
         answer = shaped_bundle(bundle, "compact")
@@ -285,15 +299,18 @@ class TestBounds:
         # A lane that did not run has no vectors to wait for, and an empty answer's verdict no
         # passages of one source.
         never = {"INDEX_STALE", "LOW_DIVERSITY"}
+        # With SEEN_UNKNOWN nothing was seen.
+        rejections = [code for code in REJECTION_CODES if code != "already_seen"]
         codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
         worst = bundle.model_copy(
             update={
                 "role_id": "r" * 64,
                 # A lane proposes 4,096 at most, a few times.
-                "rejected_summary": dict.fromkeys(REJECTION_CODES, 99_999),
+                "rejected_summary": dict.fromkeys(rejections, 99_999),
                 "warnings": [BundleWarning(code=code, message="m" * 999) for code in codes],
                 "fallback": Fallback(
                     state="no_strong_match",
+                    states=[*get_args(FallbackState)],
                     action="continue",
                     message="m" * 999,
                     verdict=max(get_args(EmptyReason), key=len),

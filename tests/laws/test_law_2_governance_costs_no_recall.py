@@ -2,8 +2,8 @@
 
 Precisely, with no token budget and no floor: let F be the passages that a lane can find in the
 corpus at all (they match a term of the task or of the role; or, with the semantic lane, they have
-a vector), and A those of them that match the request's ``where`` and are neither rejected by policy
-nor superseded. Then
+a vector), and A those of them that match the request's ``where`` and are not rejected by policy, not
+superseded and not in the request's ``seen``, as a copy neither. Then
 
 - ``|selected| = min(limit, number of different texts in A)``,
 - the same request on the corpus without the passages that are not in A selects as many, and the
@@ -130,6 +130,18 @@ def governed(draw: st.DrawFn) -> Overlay:
     task_matches_crowd=True,
 )
 @example(
+    kind="allowed",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    limit=5,
+    fields={
+        "task": "token rotation",
+        "lexical_only": True,
+        "seen": [f"crowd#{n}" for n in range(CROWD)],
+    },
+    task_matches_crowd=True,
+)
+@example(
     kind="forbidden",
     documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
     role=overlay(source_policy={"forbidden_sources": [FORBIDS_THE_CROWD]}),
@@ -153,7 +165,12 @@ def test_what_policy_rejects_takes_no_place(
         bundle = ask(corpus, role, PROVIDER, **fields)
         findable = _findable(corpus, task, role, lexical_only)
         every = _every_passage(corpus)
-    allowed = [passage for passage in every if _is_allowed(passage, role, NOW, fields)]
+    seen = {passage.content for passage in every if passage.chunk_id in fields.get("seen", ())}
+    allowed = [
+        passage
+        for passage in every
+        if _is_allowed(passage, role, NOW, fields) and passage.content not in seen
+    ]
     expected = [passage for passage in allowed if passage.rowid in findable]
     texts = {_text_key(passage.content) for passage in expected}
     selected = {_text_key(passage.content) for passage in bundle.selected}

@@ -34,7 +34,7 @@ from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
-from support.strategies import WHERES, choices, documents, overlays, passage_text, word_text
+from support.strategies import SEENS, WHERES, choices, documents, overlays, passage_text, word_text
 
 SCOPES = ("engineering", "hr", "shared")
 LEVELS = ("denied", "public", "group", "internal", "confidential")
@@ -204,6 +204,7 @@ class Machine(RuleBasedStateMachine):
         rrf=st.booleans(),
         reranked=st.booleans(),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
+        seen=st.sampled_from(SEENS),
     )
     def ask(
         self,
@@ -216,12 +217,14 @@ class Machine(RuleBasedStateMachine):
         rrf: bool,
         reranked: bool,
         where: dict[str, Any] | None,
+        seen: list[str] | None,
     ) -> None:
         part = self._visible_part(agent or "")
         request = RetrievalRequest(
             task=task,
             agent=agent,
             where=Where.model_validate(where) if where else None,
+            seen=seen,
             limit=limit,
             lexical_only=lexical_only,
             fusion="rrf" if rrf else None,

@@ -222,6 +222,13 @@ class TestEachVerdict:
         assert verdict == "all_superseded"
         assert "1 conflict_downrank; for one: superseded by v2" in message
 
+    def test_all_seen(self) -> None:
+        verdict, message = empty(
+            [document("d", ["token rotation"])], seen=["d#0"], lexical_only=True
+        )
+        assert verdict == "all_seen"
+        assert "1 already_seen; for one: it is in `seen`" in message
+
     @pytest.mark.parametrize("also", [{}, {"updated_at": OLD}])
     def test_rejected_by_policy_by_another_rule_or_by_several(self, also: dict[str, Any]) -> None:
         excluding = document("d", ["a token"], excluded_roles=("reviewer",))
@@ -294,6 +301,9 @@ class TestRule:
             ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
             ([("role_mismatch", WORDS)], "rejected_by_policy"),
             ([("conflict_downrank", WORDS)], "all_superseded"),
+            ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
+            ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
+            ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),
             ([("taint_blocked", WORDS), ("low_score", WORDS)], "all_taint_blocked"),
             ([("taint_blocked", MEANING)], "all_taint_blocked"),
             ([("requires_approval", WORDS), ("stale", MEANING)], "approval_needed"),

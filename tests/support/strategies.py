@@ -231,6 +231,7 @@ WHERES: tuple[dict[str, Any] | None, ...] = (
     {"updated_before": "2026-10-30T00:00:00Z"},
     {"source": "nowhere"},
 )  # fmt: skip
+SEENS = (None, None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])
 _limits = choices(
     (None, 1, 2, 3, 5, 8, 12),
     (None, 1, 5, 20, 50, 200),
@@ -239,13 +240,14 @@ _limits = choices(
     (None, None, "suggest", "execute", "external_send"),
     (None, "Ana"),
     WHERES,
+    SEENS,
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval, where = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval, where, seen = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
@@ -255,5 +257,6 @@ def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
         "action": action,
         "approval": approval,
         "where": where,
+        "seen": seen,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

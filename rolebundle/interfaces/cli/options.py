@@ -31,6 +31,7 @@ _METAVARS = {
     "rerank": "PROVIDER:MODEL",
     "now": "TIME",
     "where": "KEY=VALUE[,…]",
+    "seen": "ID",
 }
 _HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
 
@@ -81,6 +82,9 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     if isinstance(kind, type) and issubclass(kind, Contract):
         types = {"multiple": True, "callback": _object_of_pairs}
         hint = f"May be repeated. Keys: {', '.join(kind.model_fields)}."
+    elif get_origin(kind) is list:
+        types |= {"multiple": True, "callback": lambda _context, _option, items: [*items] or None}
+        hint = "May be repeated."
     return click.option(
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,

@@ -1,0 +1,138 @@
+"""`seen` leaves out what the agent already has, and others take the places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.storage.connection import Corpus
+from support.corpora import ask, built, document, overlay, resolved
+from support.fake_embedder import HashingProvider
+
+PROVIDER = HashingProvider()
+CROWD = POOL_DEPTH + 50
+
+
+def ids(bundle: RetrievalBundle) -> list[str]:
+    return [chunk.chunk_id for chunk in bundle.selected]
+
+
+def codes(bundle: RetrievalBundle) -> dict[str, str]:
+    return {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+
+
+def notes(bundle: RetrievalBundle, chunk_id: str) -> str | None:
+    [note] = [one.notes for one in bundle.rejected if one.chunk_id == chunk_id]
+    return note
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
+    texts = [f"token {'filler ' * (n % 40)}number{n}" for n in range(CROWD)]
+    with built(tmp_path_factory.mktemp("seen"), [document("many", texts)], PROVIDER) as corpus:
+        yield corpus
+
+
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
+def test_the_next_ones_take_the_places(shelf: Corpus, fusion: str) -> None:
+    fields = {"task": "token", "lexical_only": True, "fusion": fusion}
+    first = ask(shelf, None, limit=5, **fields)
+    second = ask(shelf, None, limit=5, seen=ids(first), **fields)
+    assert ids(first) + ids(second) == ids(ask(shelf, None, limit=10, **fields))
+    assert {codes(second)[chunk_id] for chunk_id in ids(first)} == {"already_seen"}
+    assert second.rejected_summary["already_seen"] == 5
+    assert notes(second, ids(first)[0]) == "it is in `seen`"
+
+
+def test_what_was_seen_takes_no_depth(shelf: Corpus) -> None:
+    names = [f"many#{n}" for n in range(CROWD)]
+    best = ask(shelf, None, PROVIDER, task="token", limit=CROWD)
+    seen = ids(best)[: CROWD - 3]
+    bundle = ask(shelf, None, PROVIDER, task="token", limit=10, seen=seen)
+    assert {*ids(bundle)} == {*names} - {*seen}
+    assert bundle.diagnostics.refills == 0
+
+
+def test_a_copy_of_what_was_seen_is_left_out_too(tmp_path: Path) -> None:
+    documents = [document("a", ["token one"]), document("b", ["token one", "token two"])]
+    with built(tmp_path, documents) as corpus:
+        bundle = ask(corpus, None, task="token", seen=["a#0"])
+        narrowed = ask(corpus, None, task="token", seen=["a#0"], where={"path": "b.md"})
+    assert ids(bundle) == ids(narrowed) == ["b#1"]
+    assert codes(bundle) == {"a#0": "already_seen", "b#0": "already_seen"}
+    assert notes(bundle, "b#0") == "the same text as a#0, which is in `seen`"
+    assert codes(narrowed) == {"b#0": "already_seen"}
+
+
+def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
+    documents = [
+        document("forbidden", ["token one"], source_id="blog"),
+        document("external", ["token two"], origin="external"),
+        document("old", ["token three"]),
+        document("new", ["token four"], supersedes=("old",)),
+    ]
+    role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog"}]})
+    seen = ["forbidden#0", "external#0", "old#0"]
+    with built(tmp_path, documents) as corpus:
+        bundle = ask(corpus, role, task="token", action="execute", seen=seen)
+    assert codes(bundle) == {
+        "forbidden#0": "forbidden_source",
+        "external#0": "requires_approval",
+        "old#0": "conflict_downrank",
+    }
+
+
+@pytest.mark.parametrize(
+    ("seen", "warns"),
+    [(None, False), ([], False), (["gone"], True), (["gone", "many#1"], False)],
+)
+def test_a_warning_if_no_id_is_known(shelf: Corpus, seen: list[str] | None, warns: bool) -> None:
+    bundle = ask(shelf, None, task="token", lexical_only=True, seen=seen)
+    messages = [one.message for one in bundle.warnings if one.code == "SEEN_UNKNOWN"]
+    assert messages == ["none of the 1 ids in `seen` is a passage of the corpus"] * warns
+    assert bundle.request is not None
+    assert bundle.request.seen == seen
+
+
+class TestVerdict:
+    def test_everything_relevant_was_seen(self, tmp_path: Path) -> None:
+        with built(tmp_path, [document("a", ["token"]), document("b", ["flour"])]) as corpus:
+            fallback = ask(corpus, None, task="token", seen=["a#0"]).fallback
+        assert fallback is not None
+        assert (fallback.verdict, fallback.action) == ("all_seen", "block")
+        assert fallback.message.startswith("everything relevant is in `seen` (candidates rejected")
+
+    def test_what_was_not_seen_decides(self, tmp_path: Path) -> None:
+        documents = [document("a", ["token"]), document("b", ["token two"], source_id="blog")]
+        role = overlay(source_policy={"forbidden_sources": [{"pattern": "blog", "reason": "so"}]})
+        with built(tmp_path, documents) as corpus:
+            fallback = ask(corpus, role, task="token", seen=["a#0"]).fallback
+        assert fallback is not None
+        assert fallback.verdict == "all_forbidden"
+        assert fallback.message.startswith(
+            "apart from what is in `seen`, everything relevant is forbidden to the role reviewer "
+            "(candidates rejected: 1 forbidden_source, 1 already_seen; for one: blog: so)"
+        )
+
+
+class TestWhy:
+    def test_a_passage_that_was_seen(self, shelf: Corpus) -> None:
+        best = ids(ask(shelf, None, task="token", lexical_only=True))[0]
+        fields = {"task": "token", "lexical_only": True}
+        found = explain(shelf, resolved(seen=[best], **fields), best)
+        assert (found.step, found.code) == ("filter", "already_seen")
+        assert (found.filter.allowed, found.filter.code) == (False, "already_seen")
+        assert found.needs == [f"a `seen` without '{best}'"]
+        # What it would have been: the best.
+        assert (found.score.supposed, found.score.rank) == (True, 1)
+
+    def test_a_copy_of_one(self, tmp_path: Path) -> None:
+        with built(tmp_path, [document(name, ["token one"]) for name in "ab"]) as corpus:
+            found = explain(corpus, resolved(task="token", seen=["a#0"]), "b#0")
+        assert found.code == "already_seen"
+        assert found.needs[0].startswith("a different text: it has the same text as a#0")
