@@ -117,6 +117,7 @@ class DeclaredMetadata(Contract):
     authors: Authors | None = None
     author: Authors | None = None
     supersedes: ShortLines | None = None
+    contradicts: ShortLines | None = None
 
     def declared_values(self) -> dict[str, Any]:
         """Return the declared values by key. This takes a third of the time of ``model_dump``."""

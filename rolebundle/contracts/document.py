@@ -16,8 +16,8 @@ def iso_utc(moment: datetime) -> str:
 class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
-    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. ``supersedes`` are ids of
-    documents that this one replaces.
+    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. ``supersedes`` and
+    ``contradicts`` are ids or paths of documents that this one replaces, and disagrees with.
     """
 
     document_id: str
@@ -38,6 +38,7 @@ class DocumentMetadata(NamedTuple):
     excluded_roles: tuple[str, ...] = ()
     retrieval_hints: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
 
 
 class Superseder(NamedTuple):

@@ -22,12 +22,19 @@ from typing import TYPE_CHECKING, Any
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.texts import prepared
 from rolebundle.errors import EmbedderError
+from rolebundle.text.capitals import lower_capitals
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
 
 MODEL = "l2_supercat"
 DIMENSIONS = 256
+PREPARATION = "capitals-1"
+"""The version of what is done to a text before its tokens are looked up; part of the identity.
+
+The tokenizer knows few words in capitals and splits the others into pairs of letters, so
+:func:`rolebundle.text.capitals.lower_capitals` is applied.
+"""
 
 MAX_FLUENT_TOKENS_PER_LETTER = 0.12
 """The threshold of (tokens − words) / letters. Above it the fluency of a text is less than 1."""
@@ -41,8 +48,8 @@ class StaticProvider:
 
     @cached_property
     def identity(self) -> ModelIdentity:
-        """The model, identified by the size and the first bytes of its weights."""
-        return ModelIdentity("static", MODEL, _weights_digest(), DIMENSIONS)
+        """The model: the size and the first bytes of its weights, and how texts are prepared."""
+        return ModelIdentity("static", MODEL, _digest(), DIMENSIONS)
 
     @cached_property
     def _model(self) -> tuple[Any, Any]:
@@ -77,7 +84,7 @@ class StaticProvider:
         """
         letters = sum(map(str.isalnum, text))
         tokenizer, _ = self._model
-        [encoded] = tokenizer.encode_batch_fast(prepared([text], ""), add_special_tokens=False)
+        [encoded] = tokenizer.encode_batch_fast(_prepared([text]), add_special_tokens=False)
         extra_tokens = len(encoded.ids) - len(_WORD_OR_MARK.findall(text))
         if not letters or extra_tokens <= 0:
             return 1.0
@@ -90,7 +97,7 @@ class StaticProvider:
         if not texts:
             return vectors
         tokenizer, _ = self._model
-        for row, text in enumerate(prepared(texts, "")):
+        for row, text in enumerate(_prepared(texts)):
             # One text at a time: for several, the tokenizer starts threads of its own, which cost
             # more than they save while two batches are embedded in parallel. The "fast" method
             # computes no offsets.
@@ -118,6 +125,11 @@ def _load(folder: Path) -> tuple[Any, Any]:
         raise _unusable(f"could not be loaded ({error})") from error
 
 
+def _prepared(texts: Sequence[str]) -> list[str]:
+    """The texts as they are tokenized. Another result needs another ``PREPARATION``."""
+    return prepared([lower_capitals(text) for text in texts], "")
+
+
 def _package_folder() -> Path:
     package = find_spec("wordllama")
     if package is None or package.origin is None:
@@ -129,7 +141,7 @@ def _weights(folder: Path) -> Path:
     return folder / "weights" / f"{MODEL}_{DIMENSIONS}.safetensors"
 
 
-def _weights_digest() -> str:
+def _digest() -> str:
     # Reading and hashing the whole file would take longer than answering a query.
     weights = _weights(_package_folder())
     try:
@@ -138,7 +150,7 @@ def _weights_digest() -> str:
         size = weights.stat().st_size
     except OSError as error:
         raise _unusable(f"cannot be read ({error.strerror})") from error
-    return blake2b(head + str(size).encode(), digest_size=8).hexdigest()
+    return blake2b(head + f"{size} {PREPARATION}".encode(), digest_size=8).hexdigest()
 
 
 def _unusable(reason: str) -> EmbedderError:

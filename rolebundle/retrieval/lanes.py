@@ -263,7 +263,8 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
             "model_mismatch",
             f"the index was made by {_described(index_model)}, the query would be by "
             f"{_described(query_model)}",
-            "use the index's own model, or ingest into a new corpus file with this one",
+            f"run `rolebundle embed --provider {query_model.provider} --model {query_model.model}` "
+            "to build an index of this model, or use the index's own model",
         )
     return index
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Term
+from rolebundle.text.capitals import lower_capitals
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
@@ -113,7 +114,7 @@ def _topic(task: str) -> tuple[str, list[str]]:
 
 def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     shortened = _ABBREVIATION.sub(" ", task)
-    task = shortened if _WORD.search(shortened) else task
+    task = lower_capitals(shortened if _WORD.search(shortened) else task)
     languages = likely_languages(task)
     unspaced_words: list[str] = []
     has_forms = bool(languages) or not task.isascii()

@@ -16,12 +16,13 @@ from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_stri
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
     "d.updated_at, d.language, d.source_kind, d.sensitivity, d.origin, d.scope, d.tags, "
-    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes"
+    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes, "
+    "d.contradicts"
 )
 _FIRST_LIST = 13
 _TRUST_TIER, _UPDATED_AT = 6, 7
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 18
+_DOCUMENT_TYPES: list[type] = [str] * 19
 _UNDATED_TYPES: list[type] = [
     *_DOCUMENT_TYPES[:_UPDATED_AT],
     NoneType,

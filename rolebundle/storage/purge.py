@@ -208,21 +208,22 @@ def _forget_files(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> Non
 
 
 def _forget_claims(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> None:
-    """Remove purged documents from what other documents claim to replace."""
+    """Remove purged documents from what other documents claim to replace or to contradict."""
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}
     names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
     chosen = (json.dumps(sorted(names)),)
-    claims = corpus.rows(
-        "SELECT DISTINCT d.id, d.supersedes FROM supersession s JOIN document d ON d.id = s.newer "
-        f"WHERE s.superseded {_THESE}",
-        chosen,
-    )
-    for row, claimed in claims:
-        remaining = tuple(name for name in json.loads(claimed) if name not in names)
-        corpus.run(
-            "UPDATE document SET supersedes = ? WHERE id = ?", (store.json_array(remaining), row)
+    for column in ("supersedes", "contradicts"):
+        claims = corpus.rows(
+            f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
+            f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_THESE})",
+            chosen,
         )
+        for row, claimed in claims:
+            remaining = tuple(name for name in json.loads(claimed) if name not in names)
+            corpus.run(
+                f"UPDATE document SET {column} = ? WHERE id = ?", (store.json_array(remaining), row)
+            )
     corpus.run(f"DELETE FROM supersession WHERE superseded {_THESE}", chosen)
 
 

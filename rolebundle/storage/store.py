@@ -35,7 +35,7 @@ _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 _DOCUMENT = (
     "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
     "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
-    "retrieval_hints, supersedes, compartment"
+    "retrieval_hints, supersedes, contradicts, compartment"
 )
 
 
@@ -374,6 +374,7 @@ def _document_columns(
         json_array(metadata.excluded_roles),
         json_array(metadata.retrieval_hints),
         json_array(metadata.supersedes),
+        json_array(metadata.contradicts),
         compartment,
     )
 

@@ -19,7 +19,8 @@ class TestDefaults:
         assert made.trust_tier == "general"
         assert (made.updated_at, made.language) == (None, "und")
         assert (made.sensitivity, made.origin, made.scope) == ("internal", "internal", "shared")
-        assert made.tags == made.applicable_roles == made.excluded_roles == made.supersedes == ()
+        assert made.tags == made.applicable_roles == made.excluded_roles == ()
+        assert made.supersedes == made.contradicts == ()
 
 
 class TestTimes:
@@ -63,6 +64,7 @@ class TestTimes:
         {"applicable_roles": ["No Role"]},
         {"retrieval_hints": [" "]},
         {"supersedes": "old"},
+        {"contradicts": "old"},
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:

@@ -59,6 +59,25 @@ def test_a_vector_depends_only_on_its_text(texts: list[str], other: str):
     assert np.isfinite(among).all()
 
 
+def test_capitals_that_only_emphasize_do_not_change_a_vector():
+    vectors = PROVIDER.embed_passages(
+        [
+            "THE BOUNDARY LAYER OF A WING",
+            "the boundary layer of a wing",
+            "run a VACUUM",
+            "run a vacuum",
+        ]
+    )
+    assert np.array_equal(vectors[0::2], vectors[1::2])
+    assert PROVIDER.fluency("PRESSURE DISTRIBUTIONS OVER SLENDER BODIES") == 1
+
+
+def test_the_preparation_of_texts_is_part_of_the_identity(monkeypatch: pytest.MonkeyPatch):
+    shipped = StaticProvider().identity
+    monkeypatch.setattr(static, "PREPARATION", "another")
+    assert StaticProvider().identity != shipped
+
+
 def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     for use in (lambda p: p.identity, lambda p: p.embed_queries(["text"])):

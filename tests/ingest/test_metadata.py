@@ -21,7 +21,7 @@ VALUES = {
     "domain": "dom", "trust_tier": "preferred", "updated_at": "2026-01-02", "language": "no",
     "source_kind": "kind", "sensitivity": "public", "origin": "external", "scope": "team",
     "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
-    "supersedes": ["old"],
+    "supersedes": ["old"], "contradicts": ["other"],
 }  # fmt: skip
 # Keys that other tools use, and the keys under which their values are stored.
 OTHERS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -311,10 +312,10 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     wanted = preferred[0]["pattern"].casefold()
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
+    request = resolve_request(RetrievalRequest(task="x"), NOW, role)
+    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": ()}
     refused = [
-        d
-        for d in matched
-        if first_rejection(d, (), resolve_request(RetrievalRequest(task="x"), NOW, role))
+        d for d in matched if first_rejection(SimpleNamespace(document=d, **for_all), request)
     ]
     codes = {finding.code for finding in lint_against_corpus(role, corpus_facts(documents))}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):

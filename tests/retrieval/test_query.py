@@ -58,6 +58,10 @@ class TestTaskTerms:
     ) -> None:
         assert [*task_terms(task)] == [*parts, phrase]
 
+    def test_a_task_in_capitals_has_the_terms_of_the_same_task_in_lower_case(self) -> None:
+        task = "Is the boundary-layer of std::vector e.g. laminar?"
+        assert task_terms(task.upper()) == task_terms(task)
+
     @pytest.mark.parametrize(
         "task", ["wait, what - no", "a - b", "-x", "x-", "end. Begin", "a...b"]
     )

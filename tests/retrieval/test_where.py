@@ -80,7 +80,7 @@ def searched(corpus: Corpus, where: dict[str, Any], **fields: Any) -> set[str]:
         ({"updated_after": "2026-03-01T13:00:00+01:00"}, {"oncall"}),
         ({"updated_after": "2026-03-01T12:00:01"}, set()),
     ],
-    ids=str,
+    ids=lambda value: str(value if isinstance(value, dict) else sorted(value)),
 )
 def test_only_documents_that_match_every_key_are_searched(
     shelf: Corpus, where: dict[str, Any], expected: set[str], lexical_only: bool

@@ -43,6 +43,7 @@ class TestPassages:
             excluded_roles=("writer",),
             retrieval_hints=("ask me",),
             supersedes=("other",),
+            contradicts=("another",),
         )
         own = chunk(
             "d#0",

@@ -26,7 +26,14 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.cli.output import print_json, progress_bar, writable
 from rolebundle.scan.settings import ScanSettings
 
-_LIST_KEYS = {"tags", "applicable_roles", "excluded_roles", "retrieval_hints", "supersedes"}
+_LIST_KEYS = {
+    "tags",
+    "applicable_roles",
+    "excluded_roles",
+    "retrieval_hints",
+    "supersedes",
+    "contradicts",
+}
 _MAX_LISTED = 20
 
 
