@@ -13,6 +13,7 @@ from rolebundle.contracts.terms import (
     Action,
     ContentType,
     EmptyReason,
+    Evidence,
     FallbackAction,
     FallbackState,
     FreshnessPosture,
@@ -20,6 +21,7 @@ from rolebundle.contracts.terms import (
     Fusion,
     Lane,
     RejectionCode,
+    TaskSupport,
     TrustPosture,
     TrustTier,
     WarningCode,
@@ -32,23 +34,6 @@ class AppliedFilter(Contract):
     field: str
     op: Literal["eq", "neq", "in", "not_in", "gt", "lt", "contains", "not_contains"]
     value: str | float | bool | list[str]
-
-
-class QueryWeights(Contract):
-    """Weights in [0, 1] of the task and of the role, for each lane. Each pair sums to 1.
-
-    Attributes:
-        lexical_task: weight of the task's words.
-        lexical_expansion: weight of the words that the overlay adds.
-        semantic_task: weight of the task's vector.
-        semantic_context: weight of the vector of the overlay's mission. The mission's vector is
-            weighted with this times its cosine with the task, or 0 if the cosine is negative.
-    """
-
-    lexical_task: float
-    lexical_expansion: float
-    semantic_task: float
-    semantic_context: float
 
 
 class QueryTrace(Contract):
@@ -69,7 +54,6 @@ class QueryTrace(Contract):
     lexical_query: list[str]
     expansion_query: list[str] = []
     semantic_query: list[str]
-    weights: QueryWeights | None = None
     applied_overlay_rules: list[str]
     applied_filters: list[AppliedFilter]
     generated_at: str
@@ -119,6 +103,9 @@ class RawScores(Contract):
         bm25: BM25 of the task's words, 0 or more; larger is better.
         bm25_expansion: BM25 of the words that the overlay adds, 0 or more.
         cosine: cosine of the passage and the query, in [−1, 1].
+        matched_words: how many of the task's content words the passage has.
+        coverage: their share, weighted by how rare they are, in [0, 1].
+        closeness: where the cosine lies between the model's noise and related texts, in [0, 1].
         contextual: cosine by the reranking model, in [−1, 1]; ``None`` if it did not score the
             passage.
         metadata: product of the filter's factors, in [0.01, 10].
@@ -127,6 +114,9 @@ class RawScores(Contract):
     bm25: float | None = None
     bm25_expansion: float | None = None
     cosine: float | None = None
+    matched_words: int | None = None
+    coverage: float | None = None
+    closeness: float | None = None
     contextual: float | None = None
     metadata: float
 
@@ -188,6 +178,8 @@ class SelectedChunk(Contract):
         title: title of the document.
         headings: the headings above the passage, outermost first.
         lanes: the lanes that proposed it.
+        evidence: ``task`` if it has the task's words or is close in meaning, else ``role``;
+            without a role always ``task``.
         reasons_selected: why it was selected, in words.
         overlay_hits: names of the overlay's rules that matched it.
         allowed_actions: what it may be used for, lowest risk first; ``None`` without a policy.
@@ -206,6 +198,7 @@ class SelectedChunk(Contract):
     lanes: list[Lane] = []
     scores: Scores
     raw: RawScores | None = None
+    evidence: Evidence | None = None
     reasons_selected: list[str]
     overlay_hits: list[str]
     metadata: ChunkMetadata
@@ -373,12 +366,40 @@ class RequestEcho(Contract):
     lexical_only: bool = False
     fusion: Fusion | None = None
     rerank: str | None = None
+    allow_weak: bool = False
+
+
+class TaskEvidence(Contract):
+    """What the visible corpus has of the task, on an absolute scale (docs/quality.md).
+
+    Attributes:
+        support: ``supported``; ``weak`` if the best passage has little of the task; ``off_topic``
+            if the task's rare words are missing and nothing is close in meaning.
+        strength: of the best passage's evidence, in [0, 1].
+        words: number of the task's content words.
+        specificity: how much more of the task's words the best passage has than the best twelve
+            have on average, in nats.
+        role_share: the share of the role's terms in the final scores, in [0, 1].
+    """
+
+    support: TaskSupport
+    strength: float
+    words: int
+    specificity: float
+    role_share: float
+
+
+class ScoreWeights(Contract):
+    """The weights of the four terms of the final score."""
+
+    lexical: float
+    semantic: float
+    metadata: float
+    rerank: float
 
 
 class RetrievalBundle(Contract):
     """What was searched, selected and rejected, with reasons and warnings.
-
-    What the reader must know of all passages comes before them.
 
     Attributes:
         role_id: the role; empty if there was none.
@@ -394,16 +415,18 @@ class RetrievalBundle(Contract):
     role_id: str
     query: QueryTrace
     summary: Summary
-    provenance: Provenance
-    warnings: list[BundleWarning]
-    fallback: Fallback | None = None
     selected: list[SelectedChunk]
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}
     approvals: list[Approval] | None = None
+    provenance: Provenance
+    warnings: list[BundleWarning]
+    fallback: Fallback | None = None
     request: RequestEcho | None = None
     overlay: OverlayRef | None = None
     corpus: CorpusState | None = None
+    evidence: TaskEvidence | None = None
+    weights: ScoreWeights | None = None
     fusion: Fusion | None = None
     rerank: RerankState | None = None
     diagnostics: Diagnostics

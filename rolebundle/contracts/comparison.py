@@ -56,10 +56,7 @@ class Standing(Contract):
 
 
 class ComparedPassage(Contract):
-    """A passage that is selected for at least one role, and what happened to it for each role.
-
-    ``flags`` are as in the bundle's metadata of the passage.
-    """
+    """A passage that is selected for at least one role, and what happened to it for each role."""
 
     chunk_id: str
     document_id: str
@@ -67,7 +64,6 @@ class ComparedPassage(Contract):
     title: str | None = None
     headings: list[str]
     locator: str | None = None
-    flags: list[str] | None = None
     standings: list[Standing]
 
 

@@ -132,6 +132,11 @@ class RetrievalRequest(Contract):
         description="The model, as PROVIDER:MODEL, that scores the best passages again, or the "
         "word none for no reranking. Default: the configured model.",
     )
+    allow_weak: bool = Field(
+        False,
+        description="Return passages even if the corpus has nothing for the task. They are "
+        "guesses.",
+    )
     now: Moment | None = Field(
         None,
         description="ISO 8601 time that ages are measured against. Default: the current time.",

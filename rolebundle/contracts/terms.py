@@ -41,7 +41,12 @@ WarningCode = Literal[
     "INDEX_STALE",
     "RERANK_DEGRADED",
     "SEEN_UNKNOWN",
+    "WEAK_EVIDENCE",
 ]
+Evidence = Literal["task", "role"]
+"""What a passage is selected for."""
+TaskSupport = Literal["supported", "weak", "off_topic"]
+"""How much of the task the visible corpus has."""
 FallbackState = Literal[
     "no_strong_match", "forbidden_hit", "conflicting", "stale_dominant", "no_overlay", "healthy"
 ]
@@ -54,6 +59,7 @@ EmptyReason = Literal[
     "over_budget",
     "lane_down",
     "nothing_found",
+    "no_evidence",
     "all_below_floor",
     "all_forbidden",
     "all_taint_blocked",

@@ -7,7 +7,14 @@ run again as if it had been proposed and allowed; then ``supposed`` is true.
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import CorpusState, OverlayRef, RawScores, RequestEcho, Scores
+from rolebundle.contracts.bundle import (
+    CorpusState,
+    OverlayRef,
+    RawScores,
+    RequestEcho,
+    Scores,
+    ScoreWeights,
+)
 from rolebundle.contracts.lookup import LookupKind
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode
 
@@ -69,15 +76,6 @@ class FilterTrace(Contract):
     freshness: FreshnessStatus
 
 
-class ScoreWeights(Contract):
-    """The weights of the four terms of the final score."""
-
-    lexical: float
-    semantic: float
-    metadata: float
-    rerank: float
-
-
 class ScoreTrace(Contract):
     """The passage's score, and its place in the ranking.
 
@@ -133,7 +131,6 @@ class Why(Contract):
     Attributes:
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
-        flags: kinds of the scan's findings in the passage's document; missing if there are none.
         outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
             ``where``, that its document was not searched. In that case the other steps are those of
             the same request without the keys of ``where`` that exclude the document.
@@ -159,7 +156,6 @@ class Why(Contract):
     source_id: str
     title: str
     locator: str
-    flags: list[str] | None = None
     outcome: Outcome
     rank: int | None = None
     step: Step | None = None

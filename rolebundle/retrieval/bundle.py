@@ -22,8 +22,10 @@ from rolebundle.contracts.bundle import (
     Rejection,
     RetrievalBundle,
     Scores,
+    ScoreWeights,
     SelectedChunk,
     Summary,
+    TaskEvidence,
 )
 from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
@@ -46,7 +48,9 @@ from rolebundle.retrieval.candidate import (
     RejectedCandidate,
     Retrieval,
     SemanticReport,
+    Weights,
 )
+from rolebundle.retrieval.evidence import Evidence, Support
 from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 
@@ -59,9 +63,14 @@ LOW_DIVERSITY_FROM = 3
 def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> RetrievalBundle:
     """The bundle of a retrieval that took so many seconds."""
     selection = retrieval.selection
+    supports = [
+        retrieval.evidence.support(candidate.passage.rowid) for candidate in selection.selected
+    ]
     selected = [
-        _selected_chunk(rank, candidate, request)
-        for rank, candidate in enumerate(selection.selected, start=1)
+        _selected_chunk(rank, candidate, request, support)
+        for rank, (candidate, support) in enumerate(
+            zip(selection.selected, supports, strict=True), start=1
+        )
     ]
     # By code. Within a code in the order of the step that rejected: the nearest miss comes first.
     rejected = sorted(
@@ -70,13 +79,10 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     )
     codes = Counter(rejection.code for rejection in rejected)
     warnings = warnings_for(
-        selected,
-        codes,
-        retrieval.forbidden_hits,
-        selection.conflicts,
-        request.overlay,
-        retrieval.semantic,
+        selected, codes, selection.conflicts, request.overlay, retrieval.semantic
     )
+    if caution := _caution(retrieval.evidence, supports):
+        warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
     if request.seen and not retrieval.seen:
         warnings.append(
             BundleWarning.model_construct(
@@ -106,7 +112,13 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         provenance=Provenance.model_construct(
             source_ids=list(dict.fromkeys(chunk.source_id for chunk in selected)),
             document_ids=list(dict.fromkeys(chunk.document_id for chunk in selected)),
-            trust_posture=trust_posture(selected),
+            trust_posture=trust_posture(
+                [
+                    chunk
+                    for chunk, support in zip(selected, supports, strict=True)
+                    if support.is_for_task
+                ]
+            ),
             freshness_posture=freshness_posture(selected),
         ),
         warnings=warnings,
@@ -123,6 +135,8 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         request=request.echo,
         overlay=overlay_ref(request),
         corpus=retrieval.corpus,
+        evidence=_task_evidence(retrieval),
+        weights=score_weights(retrieval.weights),
         fusion=request.fusion,
         rerank=retrieval.rerank.state if retrieval.rerank else None,
         diagnostics=_diagnostics(codes, retrieval, seconds),
@@ -141,7 +155,9 @@ def overlay_ref(request: ResolvedRequest) -> OverlayRef | None:
 # -- selected passages ---------------------------------------------------------------------------
 
 
-def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -> SelectedChunk:
+def _selected_chunk(
+    rank: int, candidate: Candidate, request: ResolvedRequest, support: Support
+) -> SelectedChunk:
     passage, document = candidate.passage, candidate.passage.document
     page = f", p. {passage.page}" if passage.page else ""
     return SelectedChunk.model_construct(
@@ -157,8 +173,9 @@ def _selected_chunk(rank: int, candidate: Candidate, request: ResolvedRequest) -
         content_type=passage.content_type,
         lanes=list(candidate.lanes),
         scores=scores_of(candidate),
-        raw=raw_scores_of(candidate),
-        reasons_selected=_reasons(candidate),
+        raw=raw_scores_of(candidate, support),
+        evidence="task" if request.overlay is None or support.is_for_task else "role",
+        reasons_selected=_reasons(candidate, support),
         overlay_hits=[hit for part in candidate.score.contributions for hit in part.hits],
         metadata=ChunkMetadata.model_construct(
             trust_tier=document.trust_tier,
@@ -198,14 +215,38 @@ def scores_of(candidate: Candidate) -> Scores:
     )
 
 
-def raw_scores_of(candidate: Candidate) -> RawScores:
+def raw_scores_of(candidate: Candidate, support: Support) -> RawScores:
     """The scores of a candidate before they were normalized, rounded to six decimals."""
     return RawScores.model_construct(
         bm25=rounded_if_any(candidate.bm25),
         bm25_expansion=rounded_if_any(candidate.bm25_expansion),
         cosine=rounded_if_any(candidate.cosine),
+        matched_words=support.matched,
+        coverage=rounded(support.coverage),
+        closeness=rounded_if_any(support.closeness),
         contextual=rounded_if_any(candidate.contextual),
         metadata=rounded(candidate.metadata_score),
+    )
+
+
+def score_weights(weights: Weights) -> ScoreWeights:
+    """The weights of the score's terms, rounded to six decimals."""
+    return ScoreWeights.model_construct(
+        lexical=rounded(weights.lexical),
+        semantic=rounded(weights.semantic),
+        metadata=rounded(weights.metadata),
+        rerank=rounded(weights.vocabulary),
+    )
+
+
+def _task_evidence(retrieval: Retrieval) -> TaskEvidence:
+    evidence, weights = retrieval.evidence, retrieval.weights
+    return TaskEvidence.model_construct(
+        support=evidence.task,
+        strength=rounded(evidence.best.strength),
+        words=len(evidence.words.frequencies),
+        specificity=rounded(evidence.specificity),
+        role_share=rounded(weights.metadata + weights.vocabulary),
     )
 
 
@@ -219,20 +260,18 @@ def rounded_if_any(score: float | None) -> float | None:
     return None if score is None else rounded(score)
 
 
-def _reasons(candidate: Candidate) -> list[str]:
+def _reasons(candidate: Candidate, support: Support) -> list[str]:
     score = candidate.score
-    # The contribution of a reranking model has a reason of its own.
-    by_meaning = score.semantic
-    if candidate.contextual is not None:
-        by_meaning = score.changed_by("semantic")[1]
     neighbours_lexical, neighbours_semantic = score.changed_by("neighbours", "feedback")
     reasons = []
-    if candidate.bm25:
-        reasons.append(f"has the task's words (lexical {score.lexical:.2f})")
+    if support.matched:
+        reasons.append(f"has {support.matched} of the task's {support.words} words")
     elif candidate.bm25_expansion:
-        reasons.append(f"has the role's words (lexical {score.lexical:.2f})")
-    if candidate.cosine is not None and by_meaning > 0:
-        reasons.append(f"close in meaning (semantic {by_meaning:.2f})")
+        reasons.append("has the role's words")
+    if candidate.cosine is not None and support.closeness:
+        reasons.append(
+            f"close in meaning: cosine {candidate.cosine:.2f}, closeness {support.closeness:.2f}"
+        )
     if max(abs(neighbours_lexical), abs(neighbours_semantic)) >= MIN_VISIBLE_CHANGE:
         reasons.append(
             f"with the passages like it lexical {neighbours_lexical:+.2f}, "
@@ -260,9 +299,7 @@ def _query_trace(request: ResolvedRequest, retrieval: Retrieval) -> QueryTrace:
         task_text=query.task_text,
         lexical_query=[term.shown for term in query.task_terms for _ in range(term.weight)],
         expansion_query=[term.shown for term in query.expansion_terms],
-        semantic_query=[query.semantic_text]
-        + ([f"Role context: {query.context_text}"] if query.context_text else []),
-        weights=query.weights,
+        semantic_query=[query.semantic_text],
         applied_overlay_rules=[*query.applied_rules, *retrieval.semantic.applied_rules],
         applied_filters=list(query.applied_filters),
         generated_at=iso_utc(request.now),
@@ -339,8 +376,28 @@ def _diagnostics(
 # -- postures and warnings -----------------------------------------------------------------------
 
 
+def _caution(evidence: Evidence, supports: Sequence[Support]) -> str:
+    """What the reader should know about the evidence of an answer; empty if it is sound."""
+    if not supports:
+        return ""
+    best = max(supports, key=lambda support: support.strength)
+    if evidence.task == "off_topic":
+        problem = "the corpus has nothing for this task, so these passages are guesses"
+    elif not best.is_for_task:
+        problem = "no passage has what the task asks for; they are here for the role"
+    elif evidence.task == "weak":
+        problem = "thin evidence, so treat the passages as hints"
+    else:
+        return ""
+    closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
+    return f"{problem}: the best has {best.matched} of the task's {best.words} words{closeness}"
+
+
 def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:
-    """Strong with any authoritative passage, mixed with any preferred one, else weak."""
+    """Strong with any authoritative passage, mixed with any preferred one, else weak.
+
+    For the answer, of the passages that are evidence for the task.
+    """
     tiers = {chunk.metadata.trust_tier for chunk in selected}
     if "authoritative" in tiers:
         return "strong"
@@ -358,7 +415,6 @@ def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
 def warnings_for(
     selected: Sequence[SelectedChunk],
     codes: Mapping[RejectionCode, int],
-    forbidden_hits: Sequence[Candidate],
     conflicts: Sequence[Passage],
     overlay: Overlay | None,
     semantic: SemanticReport,
@@ -368,7 +424,6 @@ def warnings_for(
     Args:
         selected: the passages of the answer.
         codes: how many candidates each code rejected.
-        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         conflicts: superseded passages that would have been selected.
         overlay: the role's, or ``None``.
         semantic: how the semantic lane ran.
@@ -389,14 +444,9 @@ def warnings_for(
     considered = rejected_stale + len(selected)
     if stale * 2 > considered:
         warnings.append(("STALE_DOMINANT", f"{stale} of {considered} passages are stale"))
-    if forbidden_hits:
-        named = sorted({hit.passage.document.source_id for hit in forbidden_hits})
+    if forbidden := codes.get("forbidden_source"):
         warnings.append(
-            (
-                "FORBIDDEN_SOURCE_HIT",
-                f"{len(forbidden_hits)} passages of forbidden sources would have been selected: "
-                f"{', '.join(named)}",
-            )
+            ("FORBIDDEN_SOURCE_HIT", f"{forbidden} candidates came from forbidden sources")
         )
     if restricted := _restricted(codes):
         warnings.append(("ACTION_RESTRICTED", restricted))
@@ -490,8 +540,8 @@ def decide_fallback(
         is_narrowed: whether the request has a ``where``.
         unmatched: the keys of ``where`` that exclude every document.
     """
-    codes = {warning.code for warning in warnings}
-    findings = _findings(selected, codes, overlay, semantic)
+    messages = {warning.code: warning.message for warning in warnings}
+    findings = _findings(messages, overlay, semantic)
     verdict = None
     if not selected:
         is_incomplete = bool(semantic.degraded or semantic.waiting)
@@ -525,23 +575,22 @@ def fallback_of(findings: Sequence[Finding], verdict: EmptyReason | None = None)
 
 
 def _findings(
-    selected: Sequence[SelectedChunk],
-    codes: set[WarningCode],
+    warnings: Mapping[WarningCode, str],
     overlay: Overlay | None,
     semantic: SemanticReport,
 ) -> list[Finding]:
     """What limits the use of the selected passages, in the order of the states."""
     findings = []
-    if "NO_HIGH_TRUST_MATCH" in codes:
+    if "NO_HIGH_TRUST_MATCH" in warnings:
         sentence = "no authoritative or preferred source matched; treat the passages as hints"
         findings.append(Finding("no_strong_match", "degrade", sentence))
-    if "FORBIDDEN_SOURCE_HIT" in codes:
-        sentence = "a source that is forbidden to the role would have answered, and was left out"
+    if "FORBIDDEN_SOURCE_HIT" in warnings:
+        sentence = "forbidden sources matched and were left out"
         findings.append(Finding("forbidden_hit", "continue", sentence))
-    if "CONFLICTING_EVIDENCE" in codes:
+    if "CONFLICTING_EVIDENCE" in warnings:
         sentence = "trusted documents disagree; the superseded one was left out, say so"
         findings.append(Finding("conflicting", "warn", sentence))
-    if "STALE_DOMINANT" in codes:
+    if "STALE_DOMINANT" in warnings:
         sentence = "most of the evidence is older than it should be; check before relying on it"
         findings.append(Finding("stale_dominant", "warn", sentence))
     if overlay is None:
@@ -549,9 +598,8 @@ def _findings(
         findings.append(Finding("no_overlay", "continue", sentence))
     if semantic.degraded:
         findings.append(Finding(None, "degrade", "the semantic lane did not run"))
-    if all(chunk.raw is not None and not chunk.raw.bm25 for chunk in selected):
-        # Every task has nearest neighbours, so these passages may have nothing to do with it.
-        findings.append(Finding(None, "warn", "no passage has a word of the task"))
+    if caution := warnings.get("WEAK_EVIDENCE"):
+        findings.append(Finding(None, "warn", caution))
     return findings
 
 
@@ -571,6 +619,7 @@ _IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"
 _CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "over_budget": frozenset({"budget_cut"}),
     "nothing_found": frozenset({"low_score"}),
+    "no_evidence": frozenset({"low_score"}),
     "all_below_floor": frozenset({"low_score"}),
     "approval_needed": frozenset({"requires_approval"}),
     "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW - {"already_seen"},
@@ -584,6 +633,10 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "over_budget": (
         "passages would answer, and none fits the token budget",
         "raise token_budget",
+    ),
+    "no_evidence": (
+        "the corpus has nothing for this task: no passage has enough of its words or is near it",
+        "do not guess; ask in other words, ingest what would answer, or set allow_weak",
     ),
     "all_below_floor": (
         "what has the task's words is under the floor",
@@ -633,7 +686,8 @@ def empty_verdict(
     3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
     4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
        below are about *everything* relevant, which half a search cannot know.
-    5. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
+    5. ``no_evidence``: the task is off-topic for everything visible.
+    6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
        Relevant are candidates with a word of the task. If there are none, no word of the task is
        in the corpus. Then neighbours that policy rejected are relevant, since nothing measured how
@@ -663,6 +717,8 @@ def empty_verdict(
         return "over_budget"
     if is_incomplete:
         return "lane_down"
+    if any(rejection.candidate.is_off_topic for rejection in rejected):
+        return "no_evidence"
     relevant = _relevant(rejected)
     if not relevant:
         return "nothing_found"

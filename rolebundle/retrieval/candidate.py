@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from rolebundle.contracts.bundle import AppliedFilter, CorpusState, QueryWeights, RerankState
+from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode, WarningCode
+from rolebundle.retrieval.evidence import Evidence
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -41,14 +42,17 @@ class Term(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A task, expanded by a role. The task's own terms and the role's are kept apart."""
+    """A task, expanded by a role. The task's own terms and the role's are kept apart.
+
+    ``content_terms`` are the task's words without stop words, each once, in the form in which the
+    index matches most of their spellings.
+    """
 
     task_text: str
     task_terms: tuple[Term, ...]
+    content_terms: tuple[Term, ...]
     expansion_terms: tuple[Term, ...]
     semantic_text: str
-    context_text: str
-    weights: QueryWeights
     applied_rules: tuple[str, ...]
     applied_filters: tuple[AppliedFilter, ...]
 
@@ -107,14 +111,18 @@ class Pool(NamedTuple):
 # -- scores --------------------------------------------------------------------------------------
 
 Step = Literal[
-    "lexical", "semantic", "metadata", "vocabulary", "rerank", "neighbours", "feedback", "diversity"
+    "lexical", "semantic", "rerank", "neighbours", "feedback", "metadata", "vocabulary", "diversity"
 ]
 """The steps that contribute to a score, in their order."""
 ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
 
 
+MAX_ROLE_SHARE = 0.9
+"""The most that the role's terms may weigh together, so that the task always counts."""
+
+
 class Weights(NamedTuple):
-    """What each term of the final score is multiplied with."""
+    """What each term of the final score is multiplied with. They sum to 1."""
 
     lexical: float
     semantic: float
@@ -123,12 +131,41 @@ class Weights(NamedTuple):
     fusion: Fusion
 
     @classmethod
-    def of(cls, policy: RetrievalPolicy, fusion: Fusion) -> Weights:
-        """The policy's weights. With ``rrf`` both lanes have the mean of their two weights."""
+    def of(
+        cls,
+        policy: RetrievalPolicy,
+        fusion: Fusion,
+        *,
+        has_semantic: bool,
+        role_factor: float,
+    ) -> Weights:
+        """The weights for one request.
+
+        The role's share is that of the policy's metadata and rerank weights, times the factor, but
+        at most ``MAX_ROLE_SHARE``. The lanes share the rest as the policy says. If there is only
+        the lexical lane, it has all of that. With ``rrf`` both lanes have the same weight.
+
+        Args:
+            policy: the role's policy.
+            fusion: how the lanes are joined.
+            has_semantic: whether there is a semantic term.
+            role_factor: what the role's share is multiplied with; 0 without a role.
+        """
         lexical, semantic = policy.lexical_weight, policy.semantic_weight
-        if fusion == "rrf":
-            lexical = semantic = (lexical + semantic) / 2
-        return cls(lexical, semantic, policy.metadata_weight, policy.rerank_weight, fusion)
+        metadata, vocabulary = policy.metadata_weight, policy.rerank_weight
+        lanes, role = lexical + semantic, metadata + vocabulary
+        share = min(MAX_ROLE_SHARE, role_factor * role / (lanes + role))
+        if not lanes and share:
+            share = 1.0
+        if not has_semantic:
+            lexical, semantic = 1.0, 0.0
+        elif fusion == "rrf" or not lanes:
+            lexical = semantic = 0.5
+        by_lane = (1 - share) / (lexical + semantic)
+        by_role = share / role if role else 0.0
+        return cls(
+            lexical * by_lane, semantic * by_lane, metadata * by_role, vocabulary * by_role, fusion
+        )
 
     def lane_score(self, lexical: float, semantic: float) -> float:
         """The lanes' part of the final score."""
@@ -177,15 +214,20 @@ class Score(NamedTuple):
         final = weights.lane_score(lexical, semantic)
         return cls(contributions, lexical, semantic, 0.0, 0.0, 0.0, final)
 
-    def with_metadata(self, metadata: float, hits: tuple[str, ...], weights: Weights) -> Score:
-        """The score with its metadata term."""
-        added = Contribution("metadata", "metadata", metadata, weights.metadata, hits)
-        return self._with(weights, (added,), self.lexical, self.semantic, metadata, self.vocabulary)
-
-    def with_vocabulary(self, vocabulary: float, hits: tuple[str, ...], weights: Weights) -> Score:
-        """The score with its vocabulary term."""
-        added = Contribution("vocabulary", "vocabulary", vocabulary, weights.vocabulary, hits)
-        return self._with(weights, (added,), self.lexical, self.semantic, self.metadata, vocabulary)
+    def with_role(
+        self,
+        metadata: tuple[float, tuple[str, ...]],
+        vocabulary: tuple[float, tuple[str, ...]],
+        weights: Weights,
+    ) -> Score:
+        """The score with the role's two terms, each with the rules that made it up."""
+        added = (
+            Contribution("metadata", "metadata", metadata[0], weights.metadata, metadata[1]),
+            Contribution(
+                "vocabulary", "vocabulary", vocabulary[0], weights.vocabulary, vocabulary[1]
+            ),
+        )
+        return self._with(weights, added, self.lexical, self.semantic, metadata[0], vocabulary[0])
 
     def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> Score:
         """The score with the lanes' terms as a step has changed them."""
@@ -264,11 +306,14 @@ class Candidate(NamedTuple):
         lanes: the lanes that proposed it.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
         bm25_expansion: the same against the role's terms.
+        expansion: ``bm25_expansion`` divided by the highest of the pool, in [0, 1].
         cosine: with the query, in [−1, 1]; ``None`` if the semantic lane did not score it.
         score: the score so far.
         metadata_score: the filter's product, in [0.01, 10].
+        metadata_hits: the rules that made it up.
         freshness: by the date of its document.
         contextual: the cosine by the reranking model; ``None`` if it was not scored again.
+        is_off_topic: whether the task is off-topic for the corpus, so that nothing is selected.
         duplicate_of: the chunk id of a better candidate with the same text, if there is one.
     """
 
@@ -278,9 +323,12 @@ class Candidate(NamedTuple):
     bm25_expansion: float | None
     cosine: float | None
     score: Score
+    expansion: float = 0.0
     metadata_score: float = 0.5
+    metadata_hits: tuple[str, ...] = ()
     freshness: FreshnessStatus = "undated"
     contextual: float | None = None
+    is_off_topic: bool = False
     duplicate_of: str | None = None
 
     @property
@@ -366,6 +414,8 @@ class Retrieval(NamedTuple):
 
     Attributes:
         query: the built query.
+        evidence: what the visible corpus has of the task, and the selected passages.
+        weights: of the terms of the final score.
         corpus: the corpus that answered, and its state.
         semantic: how the semantic lane ran.
         rerank: how the reranking model ran; ``None`` if it was not requested.
@@ -376,10 +426,11 @@ class Retrieval(NamedTuple):
         selection: the selection from the ranked candidates.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
-        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
     """
 
     query: Query
+    evidence: Evidence
+    weights: Weights
     corpus: CorpusState
     semantic: SemanticReport
     rerank: RerankReport | None
@@ -390,4 +441,3 @@ class Retrieval(NamedTuple):
     selection: Selection
     unmatched: str = ""
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
-    forbidden_hits: Sequence[Candidate] = ()

@@ -24,7 +24,6 @@ from rolebundle.contracts.why import (
     PoolTrace,
     Rival,
     ScoreTrace,
-    ScoreWeights,
     Step,
     Why,
     WordsTrace,
@@ -36,6 +35,7 @@ from rolebundle.retrieval.bundle import (
     raw_scores_of,
     rounded,
     rounded_if_any,
+    score_weights,
     scores_of,
 )
 from rolebundle.retrieval.candidate import (
@@ -60,10 +60,10 @@ from rolebundle.retrieval.filter import (
     with_metadata,
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
-from rolebundle.retrieval.lexical import terms_in
+from rolebundle.retrieval.lexical import matching_terms
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
-from rolebundle.retrieval.pipeline import run
+from rolebundle.retrieval.pipeline import is_answered_off_topic, run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
@@ -115,7 +115,7 @@ class _Execution:
             passages={**pool.passages, **{passage.rowid: passage for passage in passages}},
         )
         added = {passage.rowid for passage in passages}
-        candidates = merge(pool, self.retrieval.query, request.weights)
+        candidates = merge(pool, self.retrieval.weights)
         others = [other for other in candidates if other.passage.rowid not in added]
         allowed, _ = filter_candidates(others, request, self.retrieval.seen)
         allowed += [
@@ -126,7 +126,9 @@ class _Execution:
         return rank(
             allowed,
             request,
+            self.retrieval.weights,
             has_vectors=self.lanes.index is not None,
+            is_off_topic=is_answered_off_topic(self.retrieval.evidence, request),
             cosines=self.reranker.known if self.reranker else None,
         )
 
@@ -268,7 +270,6 @@ def explain(
         source_id=document.source_id,
         title=document.title,
         locator=passage.locator,
-        flags=list(passage.flags) or None,
         outcome=outcome,
         rank=None if placement.is_hypothetical else placement.rank,
         step=step,
@@ -356,11 +357,13 @@ def _outcome(
 
 def _words_trace(execution: _Execution, passage: Passage) -> WordsTrace:
     query, corpus = execution.retrieval.query, execution.lanes.corpus
-    task = terms_in(corpus, query.task_terms, passage.rowid)
+    terms = (*query.task_terms, *query.expansion_terms)
+    matched = matching_terms(corpus, terms, [passage.rowid])[passage.rowid]
+    of_task = len(query.task_terms)
     return WordsTrace(
-        task_found=task,
-        task_missing=[term.shown for term in query.task_terms if term.shown not in task],
-        role_found=terms_in(corpus, query.expansion_terms, passage.rowid),
+        task_found=[terms[n].shown for n in range(of_task) if n in matched],
+        task_missing=[terms[n].shown for n in range(of_task) if n not in matched],
+        role_found=[terms[n].shown for n in range(of_task, len(terms)) if n in matched],
     )
 
 
@@ -428,16 +431,12 @@ def _filter_trace(passage: Passage, placement: _Placement, retrieval: Retrieval)
 
 
 def _score_trace(execution: _Execution, placement: _Placement) -> ScoreTrace:
-    own, weights = placement.own, execution.request.weights
+    own, retrieval = placement.own, execution.retrieval
+    evidence = execution.lanes.with_support(retrieval.evidence, [own.passage])
     return ScoreTrace(
         scores=scores_of(own),
-        raw=raw_scores_of(own),
-        weights=ScoreWeights(
-            lexical=weights.lexical,
-            semantic=weights.semantic,
-            metadata=weights.metadata,
-            rerank=weights.vocabulary,
-        ),
+        raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
+        weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
         place=placement.position,
         of=len(placement.ranked),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -146,7 +145,7 @@ def is_for_other_roles(governed: Governed, role_id: str) -> bool:
 
 
 def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
-    """The candidate with its freshness and its metadata score.
+    """The candidate with its freshness, its metadata score, and the rules that made it up.
 
     The score is the product of 0.5 and the factors of the policy, clamped to [0.01, 10]. A penalty
     of 1 rejects and is no factor, so the score is also right for a candidate that policy rejects
@@ -160,21 +159,11 @@ def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
             score *= factor
         hits = tuple(hit for _, hit in factors)
     metadata_score = min(MAX_METADATA_SCORE, max(MIN_METADATA_SCORE, score))
-    return Candidate(
-        candidate.passage,
-        candidate.lanes,
-        candidate.bm25,
-        candidate.bm25_expansion,
-        candidate.cosine,
-        candidate.score.with_metadata(normalize_metadata(metadata_score), hits, request.weights),
-        metadata_score,
-        freshness_of(candidate.passage, request),
+    return candidate._replace(
+        metadata_score=metadata_score,
+        metadata_hits=hits,
+        freshness=freshness_of(candidate.passage, request),
     )
-
-
-def normalize_metadata(score: float) -> float:
-    """``min(1, ln(1 + m) / ln 6)``: 0.5 becomes 0.23, 5 and more become 1."""
-    return min(1.0, math.log1p(score) / math.log(6))
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:

@@ -1,12 +1,11 @@
 """Both lanes. They are the only part of the pipeline that reads the corpus.
 
-The semantic lane computes the cosine with the task's vector, to which the vector of the role's
-mission is added with a small weight. The lexical lane is in ``lexical.py``.
+The semantic lane computes the cosine with the task's vector. The lexical lane is in ``lexical.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_ve
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
+from rolebundle.retrieval.evidence import Evidence, Noise, best_passages, weigh_evidence
 from rolebundle.retrieval.filter import first_rejection, rejects_by_age, rejects_other_roles
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
@@ -56,6 +56,7 @@ class Lanes:
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
         degraded: why the semantic lane cannot run; empty if it runs or was not requested.
+        noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
     """
 
     corpus: Corpus
@@ -64,6 +65,7 @@ class Lanes:
     vector: bytes = b""
     confidence: float = 1.0
     degraded: str = ""
+    noise: Noise | None = None
 
     def propose(self, pool: Pool, depth: int, document_ids: Sequence[int] | None = None) -> Pool:
         """The pool with what the lanes propose, each chunk with the true scores of both lanes.
@@ -119,6 +121,24 @@ class Lanes:
         nothing = lexical.LexicalProposals()
         hits = lexical.score(self.corpus, self.query, nothing, rowids)
         return {hit.rowid: hit for hit in hits}, {hit.rowid: hit for hit in self._cosines(rowids)}
+
+    def weigh_evidence(self, pool: Pool) -> Evidence:
+        """What everything visible has of the task, by the best passages of the pool."""
+        bm25 = {rowid: hit.bm25 for rowid, hit in pool.lexical.items() if hit.bm25 > 0}
+        cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
+        words = lexical.task_words(self.corpus, self.query, best_passages(bm25, cosines))
+        return weigh_evidence(bm25, cosines, words, self.noise, pool.confidence)
+
+    def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
+        """The evidence with the words of further passages."""
+        known = evidence.words.matches
+        rowids = [passage.rowid for passage in passages if passage.rowid not in known]
+        if not rowids:
+            return evidence
+        matches = lexical.matching_terms(self.corpus, self.query.content_terms, rowids)
+        return evidence._replace(
+            words=evidence.words._replace(matches={**known, **matches}),
+        )
 
     def matching_documents(self, where: Where | None) -> Matching | None:
         """The documents that ``where`` matches; ``None`` if it has no condition."""
@@ -211,7 +231,7 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return Lanes(corpus, query, degraded=f"{error.message}; {error.hint}")
-    return Lanes(corpus, query, index, vector, confidence)
+    return Lanes(corpus, query, index, vector, confidence, noise=Noise(0.15, 0.6))
 
 
 def corpus_state(corpus: Corpus) -> CorpusState:
@@ -274,26 +294,14 @@ def _described(model: ModelIdentity) -> str:
 
 
 def query_vector(query: Query, provider: EmbeddingProvider) -> bytes:
-    """The unit vector of the task, with the role's mission added by its weight, as float32 bytes.
-
-    ``v = w_task · task + w_context · cos · mission`` of unit vectors, normalized, where ``cos`` is
-    the cosine of the two, at least 0: a mission counts more if the task is close to it, and not at
-    all if it is unrelated. If both weights are 0, the vector is the task's.
+    """The unit vector of the task, as float32 bytes.
 
     Raises:
         EmbedderError: the model could not embed the query.
     """
-    texts = [query.semantic_text] + ([query.context_text] if query.context_text else [])
-    dimensions = provider.identity.dimensions
-    vectors = unit_vectors(provider.embed_queries(texts), len(texts), dimensions)
-    if len(texts) == 1:
-        return bytes(vectors[0].tobytes())
-    task_weight = query.weights.semantic_task
-    mission_weight = query.weights.semantic_context * max(0.0, float(vectors[0] @ vectors[1]))
-    mixed = vectors[0]
-    if task_weight + mission_weight > 0:
-        mixed = task_weight * vectors[0] + mission_weight * vectors[1]
-    return bytes(unit_vectors(mixed.reshape(1, -1), 1, dimensions)[0].tobytes())
+    texts = [query.semantic_text]
+    vectors = unit_vectors(provider.embed_queries(texts), len(texts), provider.identity.dimensions)
+    return bytes(vectors[0].tobytes())
 
 
 def query_confidence(query: Query, provider: EmbeddingProvider) -> float:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import LexicalHit, Query, Term
+from rolebundle.retrieval.evidence import TaskWords
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
@@ -116,14 +117,26 @@ def score(
     ]
 
 
-def terms_in(corpus: Corpus, terms: Iterable[Term], rowid: int) -> list[str]:
-    """Those terms that a chunk matches, as they are shown to readers, in their order."""
-    return [
-        term.shown
-        for compartment in compartments.chunks_by_compartment(corpus, [rowid])
-        for term in terms
-        if lexical_index.matches(corpus, compartment, _literal(term), rowid)
-    ]
+def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords:
+    """The task's content words in everything that is visible, and which of these chunks have."""
+    visible = compartments.searchable_compartments(corpus)
+    return TaskWords(
+        frequencies=_frequencies(corpus, visible, query.content_terms),
+        chunks=sum(compartment.chunks for compartment in visible),
+        matches=matching_terms(corpus, query.content_terms, rowids),
+    )
+
+
+def matching_terms(
+    corpus: Corpus, terms: Sequence[Term], rowids: Sequence[int]
+) -> dict[int, frozenset[int]]:
+    """Rowid → the positions of the terms that the chunk has, for each of the chunks."""
+    positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
+    literals = [_literal(term) for term in terms]
+    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
+        for position, rowid in lexical_index.matching(corpus, compartment, literals, chunks):
+            positions[rowid].add(position)
+    return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
 
 def _literal(term: Term) -> str:

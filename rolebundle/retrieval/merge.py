@@ -14,36 +14,40 @@ from rolebundle.retrieval.candidate import (
     Candidate,
     LexicalHit,
     Pool,
-    Query,
     Score,
     SemanticHit,
     Weights,
 )
 
-RRF_K = 60
+RRF_K = 10
 
 _Key = TypeVar("_Key", int, str)
 
 
-def merge(pool: Pool, query: Query, weights: Weights) -> list[Candidate]:
+def merge(pool: Pool, weights: Weights) -> list[Candidate]:
     """One candidate for each chunk, ordered by chunk id.
 
     The lanes' scores are normalized to [0, 1]:
 
     - ``weighted``: BM25 is divided by its maximum; cosines are scaled by minimum and maximum and
       multiplied with the pool's confidence.
-    - ``rrf``: (k + 1) / (k + rank) with k = 60 for what the lane proposed, else 0 (Cormack, Clarke
-      and Buettcher, "Reciprocal rank fusion", SIGIR 2009).
+    - ``rrf``: (k + 1) / (k + rank) with k = 10 for what the lane proposed, else 0 (Cormack, Clarke
+      and Buettcher, "Reciprocal rank fusion", SIGIR 2009). Their k is 60; with 10 the scores
+      spread over [0, 1] about as the normalized ones do, so that the role's terms count alike.
+
+    Only what a candidate has of the task counts here. The role's terms count in ``rank``.
 
     Args:
         pool: the hits and their passages. A hit without a passage is ignored.
-        query: has the weights of the task's terms and of the role's.
         weights: of the score's terms.
     """
     passages = pool.passages
     lexical_hits = {rowid: hit for rowid, hit in pool.lexical.items() if rowid in passages}
     semantic_hits = {rowid: hit for rowid, hit in pool.semantic.items() if rowid in passages}
-    lexical = _lexical_scores(lexical_hits, query)
+    lexical = _divide_by_maximum({rowid: hit.bm25 for rowid, hit in lexical_hits.items()})
+    expansion = _divide_by_maximum(
+        {rowid: hit.bm25_expansion for rowid, hit in lexical_hits.items()}
+    )
     cosines = {rowid: hit.cosine for rowid, hit in semantic_hits.items()}
     if weights.fusion == "rrf":
         chunk_ids = {rowid: passage.chunk_id for rowid, passage in passages.items()}
@@ -63,6 +67,7 @@ def merge(pool: Pool, query: Query, weights: Weights) -> list[Candidate]:
                 bm25_expansion=lexical_hit.bm25_expansion if lexical_hit else None,
                 cosine=semantic_hit.cosine if semantic_hit else None,
                 score=Score.of_lanes(lexical.get(rowid, 0.0), semantic.get(rowid, 0.0), weights),
+                expansion=expansion.get(rowid, 0.0),
             )
         )
     return sorted(candidates, key=lambda candidate: candidate.passage.chunk_id)
@@ -73,19 +78,6 @@ def scale_by_range(scores: Mapping[_Key, float]) -> dict[_Key, float]:
     lowest, highest = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     width = highest - lowest
     return {key: (score - lowest) / width if width > 0 else 1.0 for key, score in scores.items()}
-
-
-def _lexical_scores(hits: Mapping[int, LexicalHit], query: Query) -> dict[int, float]:
-    task = _divide_by_maximum({rowid: hit.bm25 for rowid, hit in hits.items()})
-    role = _divide_by_maximum({rowid: hit.bm25_expansion for rowid, hit in hits.items()})
-    weights = query.weights
-    # Divided once more: if no chunk has the role's terms, the lane keeps its full range.
-    return _divide_by_maximum(
-        {
-            rowid: weights.lexical_task * task[rowid] + weights.lexical_expansion * role[rowid]
-            for rowid in hits
-        }
-    )
 
 
 def _divide_by_maximum(scores: Mapping[int, float]) -> dict[int, float]:

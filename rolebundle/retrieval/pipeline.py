@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.retrieval.bundle import assemble
-from rolebundle.retrieval.candidate import Candidate, Pool, RerankReport, Retrieval
+from rolebundle.retrieval.candidate import Candidate, Pool, RerankReport, Retrieval, Weights
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
-from rolebundle.retrieval.forbidden import forbidden_hits
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
@@ -61,15 +61,20 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     searched = document_ids = matching.rowids if matching else None
     is_limited_to_allowed = False
     seen = lanes.seen_texts(request.seen)
+    evidence: Evidence | None = None
     depth = first_depth(request.limit, len(request.seen))
     while True:
         pool = lanes.propose(pool, depth, document_ids)
-        candidates = merge(pool, lanes.query, request.weights)
+        evidence = evidence or lanes.weigh_evidence(pool)
+        weights = weights_for(request, evidence, has_semantic=bool(lanes.index or reranker))
+        candidates = merge(pool, weights)
         allowed, rejected = filter_candidates(candidates, request, seen)
         ranked = rank(
             allowed,
             request,
+            weights,
             has_vectors=lanes.index is not None,
+            is_off_topic=is_answered_off_topic(evidence, request),
             cosines=reranker.cosines if reranker else None,
         )
         distinct = sum(
@@ -90,6 +95,8 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     corpus = lanes.corpus_state()
     return Retrieval(
         query=lanes.query,
+        evidence=lanes.with_support(evidence, (found.passage for found in selection.selected)),
+        weights=weights,
         corpus=corpus,
         semantic=lanes.semantic_report(request, corpus.chunks),
         rerank=_rerank_report(reranker, ranked, lanes.corpus) if reranker else None,
@@ -100,7 +107,21 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         selection=selection,
         unmatched=matching.problem if matching else "",
         seen=seen,
-        forbidden_hits=forbidden_hits(rejected, selection.selected, request),
+    )
+
+
+def is_answered_off_topic(evidence: Evidence, request: ResolvedRequest) -> bool:
+    """Whether nothing is selected, because the corpus has nothing for the task."""
+    return evidence.task == "off_topic" and not request.allow_weak
+
+
+def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:
+    """The weights of the score's terms: the role's depend on how specific the task is."""
+    return Weights.of(
+        request.policy,
+        request.fusion,
+        has_semantic=has_semantic,
+        role_factor=evidence.role_factor if request.overlay else 0.0,
     )
 
 

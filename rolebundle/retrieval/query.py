@@ -1,7 +1,7 @@
 """Step 1: build the query from a task and an overlay. Pure.
 
-The task's own terms and the role's expansion are separate and have separate weights. So a role's
-vocabulary can move a generic task toward its domain, but cannot outweigh the task.
+The task's own terms and the role's expansion are separate. What has the role's terms is proposed,
+too, but only the task's terms count as relevance to the task.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from rolebundle.contracts.bundle import AppliedFilter, QueryWeights
+from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.text.capitals import lower_capitals
@@ -18,12 +19,16 @@ from rolebundle.text.languages import likely_languages
 from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
+if TYPE_CHECKING:
+    from rolebundle.text.forms import Forms
+
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
 TASK_RELEVANCE = 0.3
 MAX_SYNONYMS = 2
 # Bounds for a task of a hundred kilobytes: the lexical lane's cost grows with its terms.
 MAX_TASK_TERMS = 128
+MAX_CONTENT_TERMS = 48
 MAX_REPEATS = 8
 STEM_WEIGHT = 2
 """Weight of a stem; its word has 1. A stem matches what the word matches, and more.
@@ -58,40 +63,26 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         overlay: the role, or ``None`` for the task alone.
 
     Returns:
-        The lexical terms of the task and of the role, the semantic text and its context, the
-        weights of each, and the rules that were applied.
+        The lexical terms of the task and of the role, the semantic text, and the rules that were
+        applied.
     """
     topic, rules = _topic(task)
-    task_terms, term_rules = _task_terms(topic)
+    task_terms, content_terms, term_rules = _task_terms(topic)
     rules += term_rules
     expansion: tuple[Term, ...] = ()
-    context = ""
     filters: tuple[AppliedFilter, ...] = ()
-    share = 0.0
     if overlay is not None:
         expansion, expansion_rules = _expansion(task, overlay)
-        context = overlay.mission.strip()
         filters = _filters(overlay)
-        share = overlay.retrieval_policy.expansion_weight
         rules += expansion_rules
-        if context:
-            rules.append("semantic:role-context")
         if overlay.source_policy.forbidden_sources:
             rules.append(f"filter:forbidden({len(overlay.source_policy.forbidden_sources)})")
-    lexical_share = share if expansion else 0.0
-    semantic_share = share if context else 0.0
     return Query(
         task_text=task,
         task_terms=task_terms,
+        content_terms=content_terms,
         expansion_terms=expansion,
         semantic_text=topic,
-        context_text=context,
-        weights=QueryWeights.model_construct(
-            lexical_task=1 - lexical_share,
-            lexical_expansion=lexical_share,
-            semantic_task=1 - semantic_share,
-            semantic_context=semantic_share,
-        ),
         applied_rules=tuple(rules),
         applied_filters=filters,
     )
@@ -112,7 +103,8 @@ def _topic(task: str) -> tuple[str, list[str]]:
     return topic, [f"task:frame({frames})"]
 
 
-def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
+def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str]]:
+    """The terms of the task, its content terms, and the rules that were applied."""
     shortened = _ABBREVIATION.sub(" ", task)
     task = lower_capitals(shortened if _WORD.search(shortened) else task)
     languages = likely_languages(task)
@@ -132,16 +124,16 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
     informative = [word for word in words if word not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
+    content = tuple(Term(word) for word in counts)
     counts.update(
         _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
     )
     kinds = [(counts, 1, False)]
     if has_forms:
         word_forms = forms(task, languages, stop_words if informative else ())
-        # A stem of one letter matches no more than its word, which is often a symbol: β, x.
-        stems = Counter(stem for stem in word_forms.stems if len(stem) > 1)
-        kinds.append((stems, STEM_WEIGHT, True))
+        kinds.append((Counter(word_forms.stems), STEM_WEIGHT, True))
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
+        content = _content_terms(dict.fromkeys(informative or words), word_forms)
     rules = [
         f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
         for counted, _, _ in kinds
@@ -153,7 +145,17 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], list[str]]:
         for counted, weight, form in kinds
         for text, count in counted.most_common(MAX_TASK_TERMS)
     )
-    return tuple(terms), rules
+    return tuple(terms), content[:MAX_CONTENT_TERMS], rules
+
+
+def _content_terms(words: Iterable[str], word_forms: Forms) -> tuple[Term, ...]:
+    """Words as their stems if they have any, and scripts without spaces as pairs of letters."""
+    from rolebundle.text.forms import is_unspaced
+
+    spaced_words = [Term(word) for word in words if not is_unspaced(word)]
+    stems = [Term(stem, form=True) for stem in dict.fromkeys(word_forms.stems)]
+    unspaced = dict.fromkeys(word_forms.pairs or word_forms.letters)
+    return (*(stems or spaced_words), *(Term(pair, form=True) for pair in unspaced))
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:

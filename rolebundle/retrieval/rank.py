@@ -9,6 +9,7 @@ final scores that are equal at the floor are ordered by what they were before th
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -26,6 +27,10 @@ Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 BOOST_PHRASE = 0.15
 PREFERRED_TERM = 0.08
 SUPPRESS_PHRASE = -0.2
+SATURATED_METADATA = 2.0
+"""A higher metadata score counts as this one."""
+SATURATED_VOCABULARY = 0.15
+"""A higher score of the role's phrases counts as this: one boost phrase, two preferred terms."""
 DIVERSITY_STEP = 0.15
 
 MAX_RESCORED = 50
@@ -47,8 +52,10 @@ NEAR_DUPLICATE_WINDOW = 50
 def rank(
     allowed: Sequence[Candidate],
     request: ResolvedRequest,
+    weights: Weights,
     *,
     has_vectors: bool,
+    is_off_topic: bool = False,
     cosines: Cosines | None = None,
 ) -> list[Candidate]:
     """Score and order the candidates by :func:`ranking_order`.
@@ -56,12 +63,17 @@ def rank(
     Args:
         allowed: what policy allows. No other passage is compared with anything.
         request: the resolved request.
+        weights: of the score's terms.
         has_vectors: whether the semantic lane ran. Without it candidates are not smoothed: the
             libraries that this needs would double the time of a cold start.
+        is_off_topic: whether the corpus has nothing for the task, so that none may be selected.
         cosines: asks the reranking model for the cosines of the best passages.
     """
-    weights = request.weights
-    candidates = [with_vocabulary(candidate, request) for candidate in allowed]
+    candidates = (
+        [candidate._replace(is_off_topic=True) for candidate in allowed]
+        if is_off_topic
+        else list(allowed)
+    )
     if cosines is not None:
         candidates = rescore(candidates, cosines, weights)
     if has_vectors and request.fusion == "weighted":
@@ -69,19 +81,42 @@ def rank(
         from rolebundle.retrieval.smooth import smooth
 
         candidates = smooth(candidates, weights)
+    candidates = [with_role(candidate, request, weights) for candidate in candidates]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)
     return candidates
 
 
-def with_vocabulary(candidate: Candidate, request: ResolvedRequest) -> Candidate:
-    """The candidate with its vocabulary term; without a role, the candidate itself."""
+# -- the role's part -----------------------------------------------------------------------------
+
+
+def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) -> Candidate:
+    """The candidate with the role's terms in its score; without a role, the candidate itself.
+
+    Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
+    that it matches, and the task decides among such passages:
+
+    - metadata: ``min(1, ln(1 + m) / ln 3)``; a score of 2 and more becomes 1.
+    - vocabulary: ``(1 − e) · min(1, v / 0.15) + e · x`` for the score ``v`` of the role's phrases,
+      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
+    """
     if request.overlay is None:
         return candidate
     passage = candidate.passage
-    value, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
-    return candidate.with_score(candidate.score.with_vocabulary(value, hits, request.weights))
+    phrases, hits = vocabulary_score(passage.content, passage.tags, request.vocabulary)
+    by_expansion = request.policy.expansion_weight
+    vocabulary = (1 - by_expansion) * min(1.0, phrases / SATURATED_VOCABULARY)
+    vocabulary += by_expansion * candidate.expansion
+    metadata = normalize_metadata(candidate.metadata_score)
+    return candidate.with_score(
+        candidate.score.with_role((metadata, candidate.metadata_hits), (vocabulary, hits), weights)
+    )
+
+
+def normalize_metadata(score: float) -> float:
+    """``min(1, ln(1 + m) / ln 3)``: 0.5 becomes 0.37, 2 and more become 1."""
+    return min(1.0, math.log1p(score) / math.log1p(SATURATED_METADATA))
 
 
 def ranking_order(candidate: Candidate) -> tuple[float, float, str]:

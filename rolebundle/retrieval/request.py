@@ -11,7 +11,6 @@ from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
-from rolebundle.retrieval.candidate import Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,6 @@ class ResolvedRequest:
         overlay_digest: names the overlay's content; empty without an overlay.
         policy: the overlay's retrieval policy, or the defaults.
         vocabulary: the overlay's vocabulary, or an empty one.
-        weights: of the terms of the final score.
         fusion: how the lanes are joined.
         limit: the most passages to select.
         min_score: the minimum of the final score; the diversity penalty takes no score under it.
@@ -34,6 +32,7 @@ class ResolvedRequest:
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
         purpose: what the passages are for, which decides about origins that are not trusted.
+        allow_weak: whether to answer even if the task is off-topic for the corpus.
         quarantined: how many documents that the agent could see otherwise are in quarantine.
         echo: the request as the bundle repeats it.
     """
@@ -45,7 +44,6 @@ class ResolvedRequest:
     overlay_digest: str
     policy: RetrievalPolicy
     vocabulary: Vocabulary
-    weights: Weights
     fusion: Fusion
     limit: int
     min_score: float
@@ -53,6 +51,7 @@ class ResolvedRequest:
     max_age_days: float
     now: datetime
     purpose: Purpose
+    allow_weak: bool
     quarantined: int
     echo: RequestEcho
 
@@ -89,7 +88,6 @@ def resolve_request(
         overlay_digest=overlay_digest,
         policy=policy,
         vocabulary=overlay.vocabulary if overlay else Vocabulary(),
-        weights=Weights.of(policy, fusion),
         fusion=fusion,
         limit=request.limit or policy.max_selected_chunks,
         min_score=policy.min_score,
@@ -97,6 +95,7 @@ def resolve_request(
         max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
         purpose=purpose_of(request, view.trust),
+        allow_weak=request.allow_weak,
         quarantined=view.quarantined,
         echo=RequestEcho.model_construct(
             agent=request.agent,
@@ -109,5 +108,6 @@ def resolve_request(
             lexical_only=request.lexical_only,
             fusion=request.fusion,
             rerank=request.rerank,
+            allow_weak=request.allow_weak,
         ),
     )

@@ -9,6 +9,7 @@ from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Score, Selection
 from rolebundle.retrieval.request import ResolvedRequest
 
+OFF_TOPIC_NOTE = "the task is off-topic: nothing visible has enough of its words or is near it"
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
 
@@ -16,7 +17,8 @@ CHARACTERS_PER_TOKEN = 4
 def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
     """Select greedily, in the order of the ranking.
 
-    A candidate is rejected if it is superseded (``conflict_downrank``), a copy of a better one
+    If the task is off-topic for the corpus, every candidate is rejected (``low_score``). Else a
+    candidate is rejected if it is superseded (``conflict_downrank``), a copy of a better one
     (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit``, or does
     not fit into what is left of ``request.token_budget`` (``budget_cut``). The first of these is
     its code.
@@ -29,7 +31,9 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
         rejection: tuple[RejectionCode, str] | None = None
         score = candidate.score
         cost = estimated_tokens(candidate.passage.content)
-        if candidate.is_superseded:
+        if candidate.is_off_topic:
+            rejection = "low_score", OFF_TOPIC_NOTE
+        elif candidate.is_superseded:
             newer = ", ".join(newer.document_id for newer in candidate.passage.superseded_by)
             rejection = "conflict_downrank", f"superseded by {newer}"
             if score.final >= request.min_score and len(selected) < request.limit:

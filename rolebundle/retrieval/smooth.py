@@ -10,7 +10,8 @@ its choice of words.
 pseudo-relevance feedback (Rocchio, "Relevance feedback in information retrieval", 1971).
 If the first ten have little in common, the feedback has little weight.
 
-Only candidates that policy allows take part, and no corpus is read: term frequencies are counted
+Both are about the task: the role has no say in which passages represent it. Only candidates that
+policy allows take part, and no corpus is read: term frequencies are counted
 among the candidates. Words are compared by their first five letters, which works like a stemmer
 for many languages; scripts without spaces are compared by pairs of letters.
 """
@@ -107,7 +108,7 @@ def apply_neighbours(
     """
     by_id = {candidate.chunk_id: candidate for candidate in candidates}
     compared = [by_id[chunk_id] for chunk_id in comparison.chunk_ids]
-    first = by_score(compared)[:1]
+    first = by_lanes(compared, weights)[:1]
     changed: dict[str, Candidate] = {}
     for position, neighbours in enumerate(nearest(comparison.cosines)):
         total = math.fsum(cosine for cosine, _ in neighbours)
@@ -138,7 +139,7 @@ def apply_feedback(
     if len(comparison.chunk_ids) < 2:
         return list(candidates)
     by_id = {candidate.chunk_id: candidate for candidate in candidates}
-    first = by_score([by_id[chunk_id] for chunk_id in comparison.chunk_ids])
+    first = by_lanes([by_id[chunk_id] for chunk_id in comparison.chunk_ids], weights)
     scores, share = feedback(comparison.cosines, first[:FEEDBACK_CANDIDATES])
     if not share:
         return list(candidates)
@@ -150,9 +151,13 @@ def apply_feedback(
     return changed
 
 
-def by_score(candidates: Sequence[Candidate]) -> list[int]:
-    """The positions of candidates that are ordered by chunk id, the highest score first."""
-    return sorted(range(len(candidates)), key=lambda n: (-candidates[n].score.final, n))
+def by_lanes(candidates: Sequence[Candidate], weights: Weights) -> list[int]:
+    """The positions of candidates that are ordered by chunk id, the best by their lanes first."""
+    scores = [
+        weights.lane_score(candidate.score.lexical, candidate.score.semantic)
+        for candidate in candidates
+    ]
+    return sorted(range(len(scores)), key=lambda n: (-scores[n], n))
 
 
 def similarities(passages: Sequence[Passage]) -> NDArray[np.float64]:

@@ -223,11 +223,16 @@ def _varints(block: bytes) -> list[int]:
     return numbers
 
 
-def matches(corpus: Corpus, compartment: int, match: str, rowid: int) -> bool:
-    """Whether an expression matches this chunk."""
+def matching(
+    corpus: Corpus, compartment: int, matches: Sequence[str], rowids: Sequence[int]
+) -> list[tuple[int, int]]:
+    """The pairs (position of the expression, rowid) of expressions that match these chunks."""
     name = table_name(compartment)
-    return bool(
-        corpus.rows(f"SELECT 1 FROM {name} WHERE {name} MATCH ? AND rowid = ?", (match, rowid))
+    return corpus.rows(
+        "SELECT expression.key, chunk.value FROM json_each(?) expression "
+        "CROSS JOIN json_each(?) chunk WHERE EXISTS (SELECT 1 FROM "
+        f"{name} WHERE {name} MATCH expression.value AND rowid = chunk.value)",
+        (json.dumps(list(matches)), json.dumps(list(rowids))),
     )
 
 

@@ -1,0 +1,231 @@
+"""How much of the task the visible corpus supports, on an absolute scale. Pure.
+
+BM25 and cosines only order passages: every task has a best passage. Evidence is what a passage has
+of the task in itself: the share of the task's words, weighted by how rare they are, and how close
+its meaning is, between the embedding model's noise and what it gives to related texts.
+
+A word's weight is ``ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks; a word that no
+chunk has weighs as much as a word of one chunk. Weights are stated in units of such a word.
+
+docs/quality.md has the figures behind the constants, and the formula of the role's share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from rolebundle.contracts.terms import TaskSupport
+
+BEST_BY_WORDS = 12
+"""So many of the best by BM25 are compared: one has the most words, or many have equally many."""
+BEST_BY_MEANING = 3
+
+OFF_TOPIC_STRENGTH = 0.5
+OFF_TOPIC_WORDS = 0.65
+"""A task is off-topic if its best passage lacks more than so many words of half of the task. So one
+missing word of a short task is no reason, and a long task needs about half of its words."""
+WEAK_STRENGTH = 0.55
+OFF_TOPIC_COVERAGE = 0.15
+"""The threshold if meanings were not searched: hardly a word of the task."""
+WEAK_COVERAGE = 0.3
+
+HAS_WORDS = 0.25
+"""A passage with this coverage is evidence for the task."""
+IS_CLOSE = 0.5
+"""So is a passage with this closeness."""
+
+HALF_SPECIFIC = 3.8
+"""In nats: a task whose best passage has so much more than the others is half specific."""
+
+
+class Noise(NamedTuple):
+    """What an embedding model's cosines mean.
+
+    Attributes:
+        floor: 95 of 100 unrelated pairs of a question and a passage have a lower cosine.
+        related: the mean cosine of a question and a passage that answers it.
+    """
+
+    floor: float
+    related: float
+
+    def closeness(self, cosine: float) -> float:
+        """Where a cosine lies between noise and related texts, in [0, 1]."""
+        width = max(self.related - self.floor, 1e-6)
+        return min(1.0, max(0.0, (cosine - self.floor) / width))
+
+
+class TaskWords(NamedTuple):
+    """The task's content words, and how many of the visible chunks have each.
+
+    Attributes:
+        frequencies: one for each word.
+        chunks: how many chunks are visible.
+        matches: rowid → the positions of the words that the chunk has, for the chunks in question.
+    """
+
+    frequencies: Sequence[int] = ()
+    chunks: int = 0
+    matches: Mapping[int, frozenset[int]] = MappingProxyType({})
+
+    def weight(self, positions: Iterable[int]) -> float:
+        """The sum of the weights of these words, in nats."""
+        return math.fsum(
+            math.log1p(self.chunks / max(1, self.frequencies[position])) for position in positions
+        )
+
+    @property
+    def total(self) -> float:
+        """The weight of all words, in nats."""
+        return self.weight(range(len(self.frequencies)))
+
+    @property
+    def unit(self) -> float:
+        """The weight of a word that one chunk has, in nats."""
+        return math.log1p(self.chunks)
+
+
+class Support(NamedTuple):
+    """What one passage has of the task.
+
+    Attributes:
+        matched: how many of the task's words it has.
+        words: how many words the task has.
+        coverage: their share of the weight of all words, in [0, 1].
+        closeness: of its meaning, in [0, 1]; ``None`` if meanings were not searched.
+    """
+
+    matched: int
+    words: int
+    coverage: float
+    closeness: float | None
+
+    @property
+    def strength(self) -> float:
+        """The mean of coverage and closeness, in [0, 1]; without closeness the coverage."""
+        return self.coverage if self.closeness is None else (self.coverage + self.closeness) / 2
+
+    @property
+    def is_for_task(self) -> bool:
+        """Whether the passage has the task's words or is close in meaning."""
+        return self.coverage >= HAS_WORDS or (self.closeness or 0.0) >= IS_CLOSE
+
+
+class Evidence(NamedTuple):
+    """What the visible corpus has of the task.
+
+    Attributes:
+        words: the task's words and who has them.
+        noise: of the embedding model; ``None`` if meanings were not searched.
+        confidence: how well the model reads the task, in (0, 1].
+        cosines: rowid → cosine with the task.
+        best: the support of the best passage.
+        specificity: how much more of the task's words the best passage has than the best
+            ``BEST_BY_WORDS`` have on average, in nats, at least 0.
+    """
+
+    words: TaskWords
+    noise: Noise | None
+    confidence: float
+    cosines: Mapping[int, float]
+    best: Support
+    specificity: float
+
+    def support(self, rowid: int) -> Support:
+        """What a passage has of the task. Its words must have been looked up."""
+        return _support(self.words, self.noise, self.confidence, self.cosines, rowid)
+
+    @property
+    def task(self) -> TaskSupport:
+        """How well the corpus supports the task.
+
+        ``off_topic``: its rare words are missing and nothing is close in meaning. ``weak``: its
+        words occur but are common or far apart, or little is close in meaning.
+        """
+        strength = self.best.strength
+        if not self.words.total:
+            return "supported"
+        if self.best.closeness is None:
+            if strength < OFF_TOPIC_COVERAGE:
+                return "off_topic"
+            return "weak" if strength < WEAK_COVERAGE else "supported"
+        lacking = (OFF_TOPIC_STRENGTH - strength) * self.words.total / self.words.unit
+        if lacking > OFF_TOPIC_WORDS:
+            return "off_topic"
+        return "weak" if strength < WEAK_STRENGTH else "supported"
+
+    @property
+    def role_factor(self) -> float:
+        """What the role's share of the score is multiplied with: 2.2 for a vague task, then less.
+
+        ``2.2 / (1 + (specificity / 3.8)⁴)``: if many passages have the task's words equally, the
+        task cannot choose among them, and the role does; if one stands out, the task decides.
+        """
+        return MAX_ROLE_FACTOR / (1 + (self.specificity / HALF_SPECIFIC) ** ROLE_FACTOR_STEEPNESS)
+
+
+MAX_ROLE_FACTOR = 2.2
+ROLE_FACTOR_STEEPNESS = 4
+
+
+def best_passages(bm25: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:
+    """The rowids that decide about the evidence: those of the best by BM25 and by cosine."""
+    return sorted({*_best(bm25, BEST_BY_WORDS), *_best(cosines, BEST_BY_MEANING)})
+
+
+def weigh_evidence(
+    bm25: Mapping[int, float],
+    cosines: Mapping[int, float],
+    words: TaskWords,
+    noise: Noise | None,
+    confidence: float,
+) -> Evidence:
+    """The evidence for a task in everything that is visible, allowed by the role or not.
+
+    Args:
+        bm25: rowid → BM25 against the task's terms.
+        cosines: rowid → cosine with the task.
+        words: with the matches of :func:`best_passages`.
+        noise: of the embedding model; ``None`` if meanings were not searched.
+        confidence: how well the model reads the task, in (0, 1].
+    """
+    supports = [
+        _support(words, noise, confidence, cosines, rowid) for rowid in best_passages(bm25, cosines)
+    ]
+    masses = [words.weight(words.matches.get(rowid, ())) for rowid in _best(bm25, BEST_BY_WORDS)]
+    nothing = Support(0, len(words.frequencies), 0.0, None)
+    return Evidence(
+        words=words,
+        noise=noise,
+        confidence=confidence,
+        cosines=cosines,
+        best=max(
+            supports,
+            key=lambda support: support.strength,
+            default=nothing,
+        ),
+        specificity=max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS,
+    )
+
+
+def _support(
+    words: TaskWords,
+    noise: Noise | None,
+    confidence: float,
+    cosines: Mapping[int, float],
+    rowid: int,
+) -> Support:
+    matched = words.matches.get(rowid, frozenset())
+    total = words.total
+    coverage = words.weight(matched) / total if total else 0.0
+    closeness = None
+    if noise is not None:
+        closeness = confidence * noise.closeness(cosines.get(rowid, -1.0))
+    return Support(len(matched), len(words.frequencies), coverage, closeness)
+
+
+def _best(scores: Mapping[int, float], number: int) -> list[int]:
+    return sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:number]
