@@ -401,6 +401,8 @@ class ScoreWeights(Contract):
 class RetrievalBundle(Contract):
     """What was searched, selected and rejected, with reasons and warnings.
 
+    What the reader must know of all passages comes before them.
+
     Attributes:
         role_id: the role; empty if there was none.
         selected: the selected passages, best first.
@@ -415,13 +417,13 @@ class RetrievalBundle(Contract):
     role_id: str
     query: QueryTrace
     summary: Summary
+    provenance: Provenance
+    warnings: list[BundleWarning]
+    fallback: Fallback | None = None
     selected: list[SelectedChunk]
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}
     approvals: list[Approval] | None = None
-    provenance: Provenance
-    warnings: list[BundleWarning]
-    fallback: Fallback | None = None
     request: RequestEcho | None = None
     overlay: OverlayRef | None = None
     corpus: CorpusState | None = None

@@ -86,8 +86,10 @@ CompactFreshness: Any = _part(
 CompactMetadata: Any = _part(
     "CompactMetadata",
     ChunkMetadata,
-    "How far the passage can be trusted, and its age.",
-    "trust_tier freshness",
+    "How far the passage can be trusted, its age, and what the scan found. Missing if there is "
+    "none of it; ``flags`` are never left out.",
+    "trust_tier freshness flags",
+    optional="trust_tier freshness",
     freshness=CompactFreshness,
 )
 CompactCitation: Any = _part(
@@ -223,13 +225,13 @@ class CompactBundle(Contract):
     role_id: str
     query: CompactQuery | None = None
     summary: CompactSummary
+    provenance: CompactProvenance
+    warnings: list[CompactWarning]
+    fallback: CompactFallback | None = None
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
     rejected_summary: dict[RejectionCode, int] = {}
     approvals: list[Approval] | None = None
-    provenance: CompactProvenance
-    warnings: list[CompactWarning]
-    fallback: CompactFallback | None = None
     request: RequestEcho | None = None
     overlay: OverlayRef | None = None
     corpus: CompactCorpus | None = None

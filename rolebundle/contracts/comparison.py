@@ -56,7 +56,10 @@ class Standing(Contract):
 
 
 class ComparedPassage(Contract):
-    """A passage that is selected for at least one role, and what happened to it for each role."""
+    """A passage that is selected for at least one role, and what happened to it for each role.
+
+    ``flags`` are as in the bundle's metadata of the passage.
+    """
 
     chunk_id: str
     document_id: str
@@ -64,6 +67,7 @@ class ComparedPassage(Contract):
     title: str | None = None
     headings: list[str]
     locator: str | None = None
+    flags: list[str] | None = None
     standings: list[Standing]
 
 

@@ -29,6 +29,7 @@ class FoundPassage(Contract):
     Attributes:
         place: number of the passage in its document, from 1. ``#document_id:place:count`` is the
             reference of ``count`` passages from this one on.
+        flags: kinds of the scan's findings in the document; missing if there are none.
         content: the text.
         truncated: true if ``content`` is only the beginning of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``.
@@ -39,6 +40,7 @@ class FoundPassage(Contract):
     locator: str
     headings: list[str]
     content_type: ContentType
+    flags: list[str] | None = None
     content: str
     truncated: bool | None = None
     content_chars: int | None = None

@@ -131,6 +131,7 @@ class Why(Contract):
     Attributes:
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
+        flags: kinds of the scan's findings in the passage's document; missing if there are none.
         outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
             ``where``, that its document was not searched. In that case the other steps are those of
             the same request without the keys of ``where`` that exclude the document.
@@ -156,6 +157,7 @@ class Why(Contract):
     source_id: str
     title: str
     locator: str
+    flags: list[str] | None = None
     outcome: Outcome
     rank: int | None = None
     step: Step | None = None

@@ -1,11 +1,12 @@
-"""A bundle as text for a person."""
+"""A bundle as text for a person, and what all text formats print alike."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from rolebundle.contracts.bundle import Rejection, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
 from rolebundle.contracts.terms import ACTIONS
 
 DEFAULT_WIDTH = 100
@@ -14,6 +15,11 @@ _SNIPPET_CHARS = 220
 _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LOCATOR_CHARS = 1_000
+_CAUTION_CHARS = 1_000
+_NOT_FOR_READERS = frozenset[str](
+    {"NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"}
+)
+"""Warnings for the owner of the corpus, and those that the fallback's message repeats."""
 _INDENT = " " * 5
 
 
@@ -25,7 +31,10 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
         width: columns of the terminal; lines are wrapped or cut to it.
     """
     role = bundle.role_id or "(no role)"
-    lines = [one_line(f"{role} · {bundle.query.task_text}", width), ""]
+    lines = [one_line(f"{role} · {bundle.query.task_text}", width)]
+    before = cautions(bundle.model_dump(include={"fallback", "warnings"}, exclude_none=True))
+    lines += [wrapped for caution in before for wrapped in textwrap.wrap(caution, width)]
+    lines.append("")
     if not bundle.selected:
         verdict = bundle.fallback.verdict if bundle.fallback else None
         lines += [f"No passage was found{f' ({verdict})' if verdict else ''}.", ""]
@@ -40,12 +49,7 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     provenance, fallback = bundle.provenance, bundle.fallback
     lines.append(
         f"trust {provenance.trust_posture} · freshness {provenance.freshness_posture}"
-        + (
-            f" · {' + '.join(fallback.states or [fallback.state])}, {fallback.action}: "
-            f"{fallback.message}"
-            if fallback
-            else ""
-        )
+        + (f" · {_fallback(fallback)}" if fallback else "")
     )
     lines += [f"! {warning.code}: {warning.message}" for warning in bundle.warnings]
     lines.append(
@@ -53,6 +57,36 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
         f"in {bundle.diagnostics.latency_ms:.0f} ms"
     )
     return "\n".join(lines)
+
+
+def cautions(answer: Mapping[str, Any]) -> list[str]:
+    """What the reader should know before the first passage: at most two lines, none if it is sound.
+
+    The first line is the message of the fallback, if its action is not ``continue``. The second one
+    has the warnings that concern the reader.
+
+    Args:
+        answer: a bundle or a part of one as plain values, with ``fallback`` and ``warnings``.
+    """
+    fallback = answer.get("fallback") or {}
+    lines = []
+    if fallback.get("action", "continue") != "continue":
+        lines.append(
+            fallback.get("message") or ", ".join(fallback.get("states") or [fallback["state"]])
+        )
+    warnings = [
+        warning.get("message") or warning["code"]
+        for warning in answer["warnings"]
+        if warning["code"] not in _NOT_FOR_READERS
+    ]
+    if warnings:
+        lines.append("; ".join(warnings))
+    return [f"Caution: {one_line(line, _CAUTION_CHARS)}." for line in lines]
+
+
+def flag_note(flags: Sequence[str] | None) -> str:
+    """What the scan found in a passage's document. Empty if it found nothing."""
+    return f"flagged: {', '.join(flags)}" if flags else ""
 
 
 def limited_use(allowed: Sequence[str] | None) -> str:
@@ -78,6 +112,13 @@ def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
+def _fallback(fallback: Fallback) -> str:
+    states = " + ".join(fallback.states or [fallback.state])
+    # Any other action has its message above the passages.
+    message = f": {fallback.message}" if fallback.action == "continue" else ""
+    return f"{states}, {fallback.action}{message}"
+
+
 def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
     place = chunk.citation.locator or chunk.chunk_id
     # Not cut to the width, because a person copies the locator from here.
@@ -89,8 +130,10 @@ def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
     yield f"{_INDENT}{one_line(' › '.join(path), width - len(_INDENT))}"
     why = "; ".join(one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected)
     yield from _wrapped(f"why: {why}", width)
-    if use := limited_use(chunk.allowed_actions):
-        yield f"{_INDENT}{use}"
+    for label in filter(
+        None, [flag_note(chunk.metadata.flags), limited_use(chunk.allowed_actions)]
+    ):
+        yield f"{_INDENT}{label}"
     yield from _wrapped(one_line(chunk.content), width)
 
 

@@ -73,6 +73,11 @@ def _text(text: str, budget: CharacterBudget) -> str | None:
     return _line(text, budget.text)
 
 
+def _sentences(text: str, budget: CharacterBudget) -> str | None:
+    """A text of several sentences, which has twice the space of one."""
+    return _line(text, 2 * budget.text)
+
+
 def _texts(texts: Sequence[str], budget: CharacterBudget) -> list[str | None]:
     return [_line(text, budget.text) for text in texts]
 
@@ -140,6 +145,16 @@ _PROJECTION = (
     _optional("query.generated_at"),
     _Field("summary.total_candidates"),
     _Field("summary.selected_count"),
+    # What the reader must know of all passages comes before them.
+    _Field("provenance.trust_posture"),
+    _Field("provenance.freshness_posture"),
+    _Field("warnings.code"),
+    _Field("warnings.message", shorten=_text),
+    _Field("fallback.state"),
+    _optional("fallback.states"),
+    _Field("fallback.action"),
+    _Field("fallback.message", shorten=_sentences),
+    _Field("fallback.verdict"),
     _Field("selected.rank"),
     _Field("selected.chunk_id"),
     _Field("selected.document_id"),
@@ -154,22 +169,14 @@ _PROJECTION = (
     _optional("selected.metadata.trust_tier", details=_COMPACT),
     _optional("selected.metadata.freshness.status", details=_COMPACT),
     _optional("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
+    # Flags and actions are never left out: the reader must know what the passage may be used for.
+    _Field("selected.metadata.flags"),
     _Field("selected.citation.locator"),
-    # Never left out: the reader of the passage must know what it may be used for.
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),
     _Field("rejected.reason", _COMPACT),
     _Field("rejected.notes", _COMPACT, shorten=_short_text),
     _Field("rejected_summary"),
-    _Field("provenance.trust_posture"),
-    _Field("provenance.freshness_posture"),
-    _Field("warnings.code"),
-    _Field("warnings.message", shorten=_text),
-    _Field("fallback.state"),
-    _optional("fallback.states"),
-    _Field("fallback.action"),
-    _Field("fallback.message", shorten=_text),
-    _Field("fallback.verdict"),
     _optional("approvals.approved_by", _text),
     _optional("approvals.action"),
     _optional("approvals.chunk_ids"),
@@ -206,7 +213,7 @@ _TREES = {
 
 
 def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
-    """What the tree names of the values. A name that is missing or has no text is left out."""
+    """What the tree names of the values. A name that is missing, or has nothing, is left out."""
     if isinstance(values, list):
         return [_projected(item, tree, budget) for item in values]
     shown: Answer = {}
@@ -216,6 +223,7 @@ def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
         value = values[name]
         if not isinstance(branch, _Field):
             value = _projected(value, branch, budget)
+            value = None if value == {} else value
         elif branch.shorten is not None:
             value = branch.shorten(value, budget)
         if value is not None:

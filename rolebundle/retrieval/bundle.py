@@ -79,7 +79,12 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
     )
     codes = Counter(rejection.code for rejection in rejected)
     warnings = warnings_for(
-        selected, codes, selection.conflicts, request.overlay, retrieval.semantic
+        selected,
+        codes,
+        retrieval.forbidden_hits,
+        selection.conflicts,
+        request.overlay,
+        retrieval.semantic,
     )
     if caution := _caution(retrieval.evidence, supports):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
@@ -415,6 +420,7 @@ def freshness_posture(selected: Sequence[SelectedChunk]) -> FreshnessPosture:
 def warnings_for(
     selected: Sequence[SelectedChunk],
     codes: Mapping[RejectionCode, int],
+    forbidden_hits: Sequence[Candidate],
     conflicts: Sequence[Passage],
     overlay: Overlay | None,
     semantic: SemanticReport,
@@ -424,6 +430,7 @@ def warnings_for(
     Args:
         selected: the passages of the answer.
         codes: how many candidates each code rejected.
+        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         conflicts: superseded passages that would have been selected.
         overlay: the role's, or ``None``.
         semantic: how the semantic lane ran.
@@ -444,9 +451,14 @@ def warnings_for(
     considered = rejected_stale + len(selected)
     if stale * 2 > considered:
         warnings.append(("STALE_DOMINANT", f"{stale} of {considered} passages are stale"))
-    if forbidden := codes.get("forbidden_source"):
+    if forbidden_hits:
+        named = sorted({hit.passage.document.source_id for hit in forbidden_hits})
         warnings.append(
-            ("FORBIDDEN_SOURCE_HIT", f"{forbidden} candidates came from forbidden sources")
+            (
+                "FORBIDDEN_SOURCE_HIT",
+                f"{len(forbidden_hits)} passages of forbidden sources would have been selected: "
+                f"{', '.join(named)}",
+            )
         )
     if restricted := _restricted(codes):
         warnings.append(("ACTION_RESTRICTED", restricted))
@@ -585,7 +597,7 @@ def _findings(
         sentence = "no authoritative or preferred source matched; treat the passages as hints"
         findings.append(Finding("no_strong_match", "degrade", sentence))
     if "FORBIDDEN_SOURCE_HIT" in warnings:
-        sentence = "forbidden sources matched and were left out"
+        sentence = "a source that is forbidden to the role would have answered, and was left out"
         findings.append(Finding("forbidden_hit", "continue", sentence))
     if "CONFLICTING_EVIDENCE" in warnings:
         sentence = "trusted documents disagree; the superseded one was left out, say so"

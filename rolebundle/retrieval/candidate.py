@@ -426,6 +426,7 @@ class Retrieval(NamedTuple):
         selection: the selection from the ranked candidates.
         unmatched: the keys of ``where`` that exclude every document; empty if one matches.
         seen: the hashes of the texts that the agent has, and the ids of its passages.
+        forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
     """
 
     query: Query
@@ -441,3 +442,4 @@ class Retrieval(NamedTuple):
     selection: Selection
     unmatched: str = ""
     seen: Mapping[str, Sequence[str]] = MappingProxyType({})
+    forbidden_hits: Sequence[Candidate] = ()

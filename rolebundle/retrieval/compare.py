@@ -98,6 +98,7 @@ def _passages(
             title=chunk.title,
             headings=list(chunk.headings),
             locator=chunk.citation.locator,
+            flags=chunk.metadata.flags,
             standings=[
                 standings.get(chunk.chunk_id) or Standing(role_id=bundle.role_id, state="not_found")
                 for bundle, standings in zip(bundles, by_role, strict=True)

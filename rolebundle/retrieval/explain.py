@@ -270,6 +270,7 @@ def explain(
         source_id=document.source_id,
         title=document.title,
         locator=passage.locator,
+        flags=list(passage.flags) or None,
         outcome=outcome,
         rank=None if placement.is_hypothetical else placement.rank,
         step=step,

@@ -223,5 +223,6 @@ def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None)
         locator=f"{passage.path}:{start}-{end}",
         headings=list(passage.headings),
         content_type=passage.content_type,
+        flags=list(passage.flags) or None,
         content=content,
     )

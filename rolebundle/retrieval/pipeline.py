@@ -18,6 +18,7 @@ from rolebundle.retrieval.bundle import assemble
 from rolebundle.retrieval.candidate import Candidate, Pool, RerankReport, Retrieval, Weights
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.filter import filter_candidates
+from rolebundle.retrieval.forbidden import forbidden_hits
 from rolebundle.retrieval.lanes import MAX_DEPTH, Lanes, first_depth, open_lanes
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
@@ -107,6 +108,9 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         selection=selection,
         unmatched=matching.problem if matching else "",
         seen=seen,
+        forbidden_hits=forbidden_hits(rejected, selection.selected, request, weights)
+        if not is_answered_off_topic(evidence, request)
+        else [],
     )
 
 

@@ -131,7 +131,9 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str
     kinds = [(counts, 1, False)]
     if has_forms:
         word_forms = forms(task, languages, stop_words if informative else ())
-        kinds.append((Counter(word_forms.stems), STEM_WEIGHT, True))
+        # A stem of one letter matches no more than its word, which is often a symbol: β, x.
+        stems = Counter(stem for stem in word_forms.stems if len(stem) > 1)
+        kinds.append((stems, STEM_WEIGHT, True))
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
         content = _content_terms(dict.fromkeys(informative or words), word_forms)
     rules = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -29,9 +30,9 @@ from rolebundle.retrieval.bundle import (
     trust_posture,
     warnings_for,
 )
-from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
+from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, SemanticReport
 from support.corpora import overlay
-from support.values import passage, rejected
+from support.values import candidate, passage, rejected
 
 
 def chosen(
@@ -95,9 +96,15 @@ def codes(
     role: Overlay | None = None,
     degraded: str = "",
     waiting: int = 0,
+    forbidden_hits: Sequence[Candidate] = (),
 ) -> dict[str, str]:
     found = warnings_for(
-        selected, rejected or {}, conflicts or [], role, SemanticReport(degraded, waiting)
+        selected,
+        rejected or {},
+        forbidden_hits,
+        conflicts or [],
+        role,
+        SemanticReport(degraded, waiting),
     )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message for warning in found}
@@ -165,8 +172,11 @@ class TestWarnings:
         assert "STALE_DOMINANT" not in codes([], role=ROLE)
 
     def test_forbidden_source_hit(self) -> None:
-        found = codes(SOUND, {"forbidden_source": 2}, role=ROLE)
-        assert found["FORBIDDEN_SOURCE_HIT"].startswith("2 candidates")
+        assert codes(SOUND, {"forbidden_source": 2}, role=ROLE) == {}
+        hits = [candidate(passage(source_id=source)) for source in ("w", "v", "w")]
+        assert codes(SOUND, role=ROLE, forbidden_hits=hits) == {
+            "FORBIDDEN_SOURCE_HIT": "3 passages of forbidden sources would have been selected: v, w"
+        }
 
     def test_low_diversity_from_three_passages_of_one_source(self) -> None:
         same = chosen(source="w", hits=(OWN,))
@@ -198,7 +208,7 @@ class TestWarnings:
     def test_the_order_is_fixed(self) -> None:
         same = chosen("general", "stale", "w")
         old = passage(trust_tier="preferred", superseded_by=(Superseder("v2", "preferred"),))
-        found = codes([same] * 3, {"forbidden_source": 1}, [old], None, "why", 1)
+        found = codes([same] * 3, {}, [old], None, "why", 1, [candidate()])
         assert [*found] == [
             "NO_HIGH_TRUST_MATCH",
             "ONLY_SHARED_CORPUS",

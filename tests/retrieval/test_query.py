@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.retrieval.candidate import Term
 from rolebundle.retrieval.query import MAX_REPEATS, MAX_TASK_TERMS, build_query, words_of
 from support.corpora import overlay
 
@@ -26,6 +27,11 @@ class TestTaskTerms:
 
     def test_a_task_of_stop_words_searches_them(self) -> None:
         assert task_terms("Who are we?") == {"who": 1, "are": 1, "we": 1}
+
+    @pytest.mark.parametrize("letter", ["β", "Ω", "µ", "я", "x"])
+    def test_a_lone_letter_counts_once(self, letter: str) -> None:
+        terms = build_query(f"die Zelle {letter} und der Strom", None).task_terms
+        assert [term for term in terms if len(term.text) == 1] == [Term(letter)]
 
     def test_a_repeated_word_keeps_its_weight(self) -> None:
         assert task_terms("token, token and Token: rotation") == {"token": 3, "rotation": 1}

@@ -25,7 +25,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import one_line, score_bar
+from rolebundle.interfaces.render import flag_note, one_line, score_bar
 
 _NOTES_CHARS = 120
 
@@ -102,10 +102,13 @@ def _cells(comparison: Comparison, place: int) -> list[str]:
 def _cell(passage: ComparedPassage, place: int) -> str:
     score = passage.standings[place].score or 0.0
     path = list(dict.fromkeys([passage.title or passage.document_id, *passage.headings]))
-    return (
-        f"{score:.2f} {score_bar(score)} {passage.source_id}\n"
-        f"{' › '.join(path[:1] + path[-1:] if len(path) > 1 else path)}\n{passage.locator}"
-    )
+    lines = [
+        f"{score:.2f} {score_bar(score)} {passage.source_id}",
+        " › ".join(path[:1] + path[-1:] if len(path) > 1 else path),
+        passage.locator or passage.chunk_id,
+        flag_note(passage.flags),
+    ]
+    return "\n".join(filter(None, lines))
 
 
 def _verdict(view: RoleView) -> str:
@@ -156,7 +159,8 @@ def _selected_count(passage: ComparedPassage) -> int:
 
 def _place(passage: ComparedPassage) -> str:
     # Not cut to the width, because a person copies it from here.
-    return f"{passage.source_id}  {one_line(passage.locator or passage.chunk_id, 1000)}"
+    place = f"{passage.source_id}  {one_line(passage.locator or passage.chunk_id, 1000)}"
+    return "  ".join(filter(None, [place, flag_note(passage.flags)]))
 
 
 def _elsewhere(passage: ComparedPassage) -> Iterator[str]:

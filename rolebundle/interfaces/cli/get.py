@@ -9,6 +9,7 @@ import click
 
 from rolebundle.contracts.request import GetRequest
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.render import flag_note
 from rolebundle.interfaces.shape import shaped_lookup
 
 
@@ -39,5 +40,6 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
     for document_id in document.superseded_by:
         click.echo(f"superseded by {document_id}")
     for passage in lookup.passages:
-        click.echo(f"\n── {passage.locator}  {passage.chunk_id}")
+        flags = f"  {flag_note(passage.flags)}" if passage.flags else ""
+        click.echo(f"\n── {passage.locator}  {passage.chunk_id}{flags}")
         click.echo(passage.content)

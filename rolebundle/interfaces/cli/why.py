@@ -21,7 +21,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import one_line
+from rolebundle.interfaces.render import flag_note, one_line
 from rolebundle.policy.overlays import load_file
 
 _WIDTH = 100
@@ -78,6 +78,7 @@ def text(why: Why) -> str:
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     # Not cut to the width, because a person copies the locator and the id from here.
     lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
+    lines += [flag_note(why.flags)] if why.flags else []
     lines += ["", _verdict(why), ""]
     lines += _words(why)
     lines += _labelled("lanes", (_lane(lane) for lane in why.lanes))
