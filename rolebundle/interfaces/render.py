@@ -16,10 +16,9 @@ _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LOCATOR_CHARS = 1_000
 _CAUTION_CHARS = 1_000
-_NOT_FOR_READERS = frozenset[str](
-    {"NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"}
-)
-"""Warnings for the owner of the corpus, and those that the fallback's message repeats."""
+_FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
+_IN_THE_MESSAGE = frozenset({"NO_HIGH_TRUST_MATCH", "WEAK_EVIDENCE"})
+"""Warnings that add nothing to the fallback's message."""
 _INDENT = " " * 5
 
 
@@ -77,7 +76,7 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
     warnings = [
         warning.get("message") or warning["code"]
         for warning in answer["warnings"]
-        if warning["code"] not in _NOT_FOR_READERS
+        if warning["code"] not in _FOR_OWNERS | _IN_THE_MESSAGE
     ]
     if warnings:
         lines.append("; ".join(warnings))

@@ -106,7 +106,13 @@ class TestFlags:
     action=st.sampled_from(FALLBACK_ACTIONS),
     codes=st.lists(
         st.sampled_from(
-            ["FORBIDDEN_SOURCE_HIT", "CONFLICTING_EVIDENCE", "INDEX_STALE", "ONLY_SHARED_CORPUS"]
+            [
+                "FORBIDDEN_SOURCE_HIT",
+                "CONFLICTING_EVIDENCE",
+                "INDEX_STALE",
+                "ONLY_SHARED_CORPUS",
+                "WEAK_EVIDENCE",
+            ]
         ),
         unique=True,
     ),
@@ -120,7 +126,7 @@ def test_cautions_come_before_the_first_passage(
     warnings = [BundleWarning(code=code, message=f"about {code}") for code in codes]
     fallback = Fallback(state=states[0], states=states, action=action, message="the message")
     bundle = about(corpus).model_copy(update={"warnings": warnings, "fallback": fallback})
-    concerning = [code for code in codes if code != "ONLY_SHARED_CORPUS"]
+    concerning = [code for code in codes if code not in ("ONLY_SHARED_CORPUS", "WEAK_EVIDENCE")]
     expected = ["the message"] * (action != "continue") + [f"about {code}" for code in concerning]
     for shown in (
         prompt(bundle),
