@@ -65,11 +65,13 @@ class TaskWords(NamedTuple):
         frequencies: one for each word.
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
+        names: the positions of words with letters and digits (EL1, INC124): names of one thing.
     """
 
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
+    names: frozenset[int] = frozenset()
 
     def weight(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
@@ -81,6 +83,11 @@ class TaskWords(NamedTuple):
     def total(self) -> float:
         """The weight of all words, in nats."""
         return self.weight(range(len(self.frequencies)))
+
+    @property
+    def has_name(self) -> bool:
+        """Whether a chunk in question has one of the names."""
+        return any(not self.names.isdisjoint(matched) for matched in self.matches.values())
 
     @property
     def unit(self) -> float:
@@ -120,7 +127,6 @@ class Evidence(NamedTuple):
     Attributes:
         words: the task's words and who has them.
         noise: of the embedding model; ``None`` if meanings were not searched.
-        confidence: how well the model reads the task, in (0, 1].
         cosines: rowid → cosine with the task.
         best: the support of the best passage.
         specificity: how much more of the task's words the best passage has than the best
@@ -129,31 +135,32 @@ class Evidence(NamedTuple):
 
     words: TaskWords
     noise: Noise | None
-    confidence: float
     cosines: Mapping[int, float]
     best: Support
     specificity: float
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
-        return _support(self.words, self.noise, self.confidence, self.cosines, rowid)
+        return _support(self.words, self.noise, self.cosines, rowid)
 
     @property
     def task(self) -> TaskSupport:
         """How well the corpus supports the task.
 
         ``off_topic``: its rare words are missing and nothing is close in meaning. ``weak``: its
-        words occur but are common or far apart, or little is close in meaning.
+        words occur but are common or far apart, or little is close in meaning. A task is not
+        off-topic if one of its names occurs: names do not match by accident.
         """
         strength = self.best.strength
         if not self.words.total:
             return "supported"
+        may_be_off_topic = not self.words.has_name
         if self.best.closeness is None:
-            if strength < OFF_TOPIC_COVERAGE:
+            if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"
             return "weak" if strength < WEAK_COVERAGE else "supported"
         lacking = (OFF_TOPIC_STRENGTH - strength) * self.words.total / self.words.unit
-        if lacking > OFF_TOPIC_WORDS:
+        if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
         return "weak" if strength < WEAK_STRENGTH else "supported"
 
@@ -181,7 +188,6 @@ def weigh_evidence(
     cosines: Mapping[int, float],
     words: TaskWords,
     noise: Noise | None,
-    confidence: float,
 ) -> Evidence:
     """The evidence for a task in everything that is visible, allowed by the role or not.
 
@@ -190,17 +196,13 @@ def weigh_evidence(
         cosines: rowid → cosine with the task.
         words: with the matches of :func:`best_passages`.
         noise: of the embedding model; ``None`` if meanings were not searched.
-        confidence: how well the model reads the task, in (0, 1].
     """
-    supports = [
-        _support(words, noise, confidence, cosines, rowid) for rowid in best_passages(bm25, cosines)
-    ]
+    supports = [_support(words, noise, cosines, rowid) for rowid in best_passages(bm25, cosines)]
     masses = [words.weight(words.matches.get(rowid, ())) for rowid in _best(bm25, BEST_BY_WORDS)]
     nothing = Support(0, len(words.frequencies), 0.0, None)
     return Evidence(
         words=words,
         noise=noise,
-        confidence=confidence,
         cosines=cosines,
         best=max(
             supports,
@@ -214,7 +216,6 @@ def weigh_evidence(
 def _support(
     words: TaskWords,
     noise: Noise | None,
-    confidence: float,
     cosines: Mapping[int, float],
     rowid: int,
 ) -> Support:
@@ -223,7 +224,7 @@ def _support(
     coverage = words.weight(matched) / total if total else 0.0
     closeness = None
     if noise is not None:
-        closeness = confidence * noise.closeness(cosines.get(rowid, -1.0))
+        closeness = noise.closeness(cosines.get(rowid, -1.0))
     return Support(len(matched), len(words.frequencies), coverage, closeness)
 
 

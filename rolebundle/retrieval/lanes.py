@@ -127,7 +127,7 @@ class Lanes:
         bm25 = {rowid: hit.bm25 for rowid, hit in pool.lexical.items() if hit.bm25 > 0}
         cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
         words = lexical.task_words(self.corpus, self.query, best_passages(bm25, cosines))
-        return weigh_evidence(bm25, cosines, words, self.noise, pool.confidence)
+        return weigh_evidence(bm25, cosines, words, self.noise)
 
     def with_support(self, evidence: Evidence, passages: Iterable[Passage]) -> Evidence:
         """The evidence with the words of further passages."""
