@@ -32,6 +32,9 @@ OFF_TOPIC_COVERAGE = 0.15
 """The threshold if meanings were not searched: hardly a word of the task."""
 WEAK_COVERAGE = 0.3
 
+RARE_NAME = 0.8
+"""A name with at least this weight, in units of a word that one chunk has, is rare."""
+
 HAS_WORDS = 0.25
 """A passage with this coverage is evidence for the task."""
 IS_CLOSE = 0.5
@@ -65,7 +68,7 @@ class TaskWords(NamedTuple):
         frequencies: one for each word.
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
-        names: the positions of words with letters and digits (EL1, INC124): names of one thing.
+        names: the positions of the words that look like the name of one thing.
     """
 
     frequencies: Sequence[int] = ()
@@ -86,8 +89,12 @@ class TaskWords(NamedTuple):
 
     @property
     def has_name(self) -> bool:
-        """Whether a chunk in question has one of the names."""
-        return any(not self.names.isdisjoint(matched) for matched in self.matches.values())
+        """Whether a chunk in question has one of the names, and few chunks have it."""
+        return any(
+            self.weight([position]) >= RARE_NAME * self.unit
+            for matched in self.matches.values()
+            for position in matched & self.names
+        )
 
     @property
     def unit(self) -> float:

@@ -124,13 +124,8 @@ def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords
         frequencies=_frequencies(corpus, visible, query.content_terms),
         chunks=sum(compartment.chunks for compartment in visible),
         matches=matching_terms(corpus, query.content_terms, rowids),
-        names=frozenset(n for n, term in enumerate(query.content_terms) if _is_name(term)),
+        names=query.names,
     )
-
-
-def _is_name(term: Term) -> bool:
-    text = term.text
-    return not term.form and not text.isalpha() and not text.isdigit() and text.isalnum()
 
 
 def matching_terms(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import AppliedFilter
@@ -49,6 +49,9 @@ _COMPOUND = re.compile(
 # boundary-layer, conditions--that: common words. As a phrase besides the parts they would count
 # twice.
 _HYPHENATED = re.compile(r"[a-z]{2,}(?:-{1,2}[a-z]{2,})+")
+# Possessive, too. A capital after a full stop is no sign of a name.
+_CAPITALIZED = re.compile(r"(?<=[^\W_]|[,;:()\"'“”’]) [\"'(“]?([A-Z][^\W_]++)")
+_LETTERS_AND_DIGITS = re.compile(r"(?<![^\W_])(?=[^\W\d_]++\d|\d++[^\W\d_])[^\W_]++")
 # Stop words with a full stop inside. As phrases they would match texts that abbreviate alike.
 _ABBREVIATION = re.compile(
     r"(?<![^\W_])(?<![-./:_@#])(?:e\.g|i\.e)\b\.?(?![-./:_@#]?[^\W_])", re.IGNORECASE
@@ -81,6 +84,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         task_text=task,
         task_terms=task_terms,
         content_terms=content_terms,
+        names=_names(topic, content_terms),
         expansion_terms=expansion,
         semantic_text=topic,
         applied_rules=tuple(rules),
@@ -158,6 +162,18 @@ def _content_terms(words: Iterable[str], word_forms: Forms) -> tuple[Term, ...]:
     stems = [Term(stem, form=True) for stem in dict.fromkeys(word_forms.stems)]
     unspaced = dict.fromkeys(word_forms.pairs or word_forms.letters)
     return (*(stems or spaced_words), *(Term(pair, form=True) for pair in unspaced))
+
+
+def _names(task: str, content_terms: Sequence[Term]) -> frozenset[int]:
+    """The positions of the content terms that look like names."""
+    # In a text of capitals a capital says nothing.
+    found = [] if task.isupper() else _CAPITALIZED.findall(task)
+    names = {_searchable(word) for word in (*found, *_LETTERS_AND_DIGITS.findall(task))}
+    return frozenset(
+        position
+        for position, term in enumerate(content_terms)
+        if not term.form and term.text in names
+    )
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:
