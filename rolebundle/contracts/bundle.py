@@ -366,7 +366,7 @@ class RequestEcho(Contract):
     lexical_only: bool = False
     fusion: Fusion | None = None
     rerank: str | None = None
-    allow_weak: bool = False
+    allow_weak: bool | None = None
 
 
 class TaskEvidence(Contract):

@@ -176,6 +176,7 @@ class SameRequest(Contract):
     limit: int | None = None
     token_budget: int | None = None
     lexical_only: bool | None = None
+    allow_weak: bool | None = None
     fusion: Fusion | None = None
     rerank: str | None = None
     now: str

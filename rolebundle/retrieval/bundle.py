@@ -53,6 +53,7 @@ from rolebundle.retrieval.candidate import (
 from rolebundle.retrieval.evidence import Evidence, Support
 from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.retrieval.select import is_answered_off_topic
 
 MIN_VISIBLE_CHANGE = 0.05
 """Smaller changes of a lane's score by neighbours and feedback are not reported."""
@@ -134,8 +135,9 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             request.overlay,
             retrieval.corpus,
             retrieval.semantic,
-            request.where is not None,
-            retrieval.unmatched,
+            is_off_topic=is_answered_off_topic(retrieval.evidence, request),
+            is_narrowed=request.where is not None,
+            unmatched=retrieval.unmatched,
         ),
         request=request.echo,
         overlay=overlay_ref(request),
@@ -537,6 +539,8 @@ def decide_fallback(
     overlay: Overlay | None,
     corpus: CorpusState,
     semantic: SemanticReport,
+    *,
+    is_off_topic: bool = False,
     is_narrowed: bool = False,
     unmatched: str = "",
 ) -> Fallback:
@@ -549,6 +553,7 @@ def decide_fallback(
         overlay: the role's, or ``None``.
         corpus: has how much there was to search.
         semantic: how the semantic lane ran.
+        is_off_topic: whether nothing was selected because the corpus has nothing for the task.
         is_narrowed: whether the request has a ``where``.
         unmatched: the keys of ``where`` that exclude every document.
     """
@@ -557,7 +562,13 @@ def decide_fallback(
     verdict = None
     if not selected:
         is_incomplete = bool(semantic.degraded or semantic.waiting)
-        verdict = empty_verdict(rejected, corpus.chunks, is_incomplete, bool(unmatched))
+        verdict = empty_verdict(
+            rejected,
+            corpus.chunks,
+            is_incomplete=is_incomplete,
+            is_unmatched=bool(unmatched),
+            is_off_topic=is_off_topic,
+        )
         if verdict == "nothing_matches_where":
             reason = f"no document matches {unmatched}; correct `where`, or ask without it"
         else:
@@ -688,8 +699,10 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
 def empty_verdict(
     rejected: Sequence[RejectedCandidate],
     chunks: int,
+    *,
     is_incomplete: bool,
     is_unmatched: bool = False,
+    is_off_topic: bool = False,
 ) -> EmptyReason:
     """Why nothing was selected: the first rule that applies.
 
@@ -698,7 +711,8 @@ def empty_verdict(
     3. ``over_budget``: some candidate was rejected for the token budget alone. There is an answer.
     4. ``lane_down``: the semantic lane could not run, or chunks have no vector yet. The verdicts
        below are about *everything* relevant, which half a search cannot know.
-    5. ``no_evidence``: the task is off-topic for everything visible.
+    5. ``no_evidence``: the task is off-topic for everything visible, what policy rejects included.
+       Then no candidate is relevant.
     6. By the *relevant* candidates. The semantic lane proposes the nearest chunks to any task, and
        the role's words find chunks for any task, so a candidate is not relevant by itself.
        Relevant are candidates with a word of the task. If there are none, no word of the task is
@@ -720,6 +734,7 @@ def empty_verdict(
         chunks: how many the corpus has.
         is_incomplete: a lane that was asked for could not search everything.
         is_unmatched: ``where`` excludes every document.
+        is_off_topic: the corpus has nothing for the task.
     """
     if chunks == 0:
         return "corpus_empty"
@@ -729,7 +744,7 @@ def empty_verdict(
         return "over_budget"
     if is_incomplete:
         return "lane_down"
-    if any(rejection.candidate.is_off_topic for rejection in rejected):
+    if is_off_topic and rejected:
         return "no_evidence"
     relevant = _relevant(rejected)
     if not relevant:

@@ -44,14 +44,15 @@ class Term(NamedTuple):
 class Query(NamedTuple):
     """A task, expanded by a role. The task's own terms and the role's are kept apart.
 
-    ``content_terms`` are the task's words without stop words, each once, in the form in which the
-    index matches most of their spellings. ``names`` are the positions of those that look like the
-    name of one thing: letters with digits (EL1), or a capital within a sentence (Larkfield).
+    ``content_words`` are the task's words without stop words, each once, as the terms of which a
+    text with the word has at least one: the word itself and its stems. The first is the word.
+    ``names`` are the positions of those that look like the name of one thing: letters with digits
+    (EL1), or a capital within a sentence (Larkfield).
     """
 
     task_text: str
     task_terms: tuple[Term, ...]
-    content_terms: tuple[Term, ...]
+    content_words: tuple[tuple[Term, ...], ...]
     names: frozenset[int]
     expansion_terms: tuple[Term, ...]
     semantic_text: str

@@ -138,6 +138,7 @@ class Evidence(NamedTuple):
         best: the support of the best passage.
         specificity: how much more of the task's words the best passage has than the best
             ``BEST_BY_WORDS`` have on average, in nats, at least 0.
+        has_name: whether one of the passages that decide has a rare name of the task.
     """
 
     words: TaskWords
@@ -145,6 +146,7 @@ class Evidence(NamedTuple):
     cosines: Mapping[int, float]
     best: Support
     specificity: float
+    has_name: bool = False
 
     def support(self, rowid: int) -> Support:
         """What a passage has of the task. Its words must have been looked up."""
@@ -161,7 +163,7 @@ class Evidence(NamedTuple):
         strength = self.best.strength
         if not self.words.total:
             return "supported"
-        may_be_off_topic = not self.words.has_name
+        may_be_off_topic = not self.has_name
         if self.best.closeness is None:
             if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"
@@ -217,6 +219,7 @@ def weigh_evidence(
             default=nothing,
         ),
         specificity=max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS,
+        has_name=words.has_name,
     )
 
 

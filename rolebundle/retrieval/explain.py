@@ -60,14 +60,14 @@ from rolebundle.retrieval.filter import (
     with_metadata,
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
-from rolebundle.retrieval.lexical import matching_terms
+from rolebundle.retrieval.lexical import matching_words
 from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
-from rolebundle.retrieval.pipeline import is_answered_off_topic, run
+from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.select import estimated_tokens, select
+from rolebundle.retrieval.select import estimated_tokens, is_answered_off_topic, select
 from rolebundle.retrieval.where import Condition, unmet, values_of
 from rolebundle.storage.connection import Corpus
 
@@ -359,7 +359,7 @@ def _outcome(
 def _words_trace(execution: _Execution, passage: Passage) -> WordsTrace:
     query, corpus = execution.retrieval.query, execution.lanes.corpus
     terms = (*query.task_terms, *query.expansion_terms)
-    matched = matching_terms(corpus, terms, [passage.rowid])[passage.rowid]
+    matched = matching_words(corpus, [(term,) for term in terms], [passage.rowid])[passage.rowid]
     of_task = len(query.task_terms)
     return WordsTrace(
         task_found=[terms[n].shown for n in range(of_task) if n in matched],
@@ -647,6 +647,10 @@ def _selection_changes(execution: _Execution, placement: _Placement) -> list[str
         changes.append(f"no newer version of its document in the corpus: {newer} replaces it")
         current = own.passage._replace(superseded_by=())
         ranked = execution.ranked_with([current])
+        placement = _Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
+    if placement.own.is_off_topic:
+        changes.append("allow_weak in the request: the corpus has nothing for the task")
+        ranked = [other._replace(is_off_topic=False) for other in placement.ranked]
         placement = _Placement.of(own.chunk_id, ranked, placement.request, is_hypothetical=True)
     if placement.code == "duplicate":
         original = placement.own.duplicate_of

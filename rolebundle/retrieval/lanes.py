@@ -135,7 +135,7 @@ class Lanes:
         rowids = [passage.rowid for passage in passages if passage.rowid not in known]
         if not rowids:
             return evidence
-        matches = lexical.matching_terms(self.corpus, self.query.content_terms, rowids)
+        matches = lexical.matching_words(self.corpus, self.query.content_words, rowids)
         return evidence._replace(
             words=evidence.words._replace(matches={**known, **matches}),
         )

@@ -121,21 +121,21 @@ def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords
     """The task's content words in everything that is visible, and which of these chunks have."""
     visible = compartments.searchable_compartments(corpus)
     return TaskWords(
-        frequencies=_frequencies(corpus, visible, query.content_terms),
+        frequencies=_frequencies(corpus, visible, map(match_expression, query.content_words)),
         chunks=sum(compartment.chunks for compartment in visible),
-        matches=matching_terms(corpus, query.content_terms, rowids),
+        matches=matching_words(corpus, query.content_words, rowids),
         names=query.names,
     )
 
 
-def matching_terms(
-    corpus: Corpus, terms: Sequence[Term], rowids: Sequence[int]
+def matching_words(
+    corpus: Corpus, words: Sequence[Sequence[Term]], rowids: Sequence[int]
 ) -> dict[int, frozenset[int]]:
-    """Rowid → the positions of the terms that the chunk has, for each of the chunks."""
+    """Rowid → the positions of the words of which the chunk has a term, for each of the chunks."""
     positions: dict[int, set[int]] = {rowid: set() for rowid in rowids}
-    literals = [_literal(term) for term in terms]
+    matches = [match_expression(terms) for terms in words]
     for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
-        for position, rowid in lexical_index.matching(corpus, compartment, literals, chunks):
+        for position, rowid in lexical_index.matching(corpus, compartment, matches, chunks):
             positions[rowid].add(position)
     return {rowid: frozenset(matched) for rowid, matched in positions.items()}
 
@@ -216,17 +216,17 @@ def _scores(
 
 def _occurring(corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]) -> list[Term]:
     """The terms that occur in at least one chunk."""
-    counts = _frequencies(corpus, visible, terms)
+    counts = _frequencies(corpus, visible, map(_literal, terms))
     return [term for term, count in zip(terms, counts, strict=True) if count]
 
 
 def _frequencies(
-    corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]
+    corpus: Corpus, visible: Sequence[Compartment], matches: Iterable[str]
 ) -> list[int]:
-    """For each term, how many chunks of all compartments have it."""
-    literals = [_literal(term) for term in terms]
+    """For each expression, how many chunks of all compartments match it."""
+    matches = list(matches)
     counted = (
-        lexical_index.frequencies(corpus, compartment.id, literals) for compartment in visible
+        lexical_index.frequencies(corpus, compartment.id, matches) for compartment in visible
     )
     return [sum(counts) for counts in zip(*counted, strict=True)]
 
@@ -235,7 +235,7 @@ def _statistics(
     corpus: Corpus, visible: Sequence[Compartment], terms: Sequence[Term]
 ) -> Statistics:
     extents = [lexical_index.extent(corpus, compartment.id) for compartment in visible]
-    frequencies = _frequencies(corpus, visible, terms)
+    frequencies = _frequencies(corpus, visible, map(_literal, terms))
     return Statistics.of(
         sum(extent.chunks for extent in extents),
         sum(extent.tokens for extent in extents),
@@ -257,7 +257,8 @@ def _best_of_compartment(
     if documents is not None or compartment.chunks <= SCORE_ALL_UP_TO:
         best = lexical_index.search(corpus, compartment.id, match, depth, within=documents)
         return _Scored(dict(best), {})
-    counted = list(zip(terms, _frequencies(corpus, [compartment], terms), strict=True))
+    frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
+    counted = list(zip(terms, frequencies, strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
     taken = _first_attempt([frequency for _, frequency in rarest])
     while taken < len(rarest):

@@ -24,7 +24,7 @@ from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.retrieval.select import select
+from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
 
 if TYPE_CHECKING:
@@ -112,11 +112,6 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         if not is_answered_off_topic(evidence, request)
         else [],
     )
-
-
-def is_answered_off_topic(evidence: Evidence, request: ResolvedRequest) -> bool:
-    """Whether nothing is selected, because the corpus has nothing for the task."""
-    return evidence.task == "off_topic" and not request.allow_weak
 
 
 def weights_for(request: ResolvedRequest, evidence: Evidence, *, has_semantic: bool) -> Weights:

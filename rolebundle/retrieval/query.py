@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import AppliedFilter
 from rolebundle.contracts.overlay import Overlay
@@ -19,16 +18,13 @@ from rolebundle.text.languages import likely_languages
 from rolebundle.text.phrasing import remove_phrasing
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
-if TYPE_CHECKING:
-    from rolebundle.text.forms import Forms
-
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
 TASK_RELEVANCE = 0.3
 MAX_SYNONYMS = 2
 # Bounds for a task of a hundred kilobytes: the lexical lane's cost grows with its terms.
 MAX_TASK_TERMS = 128
-MAX_CONTENT_TERMS = 48
+MAX_CONTENT_WORDS = 48
 MAX_REPEATS = 8
 STEM_WEIGHT = 2
 """Weight of a stem; its word has 1. A stem matches what the word matches, and more.
@@ -70,7 +66,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         applied.
     """
     topic, rules = _topic(task)
-    task_terms, content_terms, term_rules = _task_terms(topic)
+    task_terms, content_words, term_rules = _task_terms(topic)
     rules += term_rules
     expansion: tuple[Term, ...] = ()
     filters: tuple[AppliedFilter, ...] = ()
@@ -83,8 +79,8 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
     return Query(
         task_text=task,
         task_terms=task_terms,
-        content_terms=content_terms,
-        names=_names(topic, content_terms),
+        content_words=content_words,
+        names=_names(topic, content_words),
         expansion_terms=expansion,
         semantic_text=topic,
         applied_rules=tuple(rules),
@@ -107,8 +103,8 @@ def _topic(task: str) -> tuple[str, list[str]]:
     return topic, [f"task:frame({frames})"]
 
 
-def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str]]:
-    """The terms of the task, its content terms, and the rules that were applied."""
+def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...], list[str]]:
+    """The terms of the task, its content words, and the rules that were applied."""
     shortened = _ABBREVIATION.sub(" ", task)
     task = lower_capitals(shortened if _WORD.search(shortened) else task)
     languages = likely_languages(task)
@@ -128,7 +124,8 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str
     informative = [word for word in words if word not in stop_words]
     # "Who are we?" has only stop words. Then they are searched.
     counts = Counter(informative or words)
-    content = tuple(Term(word) for word in counts)
+    content_words = [*counts][:MAX_CONTENT_WORDS]
+    content: list[tuple[Term, ...]] = [(Term(word),) for word in content_words]
     counts.update(
         _searchable(compound) for compound in _COMPOUND.findall(task) if not _is_common(compound)
     )
@@ -139,7 +136,7 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str
         stems = Counter(stem for stem in word_forms.stems if len(stem) > 1)
         kinds.append((stems, STEM_WEIGHT, True))
         kinds.append((Counter([*word_forms.letters, *word_forms.pairs]), 1, True))
-        content = _content_terms(dict.fromkeys(informative or words), word_forms)
+        content = _with_forms(content_words, languages)
     rules = [
         f"task:cut({len(counted)} terms to {MAX_TASK_TERMS})"
         for counted, _, _ in kinds
@@ -151,28 +148,34 @@ def _task_terms(task: str) -> tuple[tuple[Term, ...], tuple[Term, ...], list[str
         for counted, weight, form in kinds
         for text, count in counted.most_common(MAX_TASK_TERMS)
     )
-    return tuple(terms), content[:MAX_CONTENT_TERMS], rules
+    return tuple(terms), tuple(content[:MAX_CONTENT_WORDS]), rules
 
 
-def _content_terms(words: Iterable[str], word_forms: Forms) -> tuple[Term, ...]:
-    """Words as their stems if they have any, and scripts without spaces as pairs of letters."""
-    from rolebundle.text.forms import is_unspaced
+def _with_forms(words: Iterable[str], languages: Sequence[str]) -> list[tuple[Term, ...]]:
+    """Each word with its stems; scripts without spaces as pairs of letters, each like a word."""
+    from rolebundle.text.forms import forms, is_unspaced
 
-    spaced_words = [Term(word) for word in words if not is_unspaced(word)]
-    stems = [Term(stem, form=True) for stem in dict.fromkeys(word_forms.stems)]
-    unspaced = dict.fromkeys(word_forms.pairs or word_forms.letters)
-    return (*(stems or spaced_words), *(Term(pair, form=True) for pair in unspaced))
+    content: list[tuple[Term, ...]] = []
+    for word in words:
+        word_forms = forms(word, languages)
+        if is_unspaced(word):
+            pairs = word_forms.pairs or word_forms.letters
+            content += [(Term(pair, form=True),) for pair in pairs]
+        else:
+            stems = dict.fromkeys(word_forms.stems)
+            content.append((Term(word), *(Term(stem, form=True) for stem in stems)))
+    return list(dict.fromkeys(content))
 
 
-def _names(task: str, content_terms: Sequence[Term]) -> frozenset[int]:
-    """The positions of the content terms that look like names."""
+def _names(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]:
+    """The positions of the content words that look like names."""
     # In a text of capitals a capital says nothing.
     found = [] if task.isupper() else _CAPITALIZED.findall(task)
     names = {_searchable(word) for word in (*found, *_LETTERS_AND_DIGITS.findall(task))}
     return frozenset(
         position
-        for position, term in enumerate(content_terms)
-        if not term.form and term.text in names
+        for position, (word, *_) in enumerate(content_words)
+        if not word.form and word.text in names
     )
 
 

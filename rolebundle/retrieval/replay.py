@@ -68,7 +68,7 @@ def request_of(bundle: RetrievalBundle) -> RetrievalRequest:
         "role": bundle.overlay.role_id if bundle.overlay else None,
         "now": bundle.query.generated_at,
         # The echo in a bundle has the field names of the request.
-        **bundle.request.model_dump(),
+        **bundle.request.model_dump(exclude_none=True),
     }
     try:
         return RetrievalRequest.model_validate(values)

@@ -108,6 +108,7 @@ def resolve_request(
             lexical_only=request.lexical_only,
             fusion=request.fusion,
             rerank=request.rerank,
-            allow_weak=request.allow_weak,
+            # Only if it holds, so that ordinary answers are not longer.
+            allow_weak=request.allow_weak or None,
         ),
     )

@@ -7,11 +7,17 @@ from collections.abc import Iterable
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Score, Selection
+from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
 OFF_TOPIC_NOTE = "the task is off-topic: nothing visible has enough of its words or is near it"
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
+
+
+def is_answered_off_topic(evidence: Evidence, request: ResolvedRequest) -> bool:
+    """Whether nothing is selected, because the corpus has nothing for the task."""
+    return evidence.task == "off_topic" and not request.allow_weak
 
 
 def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:

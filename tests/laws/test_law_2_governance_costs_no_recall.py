@@ -1,9 +1,9 @@
 """Law 2. Governance costs no recall: what policy rejects takes no place from what it allows.
 
-Precisely, with no token budget and no floor: let F be the passages that a lane can find in the
-corpus at all (they match a term of the task or of the role; or, with the semantic lane, they have
-a vector), and A those of them that match the request's ``where`` and are not rejected by policy, not
-superseded and not in the request's ``seen``, as a copy neither. Then
+Precisely, with no token budget, no floor and ``allow_weak``: let F be the passages that a lane can
+find in the corpus at all (they match a term of the task or of the role; or, with the semantic lane,
+they have a vector), and A those of them that match the request's ``where`` and are not rejected by
+policy, not superseded and not in the request's ``seen``, as a copy neither. Then
 
 - ``|selected| = min(limit, number of different texts in A)``,
 - the same request on the corpus without the passages that are not in A selects as many, and the
@@ -159,7 +159,7 @@ def test_what_policy_rejects_takes_no_place(
     task_matches_crowd: bool,
 ) -> None:
     task = "token rotation " * task_matches_crowd + fields["task"]
-    fields = fields | {"task": task, "limit": limit}
+    fields = fields | {"task": task, "limit": limit, "allow_weak": True}
     lexical_only = fields["lexical_only"]
     with built(folder, documents, PROVIDER, base=_base(kind)) as corpus:
         bundle = ask(corpus, role, PROVIDER, **fields)

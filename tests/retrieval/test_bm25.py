@@ -211,8 +211,10 @@ def test_scores_do_not_depend_on_the_compartments(
             row: pytest.approx(scores, rel=CLOSE, abs=1e-15)
             for row, scores in _completed(together, asked, rows).items()
         }
-        for row in rows:
-            assert lexical.terms_in(apart, task, row) == lexical.terms_in(together, task, row)
+        words = [(term,) for term in task]
+        assert lexical.matching_words(apart, words, rows) == lexical.matching_words(
+            together, words, rows
+        )
 
 
 def _completed(corpus: Corpus, asked: Query, rows: Sequence[int]) -> dict[int, tuple[float, float]]:

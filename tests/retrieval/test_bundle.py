@@ -15,9 +15,11 @@ from rolebundle.retrieval.candidate import (
     Selection,
     SemanticReport,
 )
+from rolebundle.retrieval.evidence import Evidence
 from support.corpora import overlay, resolved
-from support.values import passage, query, ranked, rejected
+from support.values import evidence, passage, query, ranked, rejected, weights
 
+SUPPORTED = evidence({1: {0, 1}})
 CORPUS = CorpusState(
     file="corpus.db", corpus_id="id", schema_version=1, generation=3, documents=2, chunks=5
 )
@@ -28,11 +30,14 @@ def bundle_of(
     before: tuple[RejectedCandidate, ...] = (),
     role: Any = None,
     fusion: Any = None,
+    of_evidence: Evidence = SUPPORTED,
 ) -> RetrievalBundle:
     left_out = [one.candidate for one in (*before, *selection.rejected)]
     request = resolved(role, task="token token rotation", fusion=fusion)
     retrieval = Retrieval(
         query=query(request.task, role),
+        evidence=of_evidence,
+        weights=weights(role, request.fusion),
         corpus=CORPUS,
         semantic=SemanticReport(),
         rerank=None,
@@ -96,14 +101,12 @@ class TestBundle:
         }
         assert summary.source_breakdown == {"v": 1, "w": 2}
 
-    def test_the_trace_has_both_weights_and_both_term_lists(self) -> None:
+    def test_the_trace_has_both_term_lists(self) -> None:
         role = overlay(mission="Find risks.", vocabulary={"boost_phrases": ["threat"]})
         trace = bundle_of(Selection(), role=role).query
         assert trace.lexical_query == ["token", "token", "rotation"]
         assert trace.expansion_query == ["threat"]
-        assert trace.semantic_query == ["token token rotation", "Role context: Find risks."]
-        assert trace.weights is not None
-        assert trace.weights.lexical_expansion == 0.2
+        assert trace.semantic_query == ["token token rotation"]
         assert trace.generated_at == "2026-11-01T00:00:00Z"
 
     @pytest.mark.parametrize(
@@ -168,13 +171,16 @@ class TestSelectedChunk:
             lexical=0.4,
             semantic=0.6,
             bm25=2.0,
-            cosine=0.7,
+            cosine=0.5,
             freshness="fresh",
-            overlay_hits=("boost:domain(x×2)",),
+            metadata_hits=("boost:domain(x×2)",),
             vocabulary_hits=("vocab:boost(threat)",),
             diversity_penalty=0.15,
         )
-        (chosen,) = bundle_of(Selection((one,), (), ()), role=overlay()).selected
+        of_evidence = evidence({one.passage.rowid: {0}}, cosines={one.passage.rowid: 0.5})
+        (chosen,) = bundle_of(
+            Selection((one,), (), ()), role=overlay(), of_evidence=of_evidence
+        ).selected
         assert (chosen.rank, chosen.chunk_id, chosen.document_id) == (1, "c", "d")
         assert (chosen.source_id, chosen.source_type) == ("w", "export")
         assert chosen.headings == ["H1", "H2"]
@@ -183,14 +189,16 @@ class TestSelectedChunk:
         assert chosen.scores.final == 0.123457  # rounded to six places
         assert chosen.scores.diversity_penalty == 0.15
         assert chosen.raw is not None
-        assert (chosen.raw.bm25, chosen.raw.cosine) == (2.0, 0.7)
+        assert (chosen.raw.bm25, chosen.raw.cosine) == (2.0, 0.5)
+        assert (chosen.raw.matched_words, chosen.raw.coverage) == (1, 0.5)
+        assert chosen.raw.closeness == 0.75
         assert chosen.overlay_hits == ["boost:domain(x×2)", "vocab:boost(threat)"]
         assert chosen.citation.locator == "dir/a.pdf:3-9"
         assert chosen.citation.reference == "Title [w], p. 4"
         assert chosen.metadata.freshness.max_age_days == 365
         assert chosen.reasons_selected == [
-            "has the task's words (lexical 0.40)",
-            "close in meaning (semantic 0.60)",
+            "has 1 of the task's 2 words",
+            "close in meaning: cosine 0.50, closeness 0.75",
             "general trust, fresh",
             "policy: boost:domain(x×2)",
             "role vocabulary: vocab:boost(threat)",
@@ -198,9 +206,9 @@ class TestSelectedChunk:
         ]
 
     def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
-        one = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.2)
-        (chosen,) = bundle_of(Selection((one,), (), ())).selected
-        assert chosen.reasons_selected[0] == "has the role's words (lexical 0.20)"
+        one = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
+        (chosen,) = bundle_of(Selection((one,), (), ()), role=overlay()).selected
+        assert chosen.reasons_selected[0] == "has the role's words"
 
     def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})

@@ -15,7 +15,6 @@ from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.filter import (
     filter_candidates,
     freshness_of,
-    normalize_metadata,
     rejections,
 )
 from rolebundle.retrieval.request import ResolvedRequest
@@ -247,22 +246,7 @@ class TestBoosts:
         role = overlay(source_policy={"preferred_sources": rules})
         found = allowed(passage(source_id="wiki"), role)
         assert found.metadata_score == pytest.approx(0.6)  # 0.5 × 1.2
-        assert found.score.hits_of("metadata") == ("boost:preferred-source(wiki: ours×1.2)",)
-
-
-class TestMetadata:
-    @pytest.mark.parametrize(
-        ("score", "normalized"),
-        [
-            (0.01, 0.00555338),  # ln 1.01 / ln 6 = 0.00995033 / 1.79175947
-            (0.5, 0.22629439),  # ln 1.5 / ln 6 = 0.40546511 / 1.79175947
-            (1.0, 0.38685281),  # ln 2 / ln 6
-            (5.0, 1.0),  # ln 6 / ln 6
-            (10.0, 1.0),  # ln 11 / ln 6 = 1.338, cut at 1
-        ],
-    )
-    def test_min_of_1_and_ln_1_plus_m_by_ln_6(self, score: float, normalized: float) -> None:
-        assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
+        assert found.metadata_hits == ("boost:preferred-source(wiki: ours×1.2)",)
 
 
 class TestCombination:
@@ -290,7 +274,7 @@ class TestCombination:
         )
         # 0.5 × 1.3 × 0.5 × 1.4 × 1.6 × 1.1 × 1.8 = 1.44144
         assert found.metadata_score == pytest.approx(1.44144)
-        assert found.score.hits_of("metadata") == (
+        assert found.metadata_hits == (
             "boost:applicable-role",
             "penalty:stale(101d > 100d)",
             "boost:trust-tier(preferred×1.4)",
@@ -301,7 +285,7 @@ class TestCombination:
 
     def test_a_role_mismatch_is_listed(self) -> None:
         found = allowed(passage(applicable_roles=("writer",)), overlay())
-        assert found.score.hits_of("metadata") == ("penalty:role-mismatch(-0.5)",)
+        assert found.metadata_hits == ("penalty:role-mismatch(-0.5)",)
 
     def test_the_score_is_clamped_to_ten(self) -> None:
         role = overlay(source_policy={"trust_tier_boosts": {"general": 100.0}})

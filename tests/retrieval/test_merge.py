@@ -5,29 +5,25 @@ from __future__ import annotations
 import pytest
 
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval import merge as step
 from rolebundle.retrieval.candidate import Candidate, LexicalHit, Pool, SemanticHit
 from rolebundle.retrieval.merge import RRF_K
-from support.corpora import overlay
-from support.values import passage, query, weights
+from support.values import passage, weights
 
 PASSAGES: dict[int, Passage] = {
     rowid: passage(name, rowid=rowid) for rowid, name in ((1, "c1"), (2, "c2"), (3, "c3"))
 }
-ROLE = overlay(vocabulary={"boost_phrases": ["threat"]})  # task 0.8, role 0.2
 
 
 def merge(
     lexical: list[LexicalHit],
     semantic: list[SemanticHit],
     passages: dict[int, Passage] = PASSAGES,
-    role: Overlay | None = None,
     fusion: Fusion = "weighted",
 ) -> list[Candidate]:
     pool = Pool({hit.rowid: hit for hit in lexical}, {hit.rowid: hit for hit in semantic}, passages)
-    return step.merge(pool, query("token", role), weights(role, fusion))
+    return step.merge(pool, weights(fusion=fusion))
 
 
 def by_id(candidates: list[Candidate]) -> dict[str, Candidate]:
@@ -40,19 +36,12 @@ class TestWeighted:
         assert found["c1"].score.lexical == 1.0
         assert found["c2"].score.lexical == 0.25  # 2 / 8
 
-    def test_task_and_role_are_divided_by_their_own_maximum_and_then_weighted(self) -> None:
+    def test_task_and_role_are_divided_by_their_own_maximum(self) -> None:
         hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 10.0), LexicalHit(3, 0.0, 5.0)]
-        found = by_id(merge(hits, [], PASSAGES, ROLE))
-        # 0.8 · task / 4 + 0.2 · role / 10: a role that matches strongly cannot drown the task. The
-        # best of these sums, 0.8, becomes 1.
-        assert found["c1"].score.lexical == 1.0
-        assert found["c2"].score.lexical == pytest.approx((0.8 * 0.25 + 0.2) / 0.8)
-        assert found["c3"].score.lexical == pytest.approx(0.2 * 0.5 / 0.8)
-
-    def test_role_words_without_a_match_do_not_lower_the_lane(self) -> None:
-        hits = [LexicalHit(1, 4.0, 0.0), LexicalHit(2, 1.0, 0.0)]
-        found = merge(hits, [], PASSAGES, ROLE)
-        assert [one.score.lexical for one in found] == [1.0, 0.25]
+        found = merge(hits, [])
+        # Only the task's words count in the lexical score. The role's are a part of its own terms.
+        assert [one.score.lexical for one in found] == [1.0, 0.25, 0.0]
+        assert [one.expansion for one in found] == [0.0, 1.0, 0.5]
 
     def test_cosines_are_scaled_by_minimum_and_maximum(self) -> None:
         hits = [SemanticHit(1, 0.9), SemanticHit(2, 0.5), SemanticHit(3, 0.1)]
@@ -79,16 +68,16 @@ class TestWeighted:
 
 class TestReciprocalRanks:
     def test_a_worked_example(self) -> None:
-        # k = 60; the score is (k + 1) / (k + rank), which is 1 for the first.
+        # k = 10; the score is (k + 1) / (k + rank), which is 1 for the first.
         lexical = [LexicalHit(1, 9.0, 0), LexicalHit(2, 5.0, 0), LexicalHit(3, 1.0, 0)]
         semantic = [SemanticHit(3, 0.9), SemanticHit(1, 0.8)]
         found = by_id(merge(lexical, semantic, fusion="rrf"))
-        assert RRF_K == 60
-        assert found["c1"].score.lexical == 61 / 61
-        assert found["c2"].score.lexical == 61 / 62
-        assert found["c3"].score.lexical == 61 / 63
-        assert found["c3"].score.semantic == 61 / 61
-        assert found["c1"].score.semantic == 61 / 62
+        assert RRF_K == 10
+        assert found["c1"].score.lexical == 11 / 11
+        assert found["c2"].score.lexical == 11 / 12
+        assert found["c3"].score.lexical == 11 / 13
+        assert found["c3"].score.semantic == 11 / 11
+        assert found["c1"].score.semantic == 11 / 12
         assert found["c2"].score.semantic == 0.0
 
     def test_only_what_a_lane_proposed_has_a_rank(self) -> None:
@@ -101,7 +90,7 @@ class TestReciprocalRanks:
         passages = {1: passage("z", rowid=1), 2: passage("a", rowid=2)}
         hits = [LexicalHit(1, 3.0, 0), LexicalHit(2, 3.0, 0)]
         found = by_id(merge(hits, [], passages, fusion="rrf"))
-        assert (found["a"].score.lexical, found["z"].score.lexical) == (1.0, 61 / 62)
+        assert (found["a"].score.lexical, found["z"].score.lexical) == (1.0, 11 / 12)
 
 
 class TestCandidates:

@@ -1,14 +1,18 @@
-"""Step 1: key terms of the task, and what a role adds to them, weighted separately."""
+"""Step 1: key terms of the task, and what a role adds to them, separately."""
 
 from __future__ import annotations
-
-from typing import Any, ClassVar
 
 import pytest
 
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.candidate import Term
-from rolebundle.retrieval.query import MAX_REPEATS, MAX_TASK_TERMS, build_query, words_of
+from rolebundle.retrieval.query import (
+    MAX_CONTENT_WORDS,
+    MAX_REPEATS,
+    MAX_TASK_TERMS,
+    build_query,
+    words_of,
+)
 from support.corpora import overlay
 
 
@@ -99,7 +103,6 @@ class TestExpansion:
     def test_without_a_role_there_is_no_expansion(self) -> None:
         built = build_query("token rotation", None)
         assert built.expansion_terms == ()
-        assert built.context_text == ""
         assert built.applied_filters == ()
         assert built.applied_rules == ()
 
@@ -177,46 +180,68 @@ class TestExpansion:
             "vocab:boost(4 phrases, 3 signature)",
             "vocab:preferred(1 terms)",
             "vocab:synonym(token)",
-            "semantic:role-context",
             "filter:forbidden(2)",
         )
 
 
-class TestWeights:
-    """The task's terms and the role's have separate weights, and each pair sums to 1."""
+class TestTheTasksOwn:
+    """The role adds terms of its own and changes nothing of the task's."""
 
-    FULL: ClassVar[dict[str, Any]] = {
-        "mission": "Find risks.",
-        "vocabulary": {"boost_phrases": ["threat"]},
-    }
+    ROLE = overlay(
+        mission="Find risks.",
+        vocabulary={"boost_phrases": ["threat"], "preferred_terms": ["token"]},
+        retrieval_policy={"expansion_weight": 1.0},
+    )
 
-    def test_the_role_has_a_weight_of_0_2_by_default(self) -> None:
-        weights = build_query("token", overlay(**self.FULL)).weights
-        assert (weights.lexical_task, weights.lexical_expansion) == (0.8, 0.2)
-        assert (weights.semantic_task, weights.semantic_context) == (0.8, 0.2)
+    @pytest.mark.parametrize(
+        "task", ["token rotation", "Wer darf Schlüssel tauschen?", "数据 token"]
+    )
+    def test_the_terms_and_the_semantic_text_are_the_same_with_a_role(self, task: str) -> None:
+        ours, plain = build_query(task, self.ROLE), build_query(task, None)
+        assert ours.task_terms == plain.task_terms
+        assert ours.content_words == plain.content_words
+        assert ours.semantic_text == plain.semantic_text == task
+        assert "threat" in {term.text for term in ours.expansion_terms}
 
-    def test_the_overlay_sets_another_weight(self) -> None:
-        role = overlay(**self.FULL, retrieval_policy={"expansion_weight": 0.5})
-        weights = build_query("token", role).weights
-        assert (weights.lexical_task, weights.lexical_expansion) == (0.5, 0.5)
 
-    def test_an_empty_part_has_no_weight(self) -> None:
-        weights = build_query("token", overlay()).weights
-        assert (weights.lexical_task, weights.lexical_expansion) == (1, 0)
-        assert (weights.semantic_task, weights.semantic_context) == (1, 0)
+class TestContentWords:
+    def content(self, task: str) -> list[str]:
+        return [
+            " ".join(term.shown for term in word) for word in build_query(task, None).content_words
+        ]
 
-    def test_without_a_role_the_task_has_the_whole_weight(self) -> None:
-        weights = build_query("token", None).weights
-        assert (weights.lexical_task, weights.semantic_task) == (1, 1)
+    def test_each_word_counts_once_and_compounds_not_besides_their_parts(self) -> None:
+        assert self.content("How do we rotate the Token token of src/auth.py?") == [
+            "rotate", "token", "src", "auth", "py",
+        ]  # fmt: skip
 
-    def test_the_terms_do_not_mix(self) -> None:
-        built = build_query("token rotation", overlay(**self.FULL))
-        assert [term.text for term in built.task_terms] == ["token", "rotation"]
-        assert [term.text for term in built.expansion_terms] == ["threat"]
+    def test_a_task_of_stop_words_has_these(self) -> None:
+        assert self.content("Who are we?") == ["who", "are", "we"]
 
-    def test_the_semantic_query_has_the_task_and_the_mission(self) -> None:
-        built = build_query("token rotation", overlay(**self.FULL))
-        assert (built.semantic_text, built.context_text) == ("token rotation", "Find risks.")
+    def test_in_another_language_a_word_has_its_stem_besides_it(self) -> None:
+        # Either is enough: an English text has no stems, and an inflected word is not the same.
+        assert self.content("Welche Schlüssel werden von den Prüfern getauscht?") == [
+            "Schlüssel ~schlussel", "Prüfern ~pruf", "getauscht ~getauscht",
+        ]  # fmt: skip
+
+    def test_stems_in_several_languages_are_one_word(self) -> None:
+        naive, token = self.content("naïve token")
+        assert naive.startswith("naïve ~naiv ")
+        assert token.startswith("token ~tok")
+
+    def test_a_script_without_spaces_has_pairs_of_letters(self) -> None:
+        assert self.content("数据库 v2") == ["~数据", "~据库", "v2"]
+        assert self.content("数") == ["~数"]
+
+    def test_without_words_there_are_none(self) -> None:
+        assert self.content("?! 🚀") == []
+
+    @pytest.mark.parametrize("pattern", ["word{}", "größe{}"])
+    def test_their_number_is_bounded(self, pattern: str) -> None:
+        words = [pattern.format(n) for n in range(200)]
+        assert [word.split()[0] for word in self.content(" ".join(words))] == (
+            words[:MAX_CONTENT_WORDS]
+        )
 
 
 class TestAppliedFilters:

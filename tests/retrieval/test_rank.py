@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import pytest
@@ -13,7 +12,12 @@ from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import Candidate
-from rolebundle.retrieval.rank import NEAR_DUPLICATE_WINDOW, rank, vocabulary_score
+from rolebundle.retrieval.rank import (
+    NEAR_DUPLICATE_WINDOW,
+    normalize_metadata,
+    rank,
+    vocabulary_score,
+)
 from support.corpora import overlay, resolved
 from support.values import allowed, passage, weights
 
@@ -21,7 +25,8 @@ from support.values import allowed, passage, weights
 def rerank(
     candidates: list[Candidate], role: Overlay | None, fusion: Fusion | None = None
 ) -> list[Candidate]:
-    return rank(candidates, resolved(role, fusion=fusion), has_vectors=False)
+    request = resolved(role, fusion=fusion)
+    return rank(candidates, request, weights(role, request.fusion), has_vectors=False)
 
 
 def order(ranked: list[Candidate]) -> list[str]:
@@ -90,9 +95,9 @@ class TestFinal:
     def test_the_default_weights_are_3_3_2_2(self) -> None:
         one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
         (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
-        # 0.8 · 0.3 + 0.4 · 0.3 + 1.0 · 0.2 + 0.15 · 0.2 = 0.24 + 0.12 + 0.2 + 0.03
-        assert ranked.score.final == pytest.approx(0.59)
-        assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.15)
+        # 0.8 · 0.3 + 0.4 · 0.3 + 1.0 · 0.2 + 0.8 · 0.2 = 0.24 + 0.12 + 0.2 + 0.16
+        assert ranked.score.final == pytest.approx(0.72)
+        assert (ranked.score.metadata, ranked.score.vocabulary) == (1.0, 0.8)
 
     def test_the_overlays_weights(self) -> None:
         role = overlay(
@@ -105,10 +110,41 @@ class TestFinal:
             },
         )
         one = allowed(passage("c", "a threat"), 5.0, lexical=0.8, semantic=0.4)
-        # 0.8 · 0.1 + 0.4 · 0.2 + 1.0 · 0.3 + 0.15 · 0.4 = 0.08 + 0.08 + 0.3 + 0.06
-        assert rerank([one], role)[0].score.final == pytest.approx(0.52)
+        # 0.8 · 0.1 + 0.4 · 0.2 + 1.0 · 0.3 + 0.8 · 0.4 = 0.08 + 0.08 + 0.3 + 0.32
+        assert rerank([one], role)[0].score.final == pytest.approx(0.78)
 
-    def test_rrf_gives_both_lanes_the_mean_of_their_weights(self) -> None:
+    def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
+        role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
+        (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
+        # 0.5 · 0.15 / 0.15 + 0.5 · 0.6
+        assert ranked.score.vocabulary == pytest.approx(0.8)
+
+    def test_one_boost_phrase_or_two_preferred_terms_are_the_most_that_counts(self) -> None:
+        role = overlay(
+            vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
+            retrieval_policy={"expansion_weight": 0.0},
+        )
+        texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 0.08 / 0.15, "c": 0.0}
+        for text, vocabulary in texts.items():
+            (ranked,) = rerank([allowed(passage("c", text))], role)
+            assert ranked.score.vocabulary == pytest.approx(vocabulary), text
+
+    @pytest.mark.parametrize(
+        ("score", "normalized"),
+        [
+            (0.01, 0.00905718),  # ln 1.01 / ln 3 = 0.00995033 / 1.09861229
+            (0.5, 0.36907025),  # ln 1.5 / ln 3 = 0.40546511 / 1.09861229
+            (1.0, 0.63092975),  # ln 2 / ln 3
+            (2.0, 1.0),  # ln 3 / ln 3
+            (10.0, 1.0),  # ln 11 / ln 3 = 2.18, cut at 1
+        ],
+    )
+    def test_metadata_is_min_of_1_and_ln_1_plus_m_by_ln_3(
+        self, score: float, normalized: float
+    ) -> None:
+        assert normalize_metadata(score) == pytest.approx(normalized, abs=1e-8)
+
+    def test_rrf_gives_both_lanes_the_same_weight(self) -> None:
         role = overlay(
             retrieval_policy={
                 "lexical_weight": 0.5,
@@ -118,23 +154,33 @@ class TestFinal:
             }
         )
         one = allowed(
-            passage(), 5.0, lexical=61 / 61, semantic=61 / 62, of_weights=weights(role, "rrf")
+            passage(), 5.0, lexical=11 / 11, semantic=11 / 12, of_weights=weights(role, "rrf")
         )
-        # (0.5 + 0.1) / 2 · (1 + 0.983871) + 0.2 · 1
+        # (0.5 + 0.1) / 2 · (1 + 0.916667) + 0.2 · 1
         (ranked,) = rerank([one], role, "rrf")
-        assert ranked.score.final == pytest.approx(0.3 * (1 + 61 / 62) + 0.2)
+        assert ranked.score.final == pytest.approx(0.3 * (1 + 11 / 12) + 0.2)
 
-    def test_without_a_role_the_defaults_hold(self) -> None:
-        (ranked,) = rerank([allowed(lexical=1.0, semantic=1.0)], None)
-        assert ranked.score.final == pytest.approx(0.6 + 0.2 * math.log(1.5) / math.log(6))
-        assert ranked.score.hits_of("vocabulary") == ()
+    def test_without_a_role_only_the_lanes_count(self) -> None:
+        (ranked,) = rerank([allowed(lexical=1.0, semantic=0.4, metadata_score=5.0)], None)
+        assert ranked.score.final == pytest.approx(0.7)
+        assert (ranked.score.metadata, ranked.score.vocabulary) == (0.0, 0.0)
+        assert [part.step for part in ranked.score.contributions] == ["lexical", "semantic"]
+
+    def test_the_rules_that_made_up_the_roles_terms_are_named(self) -> None:
+        one = allowed(passage("c", "a threat"), metadata_hits=("boost:domain(x×2)",))
+        (ranked,) = rerank([one], overlay(vocabulary=self.VOCABULARY))
+        assert ranked.score.hits_of("metadata") == ("boost:domain(x×2)",)
+        assert ranked.score.hits_of("vocabulary") == ("vocab:boost(threat)",)
 
     def test_the_contributions_add_up_to_it(self) -> None:
         role = overlay(
             vocabulary=self.VOCABULARY,
             retrieval_policy={"require_source_diversity": True, "max_chunks_per_source": 1},
         )
-        ones = [allowed(passage(name, f"a threat {name}"), 5.0, lexical=0.8) for name in "ab"]
+        ones = [
+            allowed(passage(name, f"a threat {name}"), 5.0, lexical=0.8, of_weights=weights(role))
+            for name in "ab"
+        ]
         for ranked in rerank(ones, role):
             parts = ranked.score.contributions
             total = sum(part.value * part.weight for part in parts)

@@ -1,4 +1,4 @@
-"""The semantic lane's query: the task, and the role's mission with its weight."""
+"""The semantic lane's query is the task's vector. The role's mission has no part in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
 from support.corpora import overlay
@@ -20,33 +21,20 @@ TASK = "review the token"
 
 
 class Fixed:
-    """A model of two dimensions that knows two texts."""
+    """A model of two dimensions that knows only the task."""
 
     identity = ModelIdentity("fixed", "two", "1", 2)
 
-    def __init__(self, mission: tuple[float, float]) -> None:
-        self.vectors = {TASK: (1.0, 0.0), "Find risks.": mission}
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([self.vectors[text] for text in texts], dtype=np.float32)
+        return np.array([{TASK: (3.0, 4.0)}[text] for text in texts], dtype=np.float32)
 
     def embed_passages(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise AssertionError("a query embeds no passages")
 
 
-def vector(mission: tuple[float, float], weight: float = 0.2) -> list[float]:
-    role = overlay(mission="Find risks.", retrieval_policy={"expansion_weight": weight})
-    found = query_vector(build_query(TASK, role), Fixed(mission))
-    return [float(each) for each in np.frombuffer(found, dtype="<f4")]
-
-
-def test_an_unrelated_mission_has_no_weight() -> None:
-    assert vector((0.0, 1.0)) == pytest.approx([1.0, 0.0], abs=1e-6)
-    assert vector((-0.6, 0.8)) == pytest.approx([1.0, 0.0], abs=1e-6)
-    assert vector((0.0, 1.0), weight=1.0) == pytest.approx([1.0, 0.0], abs=1e-6)
-
-
-def test_the_weight_of_a_mission_grows_with_its_cosine_with_the_task() -> None:
-    # 0.8 · (1, 0) + 0.2 · 0.6 · (0.6, 0.8), at unit length.
-    mixed = np.array([0.8 + 0.072, 0.096])
-    assert vector((0.6, 0.8)) == pytest.approx(list(mixed / np.linalg.norm(mixed)), abs=1e-6)
+@pytest.mark.parametrize(
+    "role", [None, overlay(mission="Find risks.", retrieval_policy={"expansion_weight": 1.0})]
+)
+def test_the_query_is_the_tasks_unit_vector_with_and_without_a_role(role: Overlay | None) -> None:
+    vector = query_vector(build_query(TASK, role), Fixed())
+    assert np.frombuffer(vector, dtype="<f4").tolist() == pytest.approx([0.6, 0.8])

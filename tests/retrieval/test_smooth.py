@@ -91,11 +91,11 @@ class TestNeighbours:
         assert found[-1] == ones[-1]
         assert all(each.score.changed_by("neighbours") != (0.0, 0.0) for each in found[1:-1])
 
-    def test_the_first_candidate_is_first_by_the_final_score(self) -> None:
+    def test_the_first_candidate_is_first_by_the_lanes_whatever_the_role_prefers(self) -> None:
         ones = [one("a", f"{BLOTS} now", 1.0, 0.5), one("b", f"{BLOTS} then", 0.9, 0.5)]
-        found = smoothed([ones[0], allowed(ones[1].passage, 5.0, lexical=0.9, semantic=0.5)])
-        assert found[0].score.lexical == pytest.approx(0.96)
-        assert found[1].score.lexical == 0.9
+        found = smoothed([ones[0], ones[1]._replace(metadata_score=5.0)])
+        assert found[0].score.lexical == 1.0
+        assert found[1].score.lexical == pytest.approx(0.94)
 
     @given(st.data())
     def test_nothing_vanishes_and_the_input_order_does_not_matter(

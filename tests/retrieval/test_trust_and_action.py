@@ -122,7 +122,8 @@ class TestTheBundle:
         assert bundle.request.approval == fields.get("approval")
 
     def test_the_request_is_echoed_unchanged(self, three: Corpus) -> None:
-        fields = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
+        fields: dict[str, Any] = {"agent": "bot-7", "action": "execute", "approval": "Ana"}
+        fields |= {"allow_weak": True}
         echo = about(three, **fields).request
         assert echo is not None
         assert echo.model_dump(exclude_none=True) == {"lexical_only": True, **fields}

@@ -95,9 +95,21 @@ class TestEachVerdict:
         assert message.startswith("no document matches source = nowhere;")
         assert empty([], where=where)[0] == "corpus_empty"
 
-    def test_nothing_found_by_words_or_by_meaning(self) -> None:
+    def test_no_evidence_by_words_or_by_meaning(self) -> None:
+        verdict, message = empty([document("bread", ["flour", "butter"])])
+        assert verdict == "no_evidence"
+        assert message == (
+            "the corpus has nothing for this task: no passage has enough of its words or is near "
+            "it (candidates rejected: 2 low_score; the best: the task is off-topic: nothing "
+            "visible has enough of its words or is near it); do not guess; ask in other words, "
+            "ingest what would answer, or set allow_weak"
+        )
+
+    def test_nothing_found_by_words_or_by_meaning_though_it_may_be_weak(self) -> None:
         verdict, message = empty(
-            [document("bread", ["flour", "butter"])], overlay(retrieval_policy=FLOOR)
+            [document("bread", ["flour", "butter"])],
+            overlay(retrieval_policy=FLOOR),
+            allow_weak=True,
         )
         assert verdict == "nothing_found"
         assert message.startswith("nothing in the corpus has the task's words or is near enough")
@@ -112,21 +124,24 @@ class TestEachVerdict:
             "(no candidates); ask in other words, or without lexical_only"
         )
 
-    def test_matches_of_only_the_roles_words_are_nothing_found(self) -> None:
+    def test_matches_of_only_the_roles_words_are_no_evidence(self) -> None:
         role = overlay(vocabulary={"boost_phrases": ["threat model"]}, retrieval_policy=FLOOR)
-        verdict, message = empty([document("d", ["a threat model"])], role, lexical_only=True)
-        assert verdict == "nothing_found"
+        documents = [document("d", ["a threat model"])]
+        verdict, message = empty(documents, role, lexical_only=True)
+        assert verdict == "no_evidence"
         assert "1 low_score" in message
+        assert empty(documents, role, lexical_only=True, allow_weak=True)[0] == "nothing_found"
 
-    def test_without_a_minimum_score_neighbours_are_selected_with_a_remark(self) -> None:
-        bundle = answer([document("bread", ["flour"])])
+    def test_weak_neighbours_are_selected_with_a_caution_if_the_request_allows_it(self) -> None:
+        bundle = answer([document("bread", ["flour"])], allow_weak=True)
         assert len(bundle.selected) == 1
-        assert fallback_of(bundle).verdict is None
-        assert fallback_of(bundle).message.endswith("; no passage has a word of the task")
+        made = fallback_of(bundle)
+        assert (made.action, made.verdict) == ("degrade", None)
+        assert "so these passages are guesses: the best has 0 of the task's 2 words" in made.message
 
-    def test_there_is_no_remark_if_a_passage_has_a_word_of_the_task(self) -> None:
-        bundle = answer([document("bread", ["flour"]), document("d", ["a token"])])
-        assert "word of the task" not in fallback_of(bundle).message
+    def test_there_is_no_caution_if_a_passage_has_what_the_task_asks_for(self) -> None:
+        bundle = answer([document("bread", ["flour"]), document("d", ["a token rotation"])])
+        assert "words" not in fallback_of(bundle).message
 
     def test_all_below_floor(self) -> None:
         verdict, message = empty(
@@ -154,9 +169,10 @@ class TestEachVerdict:
         role = overlay(source_policy={"allowed_sources": [{"pattern": "policy"}]})
         assert empty([document("d", ["a token"])], role)[0] == "all_forbidden"
 
-    def test_a_forbidden_neighbour_without_the_words_is_not_denied(self) -> None:
-        # Nothing measured how near it is, so nobody can say that there is no such meaning.
-        assert empty([document("post", ["flour"], source_id="blog")], FORBIDS)[0] == "all_forbidden"
+    def test_what_is_forbidden_is_no_evidence_either_if_the_task_is_off_topic(self) -> None:
+        post = document("bread", ["flour"], source_id="blog")
+        assert empty([post], FORBIDS)[0] == "no_evidence"
+        assert empty([post], FORBIDS, allow_weak=True)[0] == "all_forbidden"
 
     def test_a_lexical_only_request_has_no_neighbours(self) -> None:
         role = overlay(
@@ -164,7 +180,8 @@ class TestEachVerdict:
             source_policy={"forbidden_sources": [{"pattern": "blog"}]},
         )
         post = document("post", ["a threat model"], source_id="blog")
-        assert empty([post], role, lexical_only=True)[0] == "nothing_found"
+        fields = {"lexical_only": True, "allow_weak": True}
+        assert empty([post], role, **fields)[0] == "nothing_found"
 
     def test_a_forbidden_neighbour_does_not_hide_that_the_words_are_there_but_weak(self) -> None:
         documents = [document("post", ["flour"], source_id="blog"), document("d", ["a token"])]
@@ -318,6 +335,9 @@ class TestRule:
         assert empty_verdict(candidates, 0, is_incomplete=True) == "corpus_empty"
         half = empty_verdict(candidates, 9, is_incomplete=True)
         assert half == ("over_budget" if verdict == "over_budget" else "lane_down")
+        if candidates and verdict != "over_budget":
+            off = empty_verdict(candidates, 9, is_incomplete=False, is_off_topic=True)
+            assert off == "no_evidence"
 
     def test_every_verdict_is_shown_above(self) -> None:
         source = Path(__file__).read_text("utf-8")
@@ -352,10 +372,14 @@ def test_empty_if_and_only_if_there_is_a_verdict(
     assert made.verdict in VERDICTS
     assert made.action == "block"
     warned = {warning.code for warning in bundle.warnings}
-    if made.verdict not in ("corpus_empty", "over_budget"):
+    if made.verdict not in ("corpus_empty", "nothing_matches_where", "over_budget"):
         assert (made.verdict == "lane_down") == bool(
             warned & {"SEMANTIC_LANE_DEGRADED", "INDEX_STALE"}
         )
+    if made.verdict == "no_evidence":
+        assert bundle.evidence is not None
+        assert bundle.evidence.support == "off_topic"
+        assert not fields.get("allow_weak")
     if made.verdict in ("nothing_found", "all_below_floor"):
         with_words = answer(documents, provider=None, task=fields["task"])
         assert bool(with_words.summary.total_candidates) == (made.verdict == "all_below_floor")

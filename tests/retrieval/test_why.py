@@ -74,7 +74,7 @@ class TestSelected:
         assert not found.score.supposed
         assert (found.score.rank, found.score.place, found.score.of) == (1, 1, 2)
         assert (found.needs, found.lost_to) == ([], [])
-        assert found.score.weights.lexical == role.retrieval_policy.lexical_weight
+        assert found.score.weights == bundle.weights
 
     @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
     def test_weights_times_terms_make_the_final_score(self, tmp_path: Path, fusion: str) -> None:
@@ -218,13 +218,33 @@ class TestTheCut:
         assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.3})
+        role = overlay(retrieval_policy={"min_score": 0.25})
         found = why(listed, "many#14", role, task="token", limit=1)
         best = ask(listed, role, task="token", limit=1).selected[0].scores.final
         assert found.code == "low_score"
         assert found.needs == [
             f"a final score above {best:.3f} (it has {found.score.scores.final:.3f})"
         ]
+
+    def test_a_task_that_is_off_topic(self, tmp_path: Path) -> None:
+        role = overlay(vocabulary={"boost_phrases": ["threat model"]})
+        documents = [document("d", ["a threat model", "one more threat model of the token"])]
+        fields: dict[str, Any] = {"task": "train puppies", "limit": 1}
+        with built(tmp_path, documents) as corpus:
+            found = [why(corpus, name, role, **fields) for name in ("d#0", "d#1")]
+            codes = [(one.outcome, one.step, one.code) for one in found]
+            assert codes == [("rejected", "cut", "low_score")] * 2
+            assert found[0].needs == [
+                "allow_weak in the request: the corpus has nothing for the task"
+            ]
+            assert found[1].needs[0] == found[0].needs[0]
+            assert found[1].needs[1].endswith("or a limit of at least 2 (it was 1)")
+            # Both changes are enough.
+            fields |= {"allow_weak": True}
+            assert why(corpus, "d#0", role, **fields).outcome == "selected"
+            assert why(corpus, "d#1", role, **fields).outcome == "rejected"
+            fields["limit"] = 2
+            assert why(corpus, "d#1", role, **fields).outcome == "selected"
 
     def test_a_token_budget(self, listed: Corpus) -> None:
         found = why(listed, "many#9", task="token", token_budget=20)

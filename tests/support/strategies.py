@@ -241,13 +241,14 @@ _limits = choices(
     (None, "Ana"),
     WHERES,
     SEENS,
+    (None, True),  # allow_weak
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval, where, seen = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval, where, seen, weak = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
@@ -258,5 +259,6 @@ def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
         "approval": approval,
         "where": where,
         "seen": seen,
+        "allow_weak": weak,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

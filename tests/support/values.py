@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rolebundle.contracts.document import DocumentMetadata, Passage
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, RejectionCode
 from rolebundle.retrieval.candidate import Candidate, Query, RejectedCandidate, Score, Weights
-from rolebundle.retrieval.filter import normalize_metadata
+from rolebundle.retrieval.evidence import Evidence, Noise, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query
+from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.storage.store import content_hash
 
 _DOCUMENT_FIELDS = frozenset(DocumentMetadata._fields)
@@ -43,8 +46,13 @@ def passage(chunk_id: str = "c1", content: str = "", **fields: Any) -> Passage:
     return Passage(chunk_id=chunk_id, content=text, document=document, **(settings | fields))
 
 
-def weights(role: Overlay | None = None, fusion: Fusion = "weighted") -> Weights:
-    return Weights.of(role.retrieval_policy if role else RetrievalPolicy(), fusion)
+def weights(
+    role: Overlay | None = None, fusion: Fusion = "weighted", role_factor: float = 1.0
+) -> Weights:
+    """The weights with both lanes; with the factor 1, a role has its policy's weights."""
+    policy = role.retrieval_policy if role else RetrievalPolicy()
+    factor = role_factor if role else 0.0
+    return Weights.of(policy, fusion, has_semantic=True, role_factor=factor)
 
 
 def candidate(
@@ -69,18 +77,12 @@ def allowed(
     of: Passage | None = None,
     metadata_score: float = 0.5,
     freshness: FreshnessStatus = "undated",
-    overlay_hits: tuple[str, ...] = (),
-    of_weights: Weights | None = None,
+    metadata_hits: tuple[str, ...] = (),
     **fields: Any,
 ) -> Candidate:
     """A candidate as ``filter`` returns it."""
-    of_weights = of_weights or weights()
-    merged = candidate(of, of_weights=of_weights, **fields)
-    metadata = normalize_metadata(metadata_score)
-    return merged._replace(
-        score=merged.score.with_metadata(metadata, overlay_hits, of_weights),
-        metadata_score=metadata_score,
-        freshness=freshness,
+    return candidate(of, **fields)._replace(
+        metadata_score=metadata_score, metadata_hits=metadata_hits, freshness=freshness
     )
 
 
@@ -94,9 +96,36 @@ def ranked(
 ) -> Candidate:
     """A candidate as ``rank`` returns it, with this final score."""
     filtered = allowed(of, **fields)
-    score = filtered.score.with_vocabulary(0.0, vocabulary_hits, weights())
+    metadata = normalize_metadata(filtered.metadata_score), filtered.metadata_hits
+    score = filtered.score.with_role(metadata, (0.0, vocabulary_hits), weights())
     score = score._replace(final=final, diversity_penalty=diversity_penalty)
     return filtered._replace(score=score, duplicate_of=duplicate_of)
+
+
+NOISE = Noise(floor=0.2, related=0.6)
+
+
+def evidence(
+    matches: Mapping[int, Collection[int]] = MappingProxyType({}),
+    frequencies: Sequence[int] = (1, 1),
+    cosines: Mapping[int, float] | None = None,
+    chunks: int = 9,
+    names: Collection[int] = (),
+) -> Evidence:
+    """The evidence for a task, if these passages are all that has a word of it.
+
+    Args:
+        matches: rowid → the positions of the words that the passage has.
+        frequencies: of the task's words.
+        cosines: rowid → cosine; ``None`` if meanings were not searched.
+        chunks: how many are visible.
+        names: the positions of words that are names.
+    """
+    having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
+    words = TaskWords(frequencies, chunks, having, frozenset(names))
+    bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
+    noise = None if cosines is None else NOISE
+    return weigh_evidence(bm25, cosines or {}, words, noise)
 
 
 def rejected(
