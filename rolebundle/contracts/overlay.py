@@ -82,8 +82,8 @@ class RetrievalPolicy(Contract):
             role; 1 rejects it as ``role_mismatch``.
         min_score: a candidate whose final score is lower is rejected as ``low_score``. The
             diversity penalty takes no score under it.
-        expansion_weight: weight of the role's terms in the query; the task's terms have 1 minus
-            this.
+        expansion_weight: share of the vocabulary score that the BM25 of the role's terms makes up;
+            the role's phrases make up the rest.
     """
 
     max_selected_chunks: Count = 10
@@ -135,7 +135,8 @@ class Overlay(Contract):
     Attributes:
         extends: the role whose overlay this one extends. Its values are already included.
         label: name of the role for people.
-        mission: what the role does. It is part of the semantic query.
+        mission: what the role does, for people and for agents that choose a role. No effect on
+            retrieval.
         anti_goals: what the role does not do. No effect on retrieval.
         bridge_roles: roles to work with. No effect on retrieval.
     """

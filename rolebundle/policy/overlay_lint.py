@@ -157,7 +157,7 @@ def _sources(overlay: Overlay) -> Iterator[LintProblem]:
 def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
     policy = overlay.retrieval_policy
     if not overlay.mission.strip():
-        message = "is empty, so the semantic lane does not use the role"
+        message = "is empty, so agents cannot tell what the role is for"
         yield lint_warning("mission", "empty_mission", message)
     if policy.stale_penalty >= 1 and policy.freshness_max_age_days is None:
         message = "1 rejects stale documents, but without freshness_max_age_days none is stale"
