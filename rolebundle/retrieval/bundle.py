@@ -87,7 +87,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         request.overlay,
         retrieval.semantic,
     )
-    if caution := _caution(retrieval.evidence, supports):
+    if caution := _caution(retrieval.evidence, supports, has_role=request.overlay is not None):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
     if request.seen and not retrieval.seen:
         warnings.append(
@@ -383,7 +383,7 @@ def _diagnostics(
 # -- postures and warnings -----------------------------------------------------------------------
 
 
-def _caution(evidence: Evidence, supports: Sequence[Support]) -> str:
+def _caution(evidence: Evidence, supports: Sequence[Support], *, has_role: bool) -> str:
     """What the reader should know about the evidence of an answer; empty if it is sound."""
     if not supports:
         return ""
@@ -391,7 +391,8 @@ def _caution(evidence: Evidence, supports: Sequence[Support]) -> str:
     if evidence.task == "off_topic":
         problem = "the corpus has nothing for this task, so these passages are guesses"
     elif not best.is_for_task:
-        problem = "no passage has what the task asks for; they are here for the role"
+        problem = "no passage has what the task asks for"
+        problem += "; they are here for the role" if has_role else ""
     elif evidence.task == "weak":
         problem = "thin evidence, so treat the passages as hints"
     else:

@@ -145,8 +145,9 @@ class Weights(NamedTuple):
         """The weights for one request.
 
         The role's share is that of the policy's metadata and rerank weights, times the factor, but
-        at most ``MAX_ROLE_SHARE``. The lanes share the rest as the policy says. If there is only
-        the lexical lane, it has all of that. With ``rrf`` both lanes have the same weight.
+        at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing. The lanes share the
+        rest as the policy says. If there is only the lexical lane, it has all of that. With ``rrf``
+        both lanes have the same weight.
 
         Args:
             policy: the role's policy.
@@ -164,10 +165,13 @@ class Weights(NamedTuple):
             lexical, semantic = 1.0, 0.0
         elif fusion == "rrf" or not lanes:
             lexical = semantic = 0.5
-        by_lane = (1 - share) / (lexical + semantic)
-        by_role = share / role if role else 0.0
+        lanes, role = lexical + semantic, role or 1.0
         return cls(
-            lexical * by_lane, semantic * by_lane, metadata * by_role, vocabulary * by_role, fusion
+            lexical=(1 - share) * (lexical / lanes),
+            semantic=(1 - share) * (semantic / lanes),
+            metadata=share * (metadata / role),
+            vocabulary=share * (vocabulary / role),
+            fusion=fusion,
         )
 
     def lane_score(self, lexical: float, semantic: float) -> float:

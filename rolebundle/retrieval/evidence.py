@@ -218,7 +218,8 @@ def weigh_evidence(
             key=lambda support: support.strength,
             default=nothing,
         ),
-        specificity=max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS,
+        # Rounding may make the mean of twelve equal masses larger than each of them.
+        specificity=max(0.0, max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS),
         has_name=words.has_name,
     )
 

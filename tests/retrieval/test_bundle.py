@@ -20,6 +20,7 @@ from support.corpora import overlay, resolved
 from support.values import evidence, passage, query, ranked, rejected, weights
 
 SUPPORTED = evidence({1: {0, 1}})
+ROLE = overlay()
 CORPUS = CorpusState(
     file="corpus.db", corpus_id="id", schema_version=1, generation=3, documents=2, chunks=5
 )
@@ -123,7 +124,7 @@ class TestBundle:
         assert (bundle.summary.rerank_strategy, bundle.fusion) == (strategy, fusion)
 
     def test_the_overlay_is_named_by_role_and_digest(self) -> None:
-        bundle = bundle_of(Selection(), role=overlay())
+        bundle = bundle_of(Selection(), role=ROLE)
         assert bundle.overlay is not None
         assert (bundle.role_id, bundle.overlay.role_id, bundle.overlay.digest) == (
             "reviewer",
@@ -179,7 +180,7 @@ class TestSelectedChunk:
         )
         of_evidence = evidence({one.passage.rowid: {0}}, cosines={one.passage.rowid: 0.5})
         (chosen,) = bundle_of(
-            Selection((one,), (), ()), role=overlay(), of_evidence=of_evidence
+            Selection((one,), (), ()), role=ROLE, of_evidence=of_evidence
         ).selected
         assert (chosen.rank, chosen.chunk_id, chosen.document_id) == (1, "c", "d")
         assert (chosen.source_id, chosen.source_type) == ("w", "export")
@@ -207,10 +208,138 @@ class TestSelectedChunk:
 
     def test_a_passage_found_only_by_the_roles_words_has_that_reason(self) -> None:
         one = ranked(passage(), bm25=0.0, bm25_expansion=3.0, lexical=0.0)
-        (chosen,) = bundle_of(Selection((one,), (), ()), role=overlay()).selected
+        (chosen,) = bundle_of(Selection((one,), (), ()), role=ROLE).selected
         assert chosen.reasons_selected[0] == "has the role's words"
 
     def test_the_maximum_age_is_that_of_the_overlay_if_it_has_one(self) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 30.0})
         (chosen,) = bundle_of(Selection((ranked(),), (), ()), role=role).selected
         assert chosen.metadata.freshness.max_age_days == 30
+
+
+ROW = {name: row for row, name in enumerate("abc", start=1)}
+
+
+def chosen(**tiers: str) -> Selection:
+    """Selected passages with these trust tiers."""
+    return Selection(
+        tuple(
+            ranked(passage(name, rowid=ROW[name], trust_tier=tier)) for name, tier in tiers.items()
+        ),
+        (),
+        (),
+    )
+
+
+def codes(bundle: RetrievalBundle) -> list[str]:
+    return [warning.code for warning in bundle.warnings]
+
+
+RARE: dict[str, Any] = {"frequencies": (1, 1, 1, 1), "chunks": 1000}
+
+
+class TestEvidence:
+    """Figures: of the best passage of the corpus, and of each selected one."""
+
+    def test_the_tasks_evidence_and_the_weights_are_shown(self) -> None:
+        of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["a"]: 0.4})
+        bundle = bundle_of(chosen(a="general"), role=ROLE, of_evidence=of_evidence)
+        assert bundle.evidence is not None
+        assert bundle.weights is not None
+        assert bundle.evidence.model_dump() == {
+            "support": "weak",
+            "strength": 0.5,  # (1/2 + (0.4 − 0.2) / (0.6 − 0.2)) / 2
+            "words": 2,
+            "specificity": 2.110703,  # ln 10 · 11 / 12
+            "role_share": 0.4,
+        }
+        assert bundle.weights.model_dump() == {
+            "lexical": 0.3, "semantic": 0.3, "metadata": 0.2, "rerank": 0.2,
+        }  # fmt: skip
+
+    def test_without_a_role_its_share_is_0(self) -> None:
+        bundle = bundle_of(chosen(a="general"))
+        assert bundle.evidence is not None
+        assert bundle.weights is not None
+        assert bundle.evidence.role_share == 0
+        assert (bundle.weights.lexical, bundle.weights.metadata) == (0.5, 0)
+
+    @pytest.mark.parametrize(("role", "other"), [(ROLE, "role"), (None, "task")])
+    def test_a_passage_is_there_for_the_task_or_for_the_role(self, role: Any, other: str) -> None:
+        # a has a word, b is close in meaning, c has neither.
+        of_evidence = evidence({ROW["a"]: {0}}, cosines={ROW["b"]: 0.5, ROW["c"]: 0.3})
+        selection = chosen(a="general", b="general", c="general")
+        bundle = bundle_of(selection, role=role, of_evidence=of_evidence)
+        assert [chunk.evidence for chunk in bundle.selected] == ["task", "task", other]
+        raw = [chunk.raw for chunk in bundle.selected if chunk.raw]
+        assert [(one.matched_words, one.coverage, one.closeness) for one in raw] == [
+            (1, 0.5, 0.0), (0, 0.0, 0.75), (0, 0.0, 0.25),
+        ]  # fmt: skip
+
+    def test_without_the_semantic_lane_there_is_no_closeness(self) -> None:
+        (only,) = bundle_of(chosen(a="general")).selected
+        assert only.raw is not None
+        assert (only.raw.coverage, only.raw.closeness) == (1.0, None)
+
+
+class TestWeakEvidence:
+    def caution(self, of_evidence: Evidence, role: Any = ROLE) -> str:
+        """The message of the warning, which comes first and is a part of the fallback's."""
+        bundle = bundle_of(chosen(a="authoritative"), role=role, of_evidence=of_evidence)
+        if "WEAK_EVIDENCE" not in codes(bundle):
+            return ""
+        assert bundle.fallback is not None
+        message = bundle.warnings[0].message or ""
+        assert bundle.warnings[0].code == "WEAK_EVIDENCE"
+        assert message in bundle.fallback.message
+        assert bundle.fallback.action == "warn"
+        return message
+
+    def test_sound_evidence_has_none(self) -> None:
+        assert self.caution(SUPPORTED) == ""
+        assert "WEAK_EVIDENCE" not in codes(bundle_of(Selection(), role=ROLE))
+
+    def test_thin_evidence(self) -> None:
+        thin = evidence({1: {0}}, cosines={1: 0.4})
+        assert self.caution(thin) == (
+            "thin evidence, so treat the passages as hints: the best has 1 of the task's 2 words "
+            "and a closeness of 0.50"
+        )
+
+    def test_no_evidence_though_the_request_allows_it(self) -> None:
+        assert self.caution(evidence({}, **RARE)) == (
+            "the corpus has nothing for this task, so these passages are guesses: the best has 0 "
+            "of the task's 4 words"
+        )
+
+    def test_evidence_that_was_not_selected(self) -> None:
+        # Another passage, which policy rejects, has all of the words.
+        elsewhere = evidence({7: {0, 1}})
+        assert self.caution(elsewhere) == (
+            "no passage has what the task asks for; they are here for the role: the best has 0 of "
+            "the task's 2 words"
+        )
+        assert self.caution(elsewhere, None) == (
+            "no passage has what the task asks for: the best has 0 of the task's 2 words"
+        )
+
+
+class TestTrustPosture:
+    @pytest.mark.parametrize(
+        ("matches", "posture"),
+        [
+            ({"a": {0}}, "strong"),
+            ({"b": {0}, "c": {0}}, "mixed"),
+            ({"c": {0, 1}}, "weak"),
+            ({}, "weak"),
+        ],
+    )
+    def test_it_is_of_the_passages_that_are_evidence_for_the_task(
+        self, matches: dict[str, set[int]], posture: str
+    ) -> None:
+        selection = chosen(a="authoritative", b="preferred", c="general")
+        of_evidence = evidence({ROW[name]: words for name, words in matches.items()})
+        bundle = bundle_of(selection, role=ROLE, of_evidence=of_evidence)
+        assert bundle.provenance.trust_posture == posture
+        alone = bundle_of(selection, of_evidence=of_evidence)
+        assert alone.provenance.trust_posture == posture
