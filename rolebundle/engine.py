@@ -399,4 +399,4 @@ def _has_restrictions(corpus: Corpus) -> bool:
 
 def _now(request: RetrievalRequest) -> datetime:
     # Whole seconds, as in the bundle, so that a replay computes the same ages.
-    return (request.now or datetime.now(UTC)).replace(microsecond=0)
+    return (request.now or request.as_of or datetime.now(UTC)).replace(microsecond=0)

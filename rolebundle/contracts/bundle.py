@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.request import Where
+from rolebundle.contracts.request import Moment, Where
 from rolebundle.contracts.terms import (
     Action,
     ContentType,
@@ -144,6 +144,8 @@ class ChunkMetadata(Contract):
     """Metadata of a chunk.
 
     Attributes:
+        valid_from: first second at which the document applies, ISO 8601 in UTC.
+        valid_until: last second at which it applies.
         flags: kinds of the scan's findings in the chunk's document; ``None`` if there are none. The
             passage is shown without the text that was hidden.
     """
@@ -161,6 +163,8 @@ class ChunkMetadata(Contract):
     origin: str | None = None
     scope: str | None = None
     flags: list[str] | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
 
 
 class Citation(Contract):
@@ -367,6 +371,7 @@ class RequestEcho(Contract):
     fusion: Fusion | None = None
     rerank: str | None = None
     allow_weak: bool | None = None
+    as_of: Moment | None = None
 
 
 class TaskEvidence(Contract):

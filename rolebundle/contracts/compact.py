@@ -179,6 +179,7 @@ class SameRequest(Contract):
     allow_weak: bool | None = None
     fusion: Fusion | None = None
     rerank: str | None = None
+    as_of: str | None = None
     now: str
     detail: Literal["full"]
 

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, StringConstraints
@@ -14,19 +14,35 @@ from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 
 
 def _parse_utc(value: object) -> str:
-    if isinstance(value, datetime):
-        moment = value
-    elif isinstance(value, date):
-        moment = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    elif isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01") from None
-    else:
-        raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")  # noqa: TRY004
-    # A time without a zone is taken as UTC, so that the result does not depend on the machine.
-    return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    day = _parse_day(value)
+    return _utc_text(value if day is None else datetime.combine(day, time()))
+
+
+def _parse_utc_end(value: object) -> str:
+    day = _parse_day(value)
+    return _utc_text(value if day is None else datetime.combine(day, time(23, 59, 59)))
+
+
+def _parse_day(value: object) -> date | None:
+    """The day, if the value has no time of day."""
+    if isinstance(value, date):
+        return None if isinstance(value, datetime) else value
+    try:
+        return date.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def _utc_text(value: object) -> str:
+    try:
+        moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if isinstance(moment, datetime):
+            # A time without a zone is taken as UTC, so that the result does not depend on the
+            # machine.
+            return iso_utc(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("must be an ISO 8601 date or time, such as 2026-03-01")
 
 
 def _without_repeats(values: list[str]) -> list[str]:
@@ -75,7 +91,9 @@ def _split_names(value: object, separator: re.Pattern[str], max_chars: int) -> l
 
 
 UtcText = Annotated[str, BeforeValidator(_parse_utc)]
-"""A date or time as ISO 8601 in UTC."""
+"""A date or time as ISO 8601 in UTC. A date is its first second."""
+UtcEndText = Annotated[str, BeforeValidator(_parse_utc_end)]
+"""The same, but a date is its last second."""
 # One line in any script; it may have spaces and slashes.
 ShortLine = Annotated[
     str,
@@ -104,6 +122,8 @@ class DeclaredMetadata(Contract):
     domain: ShortLine | None = None
     trust_tier: TrustTier | None = None
     updated_at: UtcText | None = None
+    valid_from: UtcText | None = None
+    valid_until: UtcEndText | None = None
     language: ShortLine | None = None
     source_kind: ShortLine | None = None
     sensitivity: Sensitivity | None = None

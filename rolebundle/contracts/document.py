@@ -16,8 +16,10 @@ def iso_utc(moment: datetime) -> str:
 class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
-    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. ``supersedes`` and
-    ``contradicts`` are ids or paths of documents that this one replaces, and disagrees with.
+    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. So are ``valid_from`` and
+    ``valid_until``, the first and the last second at which the document applies; ``None`` for no
+    bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
+    and disagrees with.
     """
 
     document_id: str
@@ -28,6 +30,8 @@ class DocumentMetadata(NamedTuple):
     domain: str = "general"
     trust_tier: TrustTier = "general"
     updated_at: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
     language: str = "und"
     source_kind: str = "internal-document"
     sensitivity: Sensitivity = "internal"
@@ -42,10 +46,12 @@ class DocumentMetadata(NamedTuple):
 
 
 class Superseder(NamedTuple):
-    """A document that replaces another one, by its own declaration."""
+    """A document that replaces another one, by its own declaration; times as in the metadata."""
 
     document_id: str
     trust_tier: TrustTier
+    updated_at: str | None = None
+    valid_from: str | None = None
 
 
 class Passage(NamedTuple):

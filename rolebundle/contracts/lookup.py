@@ -20,6 +20,8 @@ class FoundDocument(Contract):
     domain: str
     trust_tier: TrustTier
     updated_at: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
     superseded_by: list[str]
 
 

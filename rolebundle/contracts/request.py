@@ -137,9 +137,14 @@ class RetrievalRequest(Contract):
         description="Return passages even if the corpus has nothing for the task. They are "
         "guesses.",
     )
+    as_of: Moment | None = Field(
+        None,
+        description="ISO 8601 time. Answer as at that time: leave out later and expired documents.",
+    )
     now: Moment | None = Field(
         None,
-        description="ISO 8601 time that ages are measured against. Default: the current time.",
+        description="ISO 8601 time that ages are measured against. Default: as_of, or the current "
+        "time.",
     )
     detail: Detail | None = Field(
         None,

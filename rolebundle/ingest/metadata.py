@@ -187,7 +187,7 @@ def resolve(
         ignore_keys: declared keys that the manifest ignores.
 
     Raises:
-        DocumentError: the document declares an unknown key or an invalid value.
+        DocumentError: the document declares an unknown key or an invalid value, or is never valid.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
     merged: dict[str, Any] = _usable(inferred)
@@ -196,6 +196,13 @@ def resolve(
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
         merged |= checked.declared_values()
+    valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
+    if valid_from and valid_until and valid_from > valid_until:
+        raise DocumentError(
+            "bad_metadata",
+            f"{path}:{declared_at}: valid_from {valid_from} is after valid_until {valid_until}",
+            "correct one of them and run the same command again",
+        )
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", default_source)

@@ -106,6 +106,7 @@ def _about(metadata: Values) -> str:
         f"trust: {metadata['trust_tier']}" if metadata.get("trust_tier") else "",
         freshness.get("status", ""),
         f"updated {updated[:10]}" if updated else "",
+        f"valid until {metadata['valid_until'][:10]}" if metadata.get("valid_until") else "",
     )
     return "; ".join(part for part in parts if part)
 

@@ -200,6 +200,8 @@ def _selected_chunk(
             sensitivity=document.sensitivity,
             origin=document.origin,
             flags=list(passage.flags) or None,
+            valid_from=document.valid_from,
+            valid_until=document.valid_until,
             scope=document.scope,
         ),
         citation=Citation.model_construct(
@@ -639,6 +641,7 @@ _VERDICT_OF: dict[RejectionCode, EmptyReason] = {
     "already_seen": "all_seen",
 }
 _BY_PURPOSE: frozenset[RejectionCode] = frozenset({"taint_blocked", "requires_approval"})
+_BY_TIME: frozenset[RejectionCode] = frozenset({"not_yet_valid", "expired"})
 _IN_SCORE_ORDER: frozenset[RejectionCode] = frozenset({"low_score", "budget_cut"})
 _CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "over_budget": frozenset({"budget_cut"}),
@@ -646,11 +649,12 @@ _CODES_OF: dict[EmptyReason, frozenset[RejectionCode]] = {
     "no_evidence": frozenset({"low_score"}),
     "all_below_floor": frozenset({"low_score"}),
     "approval_needed": frozenset({"requires_approval"}),
+    "none_valid": _BY_TIME,
     "rejected_by_policy": frozenset(REJECTION_CODES) - _SCORED_TOO_LOW - {"already_seen"},
     **{verdict: frozenset({code}) for code, verdict in _VERDICT_OF.items()},
 }
 _OF_THE_UNSEEN: frozenset[EmptyReason] = frozenset(
-    {"approval_needed", "rejected_by_policy", *_VERDICT_OF.values()} - {"all_seen"}
+    {"approval_needed", "none_valid", "rejected_by_policy", *_VERDICT_OF.values()} - {"all_seen"}
 )
 # What happened, and the next step.
 _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
@@ -677,6 +681,10 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     "approval_needed": (
         "everything relevant may be used for the action only with an approval",
         "let a person decide, and ask again with that person's name as approval; do not act before",
+    ),
+    "none_valid": (
+        "nothing relevant is valid at the time of the answer",
+        "ask as of another time, or look for the document that applies",
     ),
     "all_stale": (
         "everything relevant is older than the role {role} accepts",
@@ -728,6 +736,7 @@ def empty_verdict(
          ``all_seen``. What the agent has seen does not count beside another code.
        - if only the purpose rejected the rest, and an approval would allow some of it:
          ``approval_needed``.
+       - if all of the rest is not valid yet or expired: ``none_valid``.
        - another code, or several: ``rejected_by_policy``.
 
     Args:
@@ -757,6 +766,8 @@ def empty_verdict(
         codes -= {"already_seen"}
     if "requires_approval" in codes and codes <= _BY_PURPOSE:
         return "approval_needed"
+    if codes <= _BY_TIME:
+        return "none_valid"
     if len(codes) > 1:
         return "rejected_by_policy"
     return _VERDICT_OF.get(codes.pop(), "rejected_by_policy")

@@ -14,7 +14,7 @@ from datetime import UTC, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import DocumentMetadata, Passage, iso_utc
 from rolebundle.contracts.terms import ORIGINS, RejectionCode
 from rolebundle.contracts.why import (
     FilterTrace,
@@ -48,6 +48,7 @@ from rolebundle.retrieval.candidate import (
 )
 from rolebundle.retrieval.filter import (
     age_days,
+    as_valid,
     filter_candidates,
     first_rejection,
     freshness_of,
@@ -103,6 +104,7 @@ class _Execution:
         score of its lanes.
         """
         pool, request = self.retrieval.pool, self.request
+        passages = [as_valid(passage, request) for passage in passages]
         missing = [passage for passage in passages if not self.was_proposed(passage)]
         lexical, semantic = self.lanes.measure(missing)
         lexical = {
@@ -241,6 +243,7 @@ def explain(
             retrieval = run(lanes, request, reranker)
             execution = _Execution(lanes, request, reranker, retrieval)
             passage = _best_placed(execution, passages)
+        passage = as_valid(passage, request)
         placement = _placement(execution, passage)
         if unmet_conditions:
             placement = replace(placement, is_hypothetical=True)
@@ -553,7 +556,10 @@ def _lane_change(lane: LaneTrace, words: WordsTrace) -> str:
 def _policy_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
     """One sentence for everything in the policy that rejects the passage."""
     changes = [*_source_changes(passage, request), *_role_changes(passage, request)]
-    for code, _ in rejections(passage, request):
+    codes = [code for code, _ in rejections(passage, request)]
+    if "not_yet_valid" in codes or "expired" in codes:
+        changes.append(_validity_change(passage.document, request))
+    for code in codes:
         if code in ("taint_blocked", "requires_approval"):
             changes.append(_purpose_change(passage, request.purpose))
         elif code == "stale":
@@ -613,6 +619,16 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
     if is_allowed(labels._replace(sensitivity="public")):
         ways.append(f"another sensitivity (it is {labels.sensitivity})")
     return _either(ways) or f"a trust policy under which {labels.origin} documents may be used"
+
+
+def _validity_change(document: DocumentMetadata, request: ResolvedRequest) -> str:
+    starts = [date for date in (document.valid_from, document.updated_at) if date is not None]
+    bounds = [f"from {max(starts)} on" if starts else ""]
+    bounds += [f"until {document.valid_until}" if document.valid_until else ""]
+    return (
+        f"an as_of {' and '.join(filter(None, bounds))}, or other dates of its document (the "
+        f"answer is as at {request.valid_at})"
+    )
 
 
 def _age_change(passage: Passage, request: ResolvedRequest) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
 
-from rolebundle.contracts.document import DocumentMetadata, Passage
+from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.trust import Labels
@@ -39,14 +39,26 @@ def filter_candidates(
     """
     allowed: list[Candidate] = []
     rejected: list[RejectedCandidate] = []
-    for candidate in candidates:
-        passage = candidate.passage
+    for proposed in candidates:
+        passage = as_valid(proposed.passage, request)
+        candidate = proposed
+        if passage is not proposed.passage:
+            candidate = proposed._replace(passage=passage)
         rejection = first_rejection(passage, request) or seen_rejection(passage, seen)
         if rejection is None:
             allowed.append(with_metadata(candidate, request))
         else:
             rejected.append(RejectedCandidate(candidate, *rejection))
     return allowed, rejected
+
+
+def as_valid(passage: Passage, request: ResolvedRequest) -> Passage:
+    """The passage at the time of the request, when later documents do not supersede it yet."""
+    newer = passage.superseded_by
+    if not newer:
+        return passage
+    valid = tuple(superseder for superseder in newer if not later_start(superseder, request))
+    return passage._replace(superseded_by=valid)
 
 
 def seen_rejection(
@@ -99,9 +111,9 @@ def first_rejection(
 def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[RejectionCode, str]]:
     """Everything in the policy that rejects it: codes and notes; the first one counts.
 
-    The order: what the role may not see, what the purpose forbids, what is too old. Whether a
-    person has to approve comes last, so that people are asked only about documents that nothing
-    else rejects (docs/decisions/0010).
+    The order: what the role may not see, what the purpose forbids, what is not valid at the time,
+    what is too old. Whether a person has to approve comes last, so that people are asked only about
+    documents that nothing else rejects (docs/decisions/0010).
     """
     document, overlay = governed.document, request.overlay
     by_trust = request.purpose.rejection(labels_of(governed))
@@ -120,12 +132,30 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
             yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
+    begins_later = later_start(document, request)
+    if begins_later:
+        yield "not_yet_valid", begins_later
+    if document.valid_until is not None and document.valid_until < request.valid_at:
+        yield "expired", f"valid until {document.valid_until}, which is before {request.valid_at}"
     if rejects_by_age(request):
         age = age_days(document, request.now)
         if age is not None and age > request.max_age_days:
             yield "stale", f"{age:.0f} days old, the limit is {request.max_age_days:g}"
     if by_trust is not None and by_trust[0] != "taint_blocked":
         yield by_trust
+
+
+def later_start(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:
+    """Why a document is not valid yet at the time of the request; empty if it is.
+
+    Times in the corpus are in UTC and of one form, so that their order is that of the texts.
+    """
+    if document.valid_from is not None and document.valid_from > request.valid_at:
+        return f"valid from {document.valid_from}, which is after {request.valid_at}"
+    updated_at = document.updated_at if request.as_of else None
+    if updated_at is not None and updated_at > request.valid_at:
+        return f"updated at {updated_at}, which is after {request.valid_at}"
+    return ""
 
 
 def rejects_by_age(request: ResolvedRequest) -> bool:
@@ -167,9 +197,12 @@ def with_metadata(candidate: Candidate, request: ResolvedRequest) -> Candidate:
 
 
 def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
-    """Fresh under half of the maximum age, aging under all of it, else stale; or undated."""
+    """Fresh under half of the maximum age, aging under all of it, else stale; or undated.
+
+    A date after ``now`` says nothing about the age, so that such a document is undated, too.
+    """
     age = age_days(passage.document, request.now)
-    if age is None:
+    if age is None or age < 0:
         return "undated"
     if age < request.max_age_days / 2:
         return "fresh"

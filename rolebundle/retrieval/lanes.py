@@ -181,7 +181,9 @@ class Lanes:
         allowed = {
             rowid
             for group in documents.document_groups(
-                self.corpus, dated=rejects_by_age(request), by_role=rejects_other_roles(request)
+                self.corpus,
+                dated=rejects_by_age(request) or request.as_of,
+                by_role=rejects_other_roles(request),
             )
             if first_rejection(group, request) is None
             for rowid in group.rowids

@@ -202,6 +202,8 @@ def _lookup(
             domain=document.domain,
             trust_tier=document.trust_tier,
             updated_at=document.updated_at,
+            valid_from=document.valid_from,
+            valid_until=document.valid_until,
             superseded_by=[newer.document_id for newer in first.superseded_by],
         ),
         passages=[_passage(passage, places.get(passage.rowid), lines) for passage in passages],

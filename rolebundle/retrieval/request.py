@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rolebundle.contracts.bundle import RequestEcho
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, Vocabulary
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
@@ -31,6 +32,9 @@ class ResolvedRequest:
         token_budget: the most estimated tokens to select; ``None`` for no bound.
         max_age_days: the age from which a document is stale.
         now: the time that ages are measured against.
+        as_of: whether later documents are left out, so that the answer is as at ``valid_at``.
+        valid_at: the time at which documents must be valid: the request's ``as_of``, or ``now``;
+            ISO 8601 in UTC, in whole seconds.
         purpose: what the passages are for, which decides about origins that are not trusted.
         allow_weak: whether to answer even if the task is off-topic for the corpus.
         quarantined: how many documents that the agent could see otherwise are in quarantine.
@@ -50,6 +54,8 @@ class ResolvedRequest:
     token_budget: int | None
     max_age_days: float
     now: datetime
+    as_of: bool
+    valid_at: str
     purpose: Purpose
     allow_weak: bool
     quarantined: int
@@ -94,6 +100,8 @@ def resolve_request(
         token_budget=request.token_budget,
         max_age_days=DEFAULT_MAX_AGE_DAYS if max_age is None else max_age,
         now=now,
+        as_of=request.as_of is not None,
+        valid_at=iso_utc(request.as_of or now),
         purpose=purpose_of(request, view.trust),
         allow_weak=request.allow_weak,
         quarantined=view.quarantined,
@@ -110,5 +118,6 @@ def resolve_request(
             rerank=request.rerank,
             # Only if it holds, so that ordinary answers are not longer.
             allow_weak=request.allow_weak or None,
+            as_of=request.as_of,
         ),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from types import NoneType
 from typing import Literal, NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
@@ -15,19 +14,15 @@ from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_stri
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
-    "d.updated_at, d.language, d.source_kind, d.sensitivity, d.origin, d.scope, d.tags, "
-    "d.applicable_roles, d.excluded_roles, d.retrieval_hints, d.supersedes, "
-    "d.contradicts"
+    "d.updated_at, d.valid_from, d.valid_until, d.language, d.source_kind, d.sensitivity, "
+    "d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, d.retrieval_hints, "
+    "d.supersedes, d.contradicts"
 )
-_FIRST_LIST = 13
-_TRUST_TIER, _UPDATED_AT = 6, 7
+_FIRST_LIST = 15
+_TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 10
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 19
-_UNDATED_TYPES: list[type] = [
-    *_DOCUMENT_TYPES[:_UPDATED_AT],
-    NoneType,
-    *_DOCUMENT_TYPES[_UPDATED_AT + 1 :],
-]
+_DOCUMENT_TYPES: list[type] = [str] * 18
+"""Without the times, which may be missing."""
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
@@ -215,12 +210,15 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
 
     Args:
         corpus: an open corpus.
-        dated: whether the policy looks at dates, too.
+        dated: whether ``updated_at`` counts, too.
         by_role: whether it looks at applicable roles, too. If the chunks of a document have
             different ones, it is in several groups.
     """
     kinds = "coalesce(scanned.kinds, '[]')"
-    keys = f"source, document_type, domain, origin, sensitivity, excluded_roles, {kinds}"
+    keys = (
+        "source, document_type, domain, origin, sensitivity, excluded_roles, valid_from, "
+        f"valid_until, {kinds}"
+    )
     roles, chunks = "'[]'", ""
     if by_role:
         roles = "c.applicable_roles"
@@ -325,7 +323,7 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
     # whatever replaces the newer document, directly or in several steps.
     rows = corpus.rows(
         "SELECT DISTINCT old.id, old.trust_tier, old.origin, new.document_id, new.trust_tier, "
-        "new.origin FROM document old "
+        "new.origin, new.updated_at, new.valid_from FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
@@ -339,30 +337,34 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
-    for old, old_tier, old_origin, document_id, trust_tier, origin in rows:
+    for old, old_tier, old_origin, document_id, trust_tier, origin, updated_at, valid_from in rows:
         # A less trusted document must not hide a more trusted one by claiming to replace it, nor
         # may a document from outside hide one of our own.
         if trust_rank(trust_tier) < trust_rank(old_tier):
             continue
         if ORIGINS.index(origin) > ORIGINS.index(old_origin):
             continue
-        newer[old] = (*newer.get(old, ()), Superseder(document_id, trust_tier))
+        superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
+        newer[old] = (*newer.get(old, ()), superseder)
     return newer
 
 
 def _metadata(columns: Sequence[object]) -> DocumentMetadata:
-    undated = columns[_UPDATED_AT] is None
-    check_types(columns, _UNDATED_TYPES if undated else _DOCUMENT_TYPES, "a document")
-    if columns[_TRUST_TIER] not in _TRUST_TIERS or not (undated or _is_moment(columns)):
+    moments = columns[_FIRST_MOMENT:_AFTER_MOMENTS]
+    others = (*columns[:_FIRST_MOMENT], *columns[_AFTER_MOMENTS:])
+    check_types(others, _DOCUMENT_TYPES, "a document")
+    if columns[_TRUST_TIER] not in _TRUST_TIERS or not all(map(_is_moment_or_none, moments)):
         raise damaged(f"the document {columns[0]!r}")
     plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
     tuples = (parse_strings(str(text), "a list of a document") for text in lists)
     return DocumentMetadata(*plain, *tuples)  # type: ignore[arg-type]
 
 
-def _is_moment(columns: Sequence[object]) -> bool:
+def _is_moment_or_none(value: object) -> bool:
+    if value is None:
+        return True
     try:
-        return datetime.fromisoformat(str(columns[_UPDATED_AT])).tzinfo is not None
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
     except ValueError:
         return False
 

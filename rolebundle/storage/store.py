@@ -33,9 +33,9 @@ _UNINDEXED = (
 )
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 _DOCUMENT = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, language, "
-    "source_kind, sensitivity, origin, scope, tags, applicable_roles, excluded_roles, "
-    "retrieval_hints, supersedes, contradicts, compartment"
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, valid_from, "
+    "valid_until, language, source_kind, sensitivity, origin, scope, tags, applicable_roles, "
+    "excluded_roles, retrieval_hints, supersedes, contradicts, compartment"
 )
 
 
@@ -364,6 +364,8 @@ def _document_columns(
         metadata.domain,
         metadata.trust_tier,
         metadata.updated_at,
+        metadata.valid_from,
+        metadata.valid_until,
         metadata.language,
         metadata.source_kind,
         metadata.sensitivity,

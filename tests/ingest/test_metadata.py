@@ -19,6 +19,7 @@ from support.commands import invoke
 VALUES = {
     "document_id": "d", "source_id": "s", "title": "t", "uri": "u", "document_type": "type",
     "domain": "dom", "trust_tier": "preferred", "updated_at": "2026-01-02", "language": "no",
+    "valid_from": "2026-01-02T12:00:00+01:00", "valid_until": "2026-12-31",
     "source_kind": "kind", "sensitivity": "public", "origin": "external", "scope": "team",
     "tags": ["a"], "applicable_roles": ["r"], "excluded_roles": ["x"], "retrieval_hints": ["h h"],
     "supersedes": ["old"], "contradicts": ["other"],
@@ -76,10 +77,28 @@ def test_every_key_can_be_declared_everywhere(tmp_path: Path) -> None:
 
 
 def stored_of(key: str) -> object:
-    if key == "updated_at":
-        return "2026-01-02T00:00:00Z"
+    # A date is its first second, and as the end of a time its last.
+    moments = {
+        "updated_at": "2026-01-02T00:00:00Z",
+        "valid_from": "2026-01-02T11:00:00Z",
+        "valid_until": "2026-12-31T23:59:59Z",
+    }
+    if key in moments:
+        return moments[key]
     value = VALUES[key]
     return tuple(value) if isinstance(value, list) else value
+
+
+def test_a_document_that_is_never_valid_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rolebundle.toml").write_text("[defaults]\nvalid_until = 2026-06-30\n")
+    (tmp_path / "a.md").write_text("---\nvalid_from: 2026-07-01\n---\n\nText.\n")
+    (tmp_path / "b.md").write_text("---\nvalid_from: 2026-06-30\n---\n\nText.\n")
+    outcome = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
+    assert outcome.code == 10
+    assert "a.md:2: valid_from 2026-07-01T00:00:00Z is after valid_until" in outcome.err
+    with open_reader(tmp_path / "c.db") as corpus:
+        [(_, metadata)] = all_documents(corpus)
+    assert metadata.valid_until == "2026-06-30T23:59:59Z"
 
 
 @pytest.mark.parametrize(

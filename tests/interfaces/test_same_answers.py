@@ -36,6 +36,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"detail": "full", "limit": 2},
     {"detail": "compact", "max_chars": 2_000},
     {"detail": "full", "fusion": "rrf", "token_budget": 300},
+    {"detail": "full", "as_of": "2026-03-01", "now": "2026-06-01"},
     {"detail": "full", "where": {"domain": ["product", "security"], "updated_after": "2026-01-01"}},
     {
         "detail": "full",

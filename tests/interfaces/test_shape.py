@@ -224,6 +224,10 @@ class TestTheRest:
         assert whole.content.startswith(cut[0]["content"])
 
 
+# If nothing matches `where`, there is no candidate.
+LONGEST_VERDICT = max({*get_args(EmptyReason)} - {"nothing_matches_where"}, key=len)
+
+
 class TestBounds:
     def test_what_gives_way_first(self, sample: Engine) -> None:
         bundle = asked(sample, role="security-reviewer")
@@ -293,27 +297,34 @@ class TestBounds:
             assert size(found) <= most
             Lookup.model_validate(found)
 
+    # An empty answer has no passages of one source, and none without anything of the role's own.
+    @pytest.mark.parametrize(
+        ("verdict", "never"),
+        [
+            (None, {"INDEX_STALE"}),
+            (LONGEST_VERDICT, {"INDEX_STALE", "LOW_DIVERSITY", "ONLY_SHARED_CORPUS"}),
+        ],
+    )
     @pytest.mark.parametrize("detail", DETAILS)
-    def test_all_codes_at_once_fit_into_the_least(self, sample: Engine, detail: Detail) -> None:
+    def test_all_codes_at_once_fit_into_the_least(
+        self, sample: Engine, detail: Detail, verdict: EmptyReason | None, never: set[str]
+    ) -> None:
+        """A lane that did not run has no vectors to wait for, and with SEEN_UNKNOWN none was seen."""
         bundle = asked(sample, role="security-reviewer")
-        # A lane that did not run has no vectors to wait for, and an empty answer's verdict no
-        # passages of one source.
-        never = {"INDEX_STALE", "LOW_DIVERSITY"}
-        # With SEEN_UNKNOWN nothing was seen.
         rejections = [code for code in REJECTION_CODES if code != "already_seen"]
         codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
         worst = bundle.model_copy(
             update={
                 "role_id": "r" * 64,
-                # A lane proposes 4,096 at most, a few times.
-                "rejected_summary": dict.fromkeys(rejections, 99_999),
+                # Three searches propose 4,096 each at most, a few times.
+                "rejected_summary": dict.fromkeys(rejections, 9_999) | {"quarantined": 99_999},
                 "warnings": [BundleWarning(code=code, message="m" * 999) for code in codes],
                 "fallback": Fallback(
                     state="no_strong_match",
                     states=[*get_args(FallbackState)],
                     action="continue",
                     message="m" * 999,
-                    verdict=max(get_args(EmptyReason), key=len),
+                    verdict=verdict,
                 ),
                 "request": RequestEcho(limit=1000, token_budget=10**400, fusion="weighted"),
                 "selected": [

@@ -25,8 +25,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rolebundle.contracts.document import Passage
+from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay
+from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
@@ -230,7 +231,13 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
     allowed = sources.allowed_sources
     if allowed and not any(rule.pattern.casefold() in names for rule in allowed):
         return False
-    if role.role_id in passage.excluded_roles or passage.superseded_by:
+    if role.role_id in passage.excluded_roles:
+        return False
+    as_of = fields.get("as_of") and request_from({"task": "x", "as_of": fields["as_of"]}).as_of
+    now = as_of or now
+    if _begins_later(document, now, as_of) or _is_after(now, document.valid_until):
+        return False
+    if not all(_begins_later(newer, now, as_of) for newer in passage.superseded_by):
         return False
     is_for_others = passage.applicable_roles and role.role_id not in passage.applicable_roles
     if is_for_others and limits.role_mismatch_penalty == 1:
@@ -248,6 +255,17 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return True
     age = (now - datetime.fromisoformat(document.updated_at)).total_seconds() / 86_400
     return not (limits.stale_penalty == 1 and age > limits.freshness_max_age_days)
+
+
+def _begins_later(
+    document: DocumentMetadata | Superseder, now: datetime, as_of: datetime | None
+) -> bool:
+    dates = [document.valid_from, document.updated_at if as_of else None]
+    return any(date is not None and datetime.fromisoformat(date) > now for date in dates)
+
+
+def _is_after(now: datetime, date: str | None) -> bool:
+    return date is not None and now > datetime.fromisoformat(date)
 
 
 def _matches(passage: Passage, where: dict[str, Any]) -> bool:

@@ -34,7 +34,16 @@ from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
-from support.strategies import SEENS, WHERES, choices, documents, overlays, passage_text, word_text
+from support.strategies import (
+    AS_OF,
+    SEENS,
+    WHERES,
+    choices,
+    documents,
+    overlays,
+    passage_text,
+    word_text,
+)
 
 SCOPES = ("engineering", "hr", "shared")
 LEVELS = ("denied", "public", "group", "internal", "confidential")
@@ -205,6 +214,7 @@ class Machine(RuleBasedStateMachine):
         reranked=st.booleans(),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
+        as_of=st.sampled_from(AS_OF),
     )
     def ask(
         self,
@@ -218,6 +228,7 @@ class Machine(RuleBasedStateMachine):
         reranked: bool,
         where: dict[str, Any] | None,
         seen: list[str] | None,
+        as_of: str | None,
     ) -> None:
         part = self._visible_part(agent or "")
         request = RetrievalRequest(
@@ -225,6 +236,7 @@ class Machine(RuleBasedStateMachine):
             agent=agent,
             where=Where.model_validate(where) if where else None,
             seen=seen,
+            as_of=as_of,  # type: ignore[arg-type]
             limit=limit,
             lexical_only=lexical_only,
             fusion="rrf" if rrf else None,

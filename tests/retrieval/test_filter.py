@@ -199,7 +199,14 @@ class TestAge:
 class TestFreshness:
     @pytest.mark.parametrize(
         ("age", "status"),
-        [(-1, "fresh"), (0, "fresh"), (49, "fresh"), (50, "aging"), (99, "aging"), (100, "stale")],
+        [
+            (-1, "undated"),
+            (0, "fresh"),
+            (49, "fresh"),
+            (50, "aging"),
+            (99, "aging"),
+            (100, "stale"),
+        ],
     )
     def test_half_and_all_of_the_maximum(self, age: float, status: str) -> None:
         role = overlay(retrieval_policy={"freshness_max_age_days": 100.0})

@@ -96,6 +96,7 @@ class TestToday:
             {"token_budget": 20},
             {"lexical_only": True},
             {"fusion": "rrf"},
+            {"as_of": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},
             {"seen": ["wiki/none.md#1"]},
             {"where": {"path": ["*.md"], "domain": ["GENERAL", "x"]}},
             {"now": datetime(2031, 5, 1, 12, 30, 1, 999_999, tzinfo=UTC)},

@@ -239,6 +239,15 @@ class TestEachVerdict:
         assert verdict == "all_superseded"
         assert "1 conflict_downrank; for one: superseded by v2" in message
 
+    def test_none_valid(self) -> None:
+        documents = [
+            document("old", ["token rotation"], valid_until=OLD),
+            document("new", ["a token"], valid_from="2027-01-01T00:00:00Z"),
+        ]
+        verdict, message = empty(documents, lexical_only=True)
+        assert verdict == "none_valid"
+        assert "1 not_yet_valid, 1 expired; for one: valid" in message
+
     def test_all_seen(self) -> None:
         verdict, message = empty(
             [document("d", ["token rotation"])], seen=["d#0"], lexical_only=True
@@ -318,6 +327,9 @@ class TestRule:
             ([("stale", WORDS), ("forbidden_source", WORDS)], "rejected_by_policy"),
             ([("role_mismatch", WORDS)], "rejected_by_policy"),
             ([("conflict_downrank", WORDS)], "all_superseded"),
+            ([("expired", WORDS), ("stale", MEANING)], "none_valid"),
+            ([("expired", WORDS), ("not_yet_valid", WORDS)], "none_valid"),
+            ([("expired", WORDS), ("stale", WORDS)], "rejected_by_policy"),
             ([("already_seen", WORDS), ("low_score", WORDS)], "all_seen"),
             ([("already_seen", WORDS), ("stale", WORDS)], "all_stale"),
             ([("already_seen", MEANING), ("stale", WORDS)], "all_stale"),

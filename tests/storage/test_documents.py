@@ -33,6 +33,8 @@ class TestPassages:
             domain="security",
             trust_tier="preferred",
             updated_at="2026-01-01T00:00:00Z",
+            valid_from="2026-01-02T00:00:00Z",
+            valid_until="2026-12-31T23:59:59Z",
             language="de",
             source_kind="export",
             sensitivity="group",

@@ -212,4 +212,5 @@ def resolved(
 ) -> ResolvedRequest:
     """A request given as plain fields, resolved with a role."""
     request = request_from({"task": "token rotation"} | fields)
-    return resolve_request(request, request.now or NOW, role, "digest" if role else "", view)
+    now = request.now or request.as_of or NOW
+    return resolve_request(request, now, role, "digest" if role else "", view)

@@ -27,7 +27,16 @@ TYPES = ("runbook", "policy", "note")
 DOMAINS = ("security", "platform")
 TIERS = ("authoritative", "preferred", "general", "untrusted")
 ROLE_LISTS = ((), ("reviewer",), ("writer",), ("reviewer", "writer"))
-DATES = (None, "2019-01-01T00:00:00Z", "2026-05-01T00:00:00Z", "2026-10-30T00:00:00Z")
+DATES: tuple[tuple[str | None, str | None, str | None], ...] = (
+    (None, None, None),
+    ("2019-01-01T00:00:00Z", None, None),
+    ("2026-05-01T00:00:00Z", None, None),
+    ("2026-10-30T00:00:00Z", None, None),
+    (None, "2026-06-01T00:00:00Z", None),
+    ("2026-05-01T00:00:00Z", None, "2026-06-30T23:59:59Z"),
+    (None, "2026-11-02T00:00:00Z", "2026-12-31T23:59:59Z"),
+)
+"""``updated_at``, ``valid_from`` and ``valid_until``."""
 LABELS = (("internal", None), ("internal", None), ("confidential", None), ("internal", FLAGGED))
 ORIGINS = ("internal", "internal", "external", "untrusted")
 NAMES = tuple(f"d{number}" for number in range(8))
@@ -91,7 +100,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         kind,
         domain,
         tier,
-        date,
+        (date, valid_from, valid_until),
         applicable,
         excluded,
         supersedes,
@@ -109,6 +118,8 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         domain=domain,
         trust_tier=tier,
         updated_at=date,
+        valid_from=valid_from,
+        valid_until=valid_until,
         tags=tuple(tags),
         applicable_roles=applicable,
         excluded_roles=excluded,
@@ -231,6 +242,7 @@ WHERES: tuple[dict[str, Any] | None, ...] = (
     {"updated_before": "2026-10-30T00:00:00Z"},
     {"source": "nowhere"},
 )  # fmt: skip
+AS_OF = (None, None, None, "2026-05-01", "2026-07-01T12:00:00+02:00", "2026-12-01")
 SEENS = (None, None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])
 _limits = choices(
     (None, 1, 2, 3, 5, 8, 12),
@@ -242,13 +254,14 @@ _limits = choices(
     WHERES,
     SEENS,
     (None, True),  # allow_weak
+    AS_OF,
 )
 
 
 @st.composite
 def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
     """Draw fields of a request. Fields in ``fields`` are not drawn; ``None`` leaves a field out."""
-    limit, budget, fusion, lexical_only, action, approval, where, seen, weak = draw(_limits)
+    limit, budget, fusion, lexical_only, action, approval, where, seen, weak, as_of = draw(_limits)
     drawn = {
         "task": draw(task_text),
         "limit": limit,
@@ -260,5 +273,6 @@ def requests(draw: st.DrawFn, **fields: Any) -> dict[str, Any]:
         "where": where,
         "seen": seen,
         "allow_weak": weak,
+        "as_of": as_of,
     }
     return {name: value for name, value in (drawn | fields).items() if value is not None}

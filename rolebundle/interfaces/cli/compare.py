@@ -38,7 +38,18 @@ _NOTES_CHARS = 120
 @db_option
 @request_options(
     RetrievalRequest,
-    only=["agent", "action", "approval", "where", "seen", "limit", "lexical_only", "rerank", "now"],
+    only=[
+        "agent",
+        "action",
+        "approval",
+        "where",
+        "seen",
+        "limit",
+        "lexical_only",
+        "rerank",
+        "as_of",
+        "now",
+    ],
 )
 @overlay_dir_option
 @embed_options

@@ -37,6 +37,9 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
     document = lookup.document
     date = document.updated_at or "undated"
     click.echo(f"{document.title} [{document.source_id}] · {document.trust_tier} · {date}")
+    if document.valid_from or document.valid_until:
+        valid = [document.valid_from or "always", document.valid_until or "any time"]
+        click.echo(f"valid from {valid[0]} until {valid[1]}")
     for document_id in document.superseded_by:
         click.echo(f"superseded by {document_id}")
     for passage in lookup.passages:

@@ -29,6 +29,7 @@ _METAVARS = {
     "agent": "ID",
     "approval": "NAME",
     "rerank": "PROVIDER:MODEL",
+    "as_of": "TIME",
     "now": "TIME",
     "where": "KEY=VALUE[,…]",
     "seen": "ID",

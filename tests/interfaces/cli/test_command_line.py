@@ -473,3 +473,13 @@ def test_seen_is_repeated(sample_db: Path) -> None:
     second = RetrievalBundle.model_validate_json(invoke(*common, *options).out)
     assert second.rejected_summary["already_seen"] == 2
     assert not {*seen} & {chunk.chunk_id for chunk in second.selected}
+
+
+def test_an_answer_as_of_a_time(sample_db: Path) -> None:
+    common = ("retrieve", "What is the strategy?", "--lexical-only", "--format", "json")
+    bundle = RetrievalBundle.model_validate_json(
+        invoke(*common, "--as-of", "2025-12-31", "--db", sample_db).out
+    )
+    assert bundle.query.generated_at == "2025-12-31T00:00:00Z"
+    assert "product/strategy-2025.md:10-16" in {c.citation.locator for c in bundle.selected}
+    assert set(bundle.rejected_summary) == {"not_yet_valid"}

@@ -1,0 +1,217 @@
+"""Documents apply from and until a time, and an answer can be as of a time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.why import Why
+from rolebundle.engine import Engine
+from rolebundle.interfaces.parse import request_from
+from rolebundle.retrieval.explain import explain
+from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.storage.store import StoredDocument
+from support.corpora import ask, build, built, document, overlay, resolved
+
+MARCH, JULY, DECEMBER = "2026-03-01T00:00:00Z", "2026-07-01T00:00:00Z", "2026-12-01T00:00:00Z"
+"""The time of a request that names none is the first of November."""
+
+
+def bundle_of(folder: Path, *documents: StoredDocument, **fields: Any) -> RetrievalBundle:
+    with built(folder, documents) as corpus:
+        return ask(corpus, None, task="token", **fields)
+
+
+def codes(bundle: RetrievalBundle) -> dict[str, str]:
+    return {one.chunk_id.partition("#")[0]: one.reason for one in bundle.rejected}
+
+
+def chosen(bundle: RetrievalBundle) -> set[str]:
+    return {chunk.document_id for chunk in bundle.selected}
+
+
+class TestValidity:
+    @pytest.mark.parametrize(
+        ("dates", "fields", "code"),
+        [
+            ({}, {}, None),
+            ({"valid_from": JULY}, {}, None),
+            ({"valid_from": JULY}, {"now": "2026-06-30"}, "not_yet_valid"),
+            ({"valid_from": JULY}, {"as_of": "2026-06-30T23:59:59Z"}, "not_yet_valid"),
+            ({"valid_from": JULY}, {"as_of": JULY}, None),
+            ({"valid_from": DECEMBER}, {}, "not_yet_valid"),
+            ({"valid_until": JULY}, {}, "expired"),
+            ({"valid_until": JULY}, {"as_of": JULY}, None),
+            ({"valid_until": JULY}, {"as_of": "2026-07-01T00:00:01Z"}, "expired"),
+            ({"valid_until": JULY}, {"as_of": "2026-07-01T01:00:00+02:00"}, None),
+            ({"valid_until": DECEMBER}, {}, None),
+            # A later version counts only if the answer is as of a time.
+            ({"updated_at": DECEMBER}, {}, None),
+            ({"updated_at": JULY}, {"now": MARCH}, None),
+            ({"updated_at": JULY}, {"as_of": MARCH}, "not_yet_valid"),
+            ({"updated_at": JULY}, {"as_of": JULY}, None),
+            # The time of the ages does not decide what is valid as of another.
+            ({"valid_until": JULY}, {"as_of": MARCH, "now": "2026-11-01"}, None),
+        ],
+        ids=str,
+    )
+    def test_a_document_is_valid_from_and_until(
+        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], code: str | None
+    ) -> None:
+        bundle = bundle_of(tmp_path, document("d", ["token"], **dates), **fields)
+        assert codes(bundle) == ({"d": code} if code else {})
+        assert chosen(bundle) == (set() if code else {"d"})
+
+    def test_the_notes_name_both_times(self, tmp_path: Path) -> None:
+        bundle = bundle_of(
+            tmp_path,
+            document("later", ["token one"], updated_at=JULY),
+            document("future", ["token two"], valid_from=JULY),
+            document("past", ["token three"], valid_until="2026-02-28T23:59:59Z"),
+            as_of="2026-03-01",
+        )
+        assert {one.notes for one in bundle.rejected} == {
+            f"updated at {JULY}, which is after {MARCH}",
+            f"valid from {JULY}, which is after {MARCH}",
+            f"valid until 2026-02-28T23:59:59Z, which is before {MARCH}",
+        }
+        assert bundle.fallback is not None
+        assert bundle.fallback.verdict == "none_valid"
+
+    def test_the_passage_says_until_when_it_is_valid(self, tmp_path: Path) -> None:
+        [chunk] = bundle_of(tmp_path, document("d", ["token"], valid_until=DECEMBER)).selected
+        assert (chunk.metadata.valid_from, chunk.metadata.valid_until) == (None, DECEMBER)
+
+    @pytest.mark.parametrize(
+        "dates", [{"updated_at": JULY}, {"valid_until": "2020-01-01T00:00:00Z"}]
+    )
+    def test_what_is_not_valid_takes_no_place(self, tmp_path: Path, dates: dict[str, str]) -> None:
+        crowd = document("crowd", [f"token token x{n}" for n in range(POOL_DEPTH + 20)], **dates)
+        bundle = bundle_of(
+            tmp_path, crowd, document("wanted", ["one token of many"]), as_of=MARCH, limit=3
+        )
+        assert chosen(bundle) == {"wanted"}
+        assert bundle.diagnostics.refills == 1
+
+    def test_policy_is_named_first(self, tmp_path: Path) -> None:
+        expired = document(
+            "d", ["token"], source_id="blog", valid_until=MARCH, updated_at=MARCH, origin="external"
+        )
+        rules = {"forbidden_sources": [{"pattern": "blog"}]}
+        too_old = {"freshness_max_age_days": 30, "stale_penalty": 1}
+        with built(tmp_path, [expired]) as corpus:
+            for role, code in (
+                (overlay(source_policy=rules, retrieval_policy=too_old), "forbidden_source"),
+                (overlay(retrieval_policy=too_old), "expired"),
+            ):
+                bundle = ask(corpus, role, task="token", action="execute")
+                assert codes(bundle) == {"d": code}
+
+
+class TestTime:
+    def test_ages_are_measured_against_it(self, tmp_path: Path) -> None:
+        old = document("d", ["token"], updated_at=MARCH)
+        with built(tmp_path, [old]) as corpus:
+            bundle = ask(corpus, None, task="token", as_of=JULY)
+            other = ask(corpus, None, task="token", as_of=JULY, now="2029-01-01")
+        assert bundle.query.generated_at == JULY
+        assert bundle.selected[0].metadata.freshness.status == "fresh"
+        assert other.query.generated_at == "2029-01-01T00:00:00Z"
+        assert other.selected[0].metadata.freshness.status == "stale"
+        assert bundle.request is not None
+        assert bundle.request.as_of == datetime(2026, 7, 1, tzinfo=UTC)
+
+    def test_the_engine_takes_it_too(self, tmp_path: Path) -> None:
+        db = build(tmp_path, [document("d", ["token"], updated_at=MARCH)])
+        request = request_from({"task": "token", "as_of": JULY, "lexical_only": True})
+        with Engine(db) as engine:
+            bundle = engine.retrieve(request)
+            assert bundle.query.generated_at == JULY
+            assert engine.replay(RetrievalBundle.model_validate_json(bundle.to_json())).same
+
+    def test_a_later_date_is_not_fresh(self, tmp_path: Path) -> None:
+        bundle = bundle_of(tmp_path, document("d", ["token"], updated_at=DECEMBER))
+        freshness = bundle.selected[0].metadata.freshness
+        assert (freshness.status, freshness.updated_at) == ("undated", DECEMBER)
+        assert bundle.provenance.freshness_posture == "mixed"
+
+
+class TestSuperseding:
+    def versions(self, **newer: Any) -> tuple[StoredDocument, StoredDocument]:
+        return (
+            document("v1", ["token one"], updated_at="2026-01-01T00:00:00Z"),
+            document("v2", ["token two"], supersedes=("v1",), **newer),
+        )
+
+    @pytest.mark.parametrize(
+        ("newer", "fields", "expected"),
+        [
+            ({"updated_at": JULY}, {}, {"v2"}),
+            ({"updated_at": JULY}, {"as_of": MARCH}, {"v1"}),
+            ({"updated_at": JULY}, {"as_of": JULY}, {"v2"}),
+            ({"valid_from": DECEMBER}, {}, {"v1"}),
+            ({"valid_from": JULY}, {"as_of": MARCH}, {"v1"}),
+            ({"updated_at": MARCH, "valid_from": DECEMBER}, {"as_of": JULY}, {"v1"}),
+            # What it replaced does not come back when it expires.
+            ({"valid_until": JULY}, {}, set()),
+        ],
+        ids=str,
+    )
+    def test_a_later_version_supersedes_nothing_yet(
+        self, tmp_path: Path, newer: dict[str, Any], fields: dict[str, Any], expected: set[str]
+    ) -> None:
+        assert chosen(bundle_of(tmp_path, *self.versions(**newer), **fields)) == expected
+
+    def test_the_last_version_that_is_valid_counts(self, tmp_path: Path) -> None:
+        third = document("v3", ["token three"], supersedes=("v2", "v1"), updated_at=DECEMBER)
+        bundle = bundle_of(tmp_path, *self.versions(updated_at=MARCH), third, as_of=JULY)
+        assert chosen(bundle) == {"v2"}
+        assert codes(bundle) == {"v1": "conflict_downrank", "v3": "not_yet_valid"}
+        [note] = [one.notes for one in bundle.rejected if one.reason == "conflict_downrank"]
+        assert note == "superseded by v2"
+
+    def test_what_was_seen_and_is_not_superseded_yet(self, tmp_path: Path) -> None:
+        fields = {"seen": ["v1#0"], "as_of": MARCH}
+        bundle = bundle_of(tmp_path, *self.versions(updated_at=JULY), **fields)
+        assert codes(bundle) == {"v1": "already_seen", "v2": "not_yet_valid"}
+
+
+class TestWhy:
+    def why(self, folder: Path, *documents: StoredDocument, of: str = "d", **fields: Any) -> Why:
+        with built(folder, documents) as corpus:
+            return explain(corpus, resolved(task="token", **fields), of)
+
+    @pytest.mark.parametrize(
+        ("dates", "fields", "window"),
+        [
+            ({"valid_from": DECEMBER}, {}, f"from {DECEMBER} on"),
+            ({"valid_until": MARCH}, {}, f"until {MARCH}"),
+            (
+                {"updated_at": MARCH, "valid_from": "2026-02-01T00:00:00Z", "valid_until": JULY},
+                {"as_of": "2026-01-01"},
+                f"from {MARCH} on and until {JULY}",
+            ),
+        ],
+        ids=str,
+    )
+    def test_the_times_at_which_it_is_valid_are_named(
+        self, tmp_path: Path, dates: dict[str, str], fields: dict[str, str], window: str
+    ) -> None:
+        stored = document("d", ["token"], **dates)
+        found = self.why(tmp_path, stored, **fields)
+        assert (found.outcome, found.step) == ("rejected", "filter")
+        assert found.needs[0].startswith(f"an as_of {window}, or other dates of its document")
+        for moment in re.findall(r"20\S+Z", window):
+            assert self.why(tmp_path, stored, as_of=moment).outcome == "selected"
+
+    def test_one_that_is_not_superseded_yet(self, tmp_path: Path) -> None:
+        documents = TestSuperseding().versions(updated_at=JULY)
+        found = self.why(tmp_path, *documents, of="v1", as_of=MARCH)
+        assert (found.outcome, found.needs) == ("selected", [])
+        found = self.why(tmp_path, *documents, of="v1", as_of=MARCH, where={"domain": "x"})
+        assert (found.step, len(found.needs)) == ("where", 1)
