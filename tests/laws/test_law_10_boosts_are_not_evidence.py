@@ -1,0 +1,455 @@
+"""Law 10. Boosts are not evidence.
+
+- Every selected passage says whether it is there for the task or only for the role. It is there for
+  the task if it has the task's words or is close in meaning, by its raw figures, or if there is no
+  role.
+- What the corpus has of a task does not depend on the role, nor on what the agent may not see.
+- A task that is off-topic is answered with nothing, whatever the role prefers. With ``allow_weak``
+  the same candidates are selected from, with a caution.
+- A task that is only vague is answered, with a caution if the evidence is weak.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle, TaskEvidence
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.embedding.static import StaticProvider
+from rolebundle.engine import Engine
+from rolebundle.policy.access import set_policy
+from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
+from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
+from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.store import StoredDocument
+from rolebundle.workspace import Workspace
+from support.amounts import few_examples
+from support.commands import CHECKOUT
+from support.corpora import (
+    NOW,
+    ask,
+    build,
+    built,
+    document,
+    overlay,
+    remove,
+    scratch_folder,
+)
+from support.fake_embedder import HashingProvider
+from support.strategies import corpora, documents, overlays, requests, word_text
+
+PROVIDER = HashingProvider()
+STATIC = StaticProvider()
+LANES = pytest.mark.parametrize("provider", [None, STATIC], ids=["words", "both lanes"])
+
+roles = st.none() | overlays()
+
+
+def evidence_of(bundle: RetrievalBundle) -> TaskEvidence:
+    assert bundle.evidence is not None
+    return bundle.evidence
+
+
+def codes(bundle: RetrievalBundle) -> list[str]:
+    return [warning.code for warning in bundle.warnings]
+
+
+# -- (a) every passage says what it is there for ---------------------------------------------------
+
+
+@given(documents=corpora(least=1), role=roles, fields=requests())
+@example(
+    documents=[
+        document("d0", ["audit the token", "a threat model", "the threat of a release"]),
+        document("d1", ["another threat model"], trust_tier="authoritative"),
+    ],
+    role=overlay(vocabulary={"boost_phrases": ["threat model"]}),
+    fields={"task": "audit the token", "lexical_only": True},
+)
+def test_every_selected_passage_says_what_it_is_there_for(
+    folder: Path, documents: list[StoredDocument], role: Overlay | None, fields: dict[str, Any]
+) -> None:
+    with built(folder, documents, PROVIDER) as corpus:
+        bundle = ask(corpus, role, PROVIDER, **fields)
+    assert_it_says_what_passages_are_there_for(bundle, role)
+    if role is None:
+        assert evidence_of(bundle).role_share == 0
+
+
+def assert_it_says_what_passages_are_there_for(
+    bundle: RetrievalBundle, role: Overlay | None
+) -> None:
+    for passage in bundle.selected:
+        raw = passage.raw
+        assert raw is not None
+        assert raw.coverage is not None
+        assert raw.matched_words is not None
+        assert (raw.matched_words > 0) == (raw.coverage > 0)
+        assert not raw.matched_words or raw.bm25, "a word of the task without a BM25"
+        assert (raw.closeness is None) == (raw.cosine is None)
+        has_evidence = raw.coverage >= HAS_WORDS or (raw.closeness or 0) >= IS_CLOSE
+        assert passage.evidence == ("task" if role is None or has_evidence else "role")
+        assert evidence_of(bundle).words >= raw.matched_words
+    if all(passage.evidence == "role" for passage in bundle.selected):
+        assert bundle.provenance.trust_posture == "weak"
+        assert not bundle.selected or codes(bundle)[0] == "WEAK_EVIDENCE"
+
+
+# -- (b) the role has no say in it -----------------------------------------------------------------
+
+
+@given(
+    documents=corpora(),
+    one=overlays(),
+    other=overlays(),
+    fields=requests(limit=None),
+    limit=st.integers(1, 12),
+)
+def test_the_evidence_does_not_depend_on_the_role(
+    folder: Path,
+    documents: list[StoredDocument],
+    one: Overlay,
+    other: Overlay,
+    fields: dict[str, Any],
+    limit: int,
+) -> None:
+    with built(folder, documents, PROVIDER) as corpus:
+        answers = [
+            ask(corpus, role, PROVIDER, limit=limit, **fields) for role in (None, one, other)
+        ]
+    assert_same_evidence(answers)
+
+
+def assert_same_evidence(answers: Sequence[RetrievalBundle]) -> None:
+    first, *others = (evidence_of(bundle).model_dump(exclude={"role_share"}) for bundle in answers)
+    assert others == [first] * len(others)
+
+
+@LANES
+def test_it_does_not_depend_on_what_the_role_adds_to_a_large_pool(
+    folder: Path, provider: EmbeddingProvider | None
+) -> None:
+    # Each lane is full, and the role proposes chunks that the task does not.
+    crowd = POOL_DEPTH + 30
+    documents = [
+        document("tokens", [f"token rotation x{n}" for n in range(crowd)]),
+        document("models", [f"threat model of the token y{n}" for n in range(crowd)]),
+    ]
+    preferring = [
+        overlay(
+            vocabulary={"boost_phrases": ["threat model"]},
+            source_policy={"domain_boosts": {"general": boost}},
+        )
+        for boost in (0.01, 100.0)
+    ]
+    with built(folder, documents, provider) as corpus:
+        for task in ("token rotation", "rotate a threat to the puppy"):
+            fields: dict[str, Any] = {"task": task, "limit": 3, "allow_weak": True}
+            answers = [ask(corpus, role, provider, **fields) for role in (None, *preferring)]
+            assert_same_evidence(answers)
+            assert answers[1].summary.total_candidates > answers[0].summary.total_candidates
+
+
+# -- (c) a task that is off-topic ------------------------------------------------------------------
+
+# No word of it is in a generated corpus, nor anything like it.
+FOREIGN = (
+    "teach my puppy to fetch slippers",
+    "sourdough bread recipe with walnuts",
+    "cheap flights from Lisbon to Marrakesh",
+    "wie backe ich einen Kuchen mit Kirschen",
+)
+AFTER_POLICY = {"low_score", "duplicate", "conflict_downrank", "budget_cut"}
+
+
+@few_examples
+@given(
+    documents=corpora(),
+    role=roles,
+    fields=requests(task=None, lexical_only=None, allow_weak=None),
+    task=st.sampled_from(FOREIGN),
+    lexical_only=st.booleans(),
+)
+@example(
+    documents=[document("d0", ["a threat model"], trust_tier="authoritative", domain="security")],
+    role=overlay(
+        vocabulary={"boost_phrases": ["threat model"]},
+        source_policy={
+            "domain_boosts": {"security": 100.0},
+            "trust_tier_boosts": {"authoritative": 100.0},
+        },
+        retrieval_policy={
+            "lexical_weight": 0.0, "semantic_weight": 0.0,
+            "metadata_weight": 0.5, "rerank_weight": 0.5,
+        },
+    ),
+    fields={},
+    task=FOREIGN[0],
+    lexical_only=True,
+)  # fmt: skip
+@example(
+    documents=[document("d0", ["a threat model"], source_id="vendor-blog")],
+    role=overlay(
+        vocabulary={"boost_phrases": ["threat model"]},
+        source_policy={"forbidden_sources": [{"pattern": "blog"}]},
+    ),
+    fields={},
+    task=FOREIGN[1],
+    lexical_only=False,
+)
+def test_an_off_topic_task_is_answered_with_nothing_whatever_the_role_prefers(
+    folder: Path,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    fields: dict[str, Any],
+    task: str,
+    lexical_only: bool,
+) -> None:
+    fields = fields | {"task": task, "lexical_only": lexical_only}
+    with built(folder, documents, None if lexical_only else STATIC) as corpus:
+        bundle = ask(corpus, role, STATIC, **fields)
+        weak = ask(corpus, role, STATIC, allow_weak=True, **fields)
+    evidence = evidence_of(bundle)
+    if not documents:
+        assert bundle.fallback is not None
+        assert bundle.fallback.verdict == "corpus_empty"
+        return
+    assert evidence.support == "off_topic"
+    assert_nothing_was_selected(bundle)
+
+    # With `allow_weak` the request has the same candidates, and what policy rejects is the same.
+    assert evidence_of(weak) == evidence
+    rejected = {rejection.chunk_id: rejection.reason for rejection in bundle.rejected}
+    outcomes = {rejection.chunk_id: str(rejection.reason) for rejection in weak.rejected}
+    outcomes |= {passage.chunk_id: "selected" for passage in weak.selected}
+    assert rejected.keys() == outcomes.keys()
+    for chunk_id, outcome in outcomes.items():
+        is_allowed = outcome == "selected" or outcome in AFTER_POLICY
+        assert rejected[chunk_id] == ("low_score" if is_allowed else outcome)
+    assert not any("off-topic" in (rejection.notes or "") for rejection in weak.rejected)
+    assert_it_says_what_passages_are_there_for(weak, role)
+    if weak.selected:
+        assert codes(weak)[0] == "WEAK_EVIDENCE"
+        assert weak.fallback is not None
+        assert weak.fallback.action in ("warn", "degrade")
+        assert weak.provenance.trust_posture == "weak"
+
+
+def assert_nothing_was_selected(bundle: RetrievalBundle) -> None:
+    fallback = bundle.fallback
+    assert fallback is not None
+    assert bundle.selected == []
+    assert (fallback.state, fallback.action) == ("no_strong_match", "block")
+    assert bundle.provenance.trust_posture == "weak"
+    if fallback.verdict != "nothing_matches_where":
+        assert fallback.verdict == ("no_evidence" if bundle.rejected else "nothing_found")
+    noted = {rejection.notes for rejection in bundle.rejected if rejection.reason == "low_score"}
+    assert all(note and "off-topic" in note for note in noted)
+
+
+# -- (d) what the agent may not see has no say in it -----------------------------------------------
+
+
+@few_examples
+@given(
+    visible=corpora(least=1, most=4),
+    hidden=st.lists(documents("h"), min_size=1, max_size=3),
+    role=roles,
+    task=word_text,
+    lexical_only=st.booleans(),
+)
+def test_the_evidence_does_not_depend_on_what_the_agent_may_not_see(
+    folder: Path,
+    visible: list[StoredDocument],
+    hidden: list[StoredDocument],
+    role: Overlay | None,
+    task: str,
+    lexical_only: bool,
+) -> None:
+    # One of the hidden documents has all of the task's words.
+    shown = [in_scope(one, "team", one.metadata.document_id) for one in visible]
+    secret = [
+        in_scope(one, "board", f"h{n}") for n, one in enumerate([document("h", [task]), *hidden])
+    ]
+    answers = []
+    for stored in (shown, [*shown, *secret]):
+        with engine_for_the_team(folder, stored) as engine:
+            request = RetrievalRequest(
+                task=task, agent="ada", lexical_only=lexical_only, limit=5, now=NOW
+            )
+            answers.append(engine.retrieve(request, resolved_overlay(role)))
+    alone, beside = answers
+    assert beside.corpus == alone.corpus, "the agent sees more than its part"
+    assert evidence_of(beside) == evidence_of(alone)
+    assert beside.selected == alone.selected
+
+
+def in_scope(of: StoredDocument, scope: str, name: str) -> StoredDocument:
+    metadata = of.metadata._replace(scope=scope, document_id=name)
+    chunks = tuple(
+        chunk._replace(chunk_id=f"{name}#{number}") for number, chunk in enumerate(of.chunks)
+    )
+    return StoredDocument(metadata, chunks, of.scanned)
+
+
+def resolved_overlay(role: Overlay | None) -> ResolvedOverlay | None:
+    return ResolvedOverlay(role, "digest", Path("role.json")) if role else None
+
+
+@contextmanager
+def engine_for_the_team(folder: Path, stored: list[StoredDocument]) -> Iterator[Engine]:
+    """A corpus of which the agent sees one scope; the file has the same name each time."""
+    path = build(folder, stored, PROVIDER, name="corpus.db")
+    rule = {"scopes": ["team"], "access_level": "confidential", "deny_patterns": []}
+    with open_writer(path) as corpus:
+        set_policy(corpus, json.dumps({"ada": rule}), "json", "", "2026-11-01T00:00:00Z")
+    try:
+        with Engine(Workspace(path, PROVIDER)) as engine:
+            yield engine
+    finally:
+        remove(path)
+
+
+# -- the two definitions, each by one example on two corpora ---------------------------------------
+
+VAGUE = "What has changed since October?"
+OFF_TOPIC = "how to train a puppy"
+
+OVERLAYS = CHECKOUT / "overlays"
+SHIPPED = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]
+
+# Notes of a rowing club. "changed" and "October" are in several, as words are that all use.
+NOTES = (
+    ("boats", "The double scull got new riggers. Its slides have changed twice since spring."),
+    ("boats", "The eight was sold in October. The trailer has changed hands with it."),
+    ("boats", "In October we varnish oars. Whoever borrows a blade writes it into the log."),
+    (
+        "rules",
+        "Since the flood nobody rows alone above the weir. The signal has changed to a horn.",
+    ),
+    ("rules", "Life jackets are compulsory from October to April for all juniors."),
+    ("rules", "The outing plan closes on Thursday evening. What has changed is put on the board."),
+    ("money", "The membership fee has not changed. It is due in October, like the berth fee."),
+    ("money", "The bar made a loss in October. Prices have changed since then."),
+    ("money", "The harbour authority refunded half of the mooring charge."),
+    ("events", "The head race moves to October. The course has changed at the bridge."),
+    ("events", "Coxes meet on Sunday at the slipway to walk the course."),
+    ("events", "The autumn dinner is cancelled. The caterer has changed his mind."),
+)
+TREASURER = overlay(
+    role_id="treasurer",
+    vocabulary={"boost_phrases": ["fee", "loss", "refunded"]},
+    source_policy={"domain_boosts": {"money": 3.0}, "preferred_sources": [{"pattern": "money"}]},
+)
+
+
+@cache
+def _club(provider: EmbeddingProvider | None) -> bytes:
+    stored = [
+        document(
+            f"note-{n}",
+            [text],
+            title=f"Note {n}",
+            domain=domain,
+            source_id=domain,
+            trust_tier="preferred",
+        )
+        for n, (domain, text) in enumerate(NOTES)
+    ]
+    with scratch_folder() as place:
+        return build(place, stored, provider).read_bytes()
+
+
+@pytest.fixture
+def club(tmp_path: Path, provider: EmbeddingProvider | None) -> Iterator[Corpus]:
+    with built(tmp_path, [], base=_club(provider)) as corpus:
+        yield corpus
+
+
+@pytest.fixture
+def sample(
+    sample_with_vectors: Path, sample_without_vectors: Path, provider: EmbeddingProvider | None
+) -> Iterator[Corpus]:
+    with open_reader(sample_with_vectors if provider else sample_without_vectors) as corpus:
+        yield corpus
+
+
+def shipped_role(role_id: str) -> Overlay | None:
+    return load_role(role_id, [OVERLAYS]).overlay if role_id else None
+
+
+def asked(corpus: Corpus, role: Overlay | None, provider: Any, task: str) -> RetrievalBundle:
+    bundle = ask(corpus, role, provider, task=task, lexical_only=provider is None)
+    assert "SEMANTIC_LANE_DEGRADED" not in codes(bundle)
+    return bundle
+
+
+def assert_vague(bundle: RetrievalBundle, role: Overlay | None) -> None:
+    assert_it_says_what_passages_are_there_for(bundle, role)
+    support, fallback = evidence_of(bundle).support, bundle.fallback
+    assert fallback is not None
+    assert support in ("weak", "supported")
+    assert bundle.selected
+    assert fallback.action in ("continue", "warn")
+    assert ("WEAK_EVIDENCE" in codes(bundle)) >= (support == "weak")
+    if role is not None:
+        # The role's share is more than its policy says, because the task cannot choose.
+        policy = role.retrieval_policy
+        assert evidence_of(bundle).role_share > policy.metadata_weight + policy.rerank_weight
+
+
+@LANES
+@pytest.mark.parametrize("role", ["", *SHIPPED])
+class TestOnTheSampleCorpus:
+    def test_a_vague_task_is_answered(
+        self, sample: Corpus, role: str, provider: EmbeddingProvider | None
+    ) -> None:
+        overlay = shipped_role(role)
+        assert_vague(asked(sample, overlay, provider, VAGUE), overlay)
+
+    def test_an_off_topic_task_is_not(
+        self, sample: Corpus, role: str, provider: EmbeddingProvider | None
+    ) -> None:
+        bundle = asked(sample, shipped_role(role), provider, OFF_TOPIC)
+        assert evidence_of(bundle).support == "off_topic"
+        assert_nothing_was_selected(bundle)
+
+
+@LANES
+@pytest.mark.parametrize("role", [None, TREASURER], ids=["no role", "treasurer"])
+class TestOnTheNotesOfAClub:
+    def test_a_vague_task_is_answered_for_the_role(
+        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
+    ) -> None:
+        bundle = asked(club, role, provider, VAGUE)
+        assert_vague(bundle, role)
+        if role is not None:
+            assert bundle.selected[0].metadata.domain == "money"
+
+    def test_an_off_topic_task_is_not(
+        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
+    ) -> None:
+        bundle = asked(club, role, provider, OFF_TOPIC)
+        assert evidence_of(bundle).support == "off_topic"
+        assert_nothing_was_selected(bundle)
+
+    def test_a_task_with_words_of_one_passage_is_supported_and_answered_by_it(
+        self, club: Corpus, role: Overlay | None, provider: EmbeddingProvider | None
+    ) -> None:
+        bundle = asked(club, role, provider, "Where do the coxes meet to walk the course?")
+        assert evidence_of(bundle).support == "supported"
+        assert bundle.selected[0].document_id == "note-10"
+        assert bundle.selected[0].evidence == "task"
