@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,20 @@ class IndexIdentity:
     model: ModelIdentity
     chunker: str
     normalization: str = "unit"
+
+
+class Noise(NamedTuple):
+    """What a model's cosines of a question and a passage mean, measured on a fixed text sample.
+
+    Attributes:
+        floor: 95 of 100 unrelated pairs have at most this cosine, in [−1, 1].
+        related: 95 of 100 related pairs have at most this cosine, in [−1, 1].
+    """
+
+    floor: float
+    related: float
+
+    def closeness(self, cosine: float) -> float:
+        """Where a cosine lies between the two, in [0, 1]."""
+        width = max(self.related - self.floor, 1e-6)
+        return min(1.0, max(0.0, (cosine - self.floor) / width))

@@ -109,6 +109,9 @@ class IndexStatus(Contract):
         since: time when the index was created, ISO 8601 in UTC.
         fast_recall: measured recall of the approximate index, in [0, 1]; missing if there is none.
         fast_doubt: why the approximate index is not used; empty if it is used or there is none.
+        noise_floor: the cosine that 95% of unrelated texts have at most by this model, measured on
+            a fixed sample, in [-1, 1]; missing if it was not measured yet.
+        related_cosine: the cosine that 95% of related texts have at most, likewise.
     """
 
     id: int
@@ -126,6 +129,8 @@ class IndexStatus(Contract):
     since: str
     fast_recall: float | None = None
     fast_doubt: str = ""
+    noise_floor: float | None = None
+    related_cosine: float | None = None
 
 
 class BetterModel(Contract):

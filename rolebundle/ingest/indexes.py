@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from rolebundle.contracts.index import IndexIdentity
+from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProvider, unit_vectors
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
@@ -214,7 +215,7 @@ def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
 def fill_index(
     corpus: Corpus, index: EmbeddingIndex, provider: EmbeddingProvider, progress: Progress
 ) -> EmbeddingReport:
-    """Embed every waiting chunk, one transaction per batch.
+    """Embed every waiting chunk, one transaction per batch, and record the model's noise.
 
     If the process is killed, the next call continues. If the model cannot embed a batch, its parts
     are tried down to single chunks. Chunks that fail alone are reported and stay waiting.
@@ -233,6 +234,10 @@ def fill_index(
             ]
             done += filler.store(batch, embedded) if embedded else 0
             progress("embedding", done, total)
+        if index.noise is None:
+            noise = noise_of(provider)
+            with corpus.writing():
+                vector_index.set_noise(corpus, index, noise)
     except EmbedderError as error:
         # Stored batches stay stored; the other chunks stay waiting.
         problem = f"{error.message}; {error.hint}"

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rolebundle.contracts.index import Noise
 from rolebundle.contracts.terms import TaskSupport
 
 BEST_BY_WORDS = 12
@@ -42,23 +43,6 @@ IS_CLOSE = 0.5
 
 HALF_SPECIFIC = 3.8
 """In nats: a task whose best passage has so much more than the others is half specific."""
-
-
-class Noise(NamedTuple):
-    """What an embedding model's cosines mean.
-
-    Attributes:
-        floor: 95 of 100 unrelated pairs of a question and a passage have a lower cosine.
-        related: the mean cosine of a question and a passage that answers it.
-    """
-
-    floor: float
-    related: float
-
-    def closeness(self, cosine: float) -> float:
-        """Where a cosine lies between noise and related texts, in [0, 1]."""
-        width = max(self.related - self.floor, 1e-6)
-        return min(1.0, max(0.0, (cosine - self.floor) / width))
 
 
 class TaskWords(NamedTuple):

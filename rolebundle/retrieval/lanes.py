@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from rolebundle.contracts.bundle import CorpusState, IndexState
 from rolebundle.contracts.document import Passage
-from rolebundle.contracts.index import ModelIdentity
+from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
+from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
-from rolebundle.retrieval.evidence import Evidence, Noise, best_passages, weigh_evidence
+from rolebundle.retrieval.evidence import Evidence, best_passages, weigh_evidence
 from rolebundle.retrieval.filter import first_rejection, rejects_by_age, rejects_other_roles
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
@@ -230,10 +231,11 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
         index = usable_index(corpus, provider)
         vector = query_vector(query, provider)
         confidence = query_confidence(query, provider)
+        noise = index.noise or noise_of(provider)
     except EmbedderError as error:
         # Law 6: the lexical lane answers, and the bundle says what is missing and why.
         return Lanes(corpus, query, degraded=f"{error.message}; {error.hint}")
-    return Lanes(corpus, query, index, vector, confidence, noise=Noise(0.15, 0.6))
+    return Lanes(corpus, query, index, vector, confidence, noise=noise)
 
 
 def corpus_state(corpus: Corpus) -> CorpusState:

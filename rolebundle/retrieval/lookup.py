@@ -161,6 +161,7 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
     model = index.identity.model
     states = [ApproximateState.read(part.approximate) for part in index.parts]
     recalls = [state.recall for state in states if state]
+    noise = index.noise
     return IndexStatus(
         id=index.id,
         provider=model.provider,
@@ -177,6 +178,8 @@ def _index_status(corpus: Corpus, index: EmbeddingIndex, chunks: int) -> IndexSt
         since=index.started_at,
         fast_recall=min(recalls) if recalls else None,
         fast_doubt=vector_index.stale_reason(corpus, index),
+        noise_floor=noise.floor if noise else None,
+        related_cosine=noise.related if noise else None,
     )
 
 

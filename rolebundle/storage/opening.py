@@ -172,29 +172,30 @@ def _is_own_view(kind: str, name: str, sql: str) -> bool:
 
 
 def apply_migrations(corpus: Corpus) -> None:
-    """Bring the schema to the newest version, each step in its own transaction.
+    """Bring the schema to the newest version, in one transaction.
 
     An existing corpus is first backed up beside the file.
 
     Raises:
         StorageError: the backup could not be made.
     """
-    db = corpus.db
+    db, latest = corpus.db, latest_version()
     version = db.pragma("user_version")
-    if 0 < version < latest_version():
+    if version >= latest:
+        return
+    if version > 0:
         back_up(db, Path(f"{corpus.path}.schema-{version}.bak"))
-    for target, entry in enumerate(migrations(), start=1):
-        if db.pragma("user_version") >= target:
-            continue
-        with corpus.writing():
-            # Another process may have been faster while we waited for the lock.
-            if db.pragma("user_version") < target:
-                db.execute(entry.read_text(encoding="utf-8"))
-                if target == 1:
-                    db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
-                if target == _COMPARTMENTS:
-                    _fill_compartments(corpus)
-                db.pragma("user_version", target)
+    with corpus.writing():
+        # Another process may have been faster while we waited for the lock.
+        version = db.pragma("user_version")
+        for entry in migrations()[version:]:
+            db.execute(entry.read_text(encoding="utf-8"))
+        if version == 0:
+            db.execute("INSERT INTO corpus_state VALUES (1, ?, 0, 0, 0)", (uuid4().hex,))
+        # After all steps, because it reads and writes the newest schema.
+        if version < _COMPARTMENTS:
+            _fill_compartments(corpus)
+        db.pragma("user_version", latest)
 
 
 def _fill_compartments(corpus: Corpus) -> None:

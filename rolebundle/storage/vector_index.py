@@ -14,7 +14,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
-from rolebundle.contracts.index import IndexIdentity, ModelIdentity
+from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
@@ -28,9 +28,10 @@ MAX_CACHE_BYTES = 50 * 1024 * 1024
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
-    "normalization, active, reach, started_at"
+    "normalization, active, reach, started_at, noise_floor, related_cosine"
 )
 _INDEX_TYPES = (int, str, str, str, int, str, str, str, str, int, str, str)
+_NOISE_TYPES = (float, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class EmbeddingIndex:
     """An embedding index of the corpus, by the number that names its tables.
 
     ``parts`` are its parts when this was read. ``reach`` is JSON: how to connect to the model
-    again.
+    again. ``noise`` is what the model's cosines mean; ``None`` if it was not measured yet.
     """
 
     id: int
@@ -48,6 +49,7 @@ class EmbeddingIndex:
     active: bool = field(default=False, compare=False)
     reach: str = field(default="{}", compare=False)
     started_at: str = field(default="", compare=False)
+    noise: Noise | None = field(default=None, compare=False)
 
     @property
     def vectors(self) -> int:
@@ -79,11 +81,21 @@ def find_index(corpus: Corpus, identity: IndexIdentity) -> EmbeddingIndex | None
 
 
 def _index(corpus: Corpus, row: Row) -> EmbeddingIndex:
-    check_types(row, _INDEX_TYPES, "the embedding index")
-    index_id, *model, chunker, normalization, active, reach, started_at = row
+    columns, noise = row[: len(_INDEX_TYPES)], row[len(_INDEX_TYPES) :]
+    check_types(columns, _INDEX_TYPES, "the embedding index")
+    if noise != (None, None):
+        check_types(noise, _NOISE_TYPES, "the embedding index")
+    index_id, *model, chunker, normalization, active, reach, started_at = columns
     identity = IndexIdentity(ModelIdentity(*model), chunker, normalization)
-    parts = _parts(corpus, index_id, identity.model.dimensions)
-    return EmbeddingIndex(index_id, identity, parts, bool(active), reach, started_at)
+    return EmbeddingIndex(
+        index_id,
+        identity,
+        _parts(corpus, index_id, identity.model.dimensions),
+        bool(active),
+        reach,
+        started_at,
+        None if noise == (None, None) else Noise(*noise),
+    )
 
 
 def _parts(corpus: Corpus, index_id: int, dimensions: int) -> tuple[IndexPart, ...]:
@@ -214,6 +226,14 @@ def set_chunker(corpus: Corpus, index: EmbeddingIndex, chunker: str) -> Embeddin
 def set_reach(corpus: Corpus, index: EmbeddingIndex, reach: str) -> None:
     """Record how to reach the index's model. Call it inside a write transaction."""
     corpus.run("UPDATE embedding_index SET reach = ? WHERE id = ?", (reach, index.id))
+
+
+def set_noise(corpus: Corpus, index: EmbeddingIndex, noise: Noise) -> None:
+    """Record what the cosines of the index's model mean. Call it inside a write transaction."""
+    corpus.run(
+        "UPDATE embedding_index SET noise_floor = ?, related_cosine = ? WHERE id = ?",
+        (*noise, index.id),
+    )
 
 
 def vector_hash(vector: bytes) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.errors import EmbedderError
@@ -158,3 +159,10 @@ def test_texts_of_all_kinds_embed_in_one_batch(provider: EmbeddingProvider):
     texts = [f"{text} word" for text in ODD[:-1]]
     vectors = provider.embed_passages(texts)
     unit_vectors(vectors, len(texts), provider.identity.dimensions)
+
+
+def test_its_cosines_have_a_noise_floor(make: Make, provider: EmbeddingProvider):
+    measured = noise_of(provider)
+    assert -1 <= measured.floor <= 1
+    assert -1 <= measured.related <= 1
+    assert noise_of(make(None)) == measured

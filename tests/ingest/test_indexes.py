@@ -14,6 +14,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.registry import ProviderSpec, provider_for, spec_from_json, spec_to_json
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError, UsageError
@@ -83,6 +84,8 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 def build(db: Path, provider: HashingProvider) -> tuple[EmbeddingIndex, EmbeddingReport]:
+    # Measured before, so that a watched model is only asked for the chunks.
+    noise_of(HashingProvider(provider.identity))
     with open_writer(db) as corpus:
         return build_index(corpus, provider, INPUT_VERSION, lambda *_: None)
 
@@ -141,6 +144,23 @@ def test_activation_is_one_transaction(db: Path, monkeypatch: pytest.MonkeyPatch
     build(db, again)
     assert again.batches == [], "nothing is embedded twice"
     assert active(db).identity.model == NEW
+
+
+def test_the_noise_of_the_model_is_stored_once_something_is_embedded(db: Path, tree: Path) -> None:
+    assert active(db).noise == noise_of(HashingProvider())
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
+    assert active(db).noise is None
+    with open_reader(db) as corpus:
+        unknown = ask(corpus, None, HashingProvider(), task="n3 tokens").without_timings()
+    with open_writer(db) as corpus:
+        sync.ingest(corpus, [tree], HashingProvider())
+    assert active(db).noise == noise_of(HashingProvider())
+    with open_reader(db) as corpus:
+        assert ask(corpus, None, HashingProvider(), task="n3 tokens").without_timings() == unknown
+    index, _ = build(db, HashingProvider(NEW))
+    assert active(db).noise == noise_of(HashingProvider(NEW))
+    assert active(db).id == index.id
 
 
 def test_an_interrupted_build_continues(db: Path) -> None:

@@ -19,7 +19,7 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds, tables
-from support.corpora import ask, build, document, fill
+from support.corpora import NOISE, ask, build, document, fill
 from support.fake_embedder import IDENTITY, HashingProvider
 from support.old_schema import names_in, of_schema_1
 from support.sound import assert_sound, contents
@@ -198,7 +198,12 @@ class TestFromTheFirstSchema:
     def test_searches_find_the_same(
         self, old: Path, new: Path, task: str, lexical_only: bool
     ) -> None:
-        open_writer(old).close()
+        with open_writer(old) as corpus:
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            assert index.noise is None
+            with corpus.writing():
+                vector_index.set_noise(corpus, index, NOISE)
         bundles = []
         for path in (old, new):
             with open_reader(path) as corpus:

@@ -113,6 +113,7 @@ class TestEveryTable:
         assert columns["embedding_index"] == {
             "id", "provider", "model", "model_digest", "dimensions", "query_prefix",
             "passage_prefix", "chunker", "normalization", "active", "reach", "started_at",
+            "noise_floor", "related_cosine",
         }  # fmt: skip
         assert columns["policy"] == {
             "only_row", "content", "format", "location", "digest", "set_at",

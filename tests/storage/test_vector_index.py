@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.index import IndexIdentity, Noise
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -141,6 +142,20 @@ class TestIdentity:
         active = vector_index.active_index(corpus)
         assert active is not None
         assert active.identity == IndexIdentity(model, "chunker-2")
+
+    def test_its_noise_is_unknown_until_it_is_stored(
+        self, corpus: Corpus, index: EmbeddingIndex
+    ) -> None:
+        assert index.noise is None
+        with corpus.writing():
+            vector_index.set_noise(corpus, index, Noise(-0.25, 0.5))
+        assert [index.noise for index in vector_index.all_indexes(corpus)] == [Noise(-0.25, 0.5)]
+
+    def test_half_a_noise_is_damage(self, corpus: Corpus, index: EmbeddingIndex) -> None:
+        with corpus.writing():
+            corpus.run("UPDATE embedding_index SET noise_floor = 0.5")
+        with pytest.raises(CorpusCorrupt):
+            vector_index.active_index(corpus)
 
     def test_the_newest_index_is_active(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1)})

@@ -14,7 +14,7 @@ from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.index import IndexIdentity
+from rolebundle.contracts.index import IndexIdentity, Noise
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.texts import embedding_text
@@ -29,6 +29,8 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, content_hash
 
+NOISE = Noise(0.15, 0.6)
+"""What the tests' models are said to have; most of them cannot embed ordinary texts."""
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -122,6 +124,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     index = vector_index.active_index(corpus) or vector_index.create_index(
         corpus, IndexIdentity(provider.identity, "test-chunker")
     )
+    vector_index.set_noise(corpus, index, NOISE)
     rowids = vector_index.chunks_without_vector(corpus, index, 0, 1_000_000)
     rowids = rowids[: max(0, len(rowids) - waiting)]
     if not rowids:

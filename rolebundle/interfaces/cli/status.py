@@ -56,6 +56,11 @@ def _text(status: CorpusStatus) -> str:
             f"{embedding.waiting} waiting"
             + (f", since {embedding.since}" if embedding.since else "")
         )
+        if embedding.noise_floor is not None:
+            lines.append(
+                f"    cosines: unrelated texts up to {embedding.noise_floor:.2f}, "
+                f"related ones up to {embedding.related_cosine:.2f}"
+            )
         if embedding.fast_doubt:
             lines.append(
                 f"  ! exact search: {embedding.fast_doubt}; run `rolebundle embed --optimize`"

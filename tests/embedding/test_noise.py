@@ -1,0 +1,101 @@
+"""What a model's cosines mean: measured on a fixed sample, whatever the model returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolebundle.contracts.index import ModelIdentity, Noise
+from rolebundle.embedding import noise
+from rolebundle.embedding.noise import noise_of
+from rolebundle.embedding.noise_sample import PAIRS
+from rolebundle.embedding.static import StaticProvider
+from rolebundle.errors import EmbedderError
+from support.fake_embedder import IDENTITY, BrokenProvider, HashingProvider
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_measured_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "_measured", {})
+
+
+@dataclass
+class Scripted:
+    """Returns the given vectors, whatever the texts are."""
+
+    queries: np.ndarray
+    passages: np.ndarray
+    identity: ModelIdentity = field(default=IDENTITY)
+    parallel_batches: int = 1
+
+    def embed_queries(self, texts: Sequence[str]) -> np.ndarray:
+        return self.queries
+
+    def embed_passages(self, texts: Sequence[str]) -> np.ndarray:
+        return self.passages
+
+
+def model(seed: int, shared: float) -> Scripted:
+    """Vectors of ``IDENTITY.dimensions`` components; the larger ``shared``, the closer are all."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(2, len(PAIRS), IDENTITY.dimensions)) + shared
+    return Scripted(*rows.astype(np.float32))
+
+
+def test_the_sample_has_forty_distinct_topics() -> None:
+    questions, passages = zip(*PAIRS, strict=True)
+    assert len(set(questions)) == len(set(passages)) == 40
+
+
+def test_the_static_model_separates_the_topics() -> None:
+    assert noise_of(StaticProvider()) == pytest.approx((0.158, 0.6), abs=0.002)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.floats(0, 1000))
+def test_both_figures_are_cosines_and_the_same_each_time(seed: int, shared: float) -> None:
+    noise._measured.clear()
+    measured = noise_of(model(seed, shared))
+    assert -1 <= measured.floor <= 1
+    assert -1 <= measured.related <= 1
+    noise._measured.clear()
+    assert noise_of(model(seed, shared)) == measured
+
+
+def test_a_worked_example() -> None:
+    # Question i and passage i have the same vector; one unrelated pair has the cosine 0.6, and
+    # then one in 39.
+    size = len(PAIRS)
+    queries = np.eye(size, dtype=np.float32)
+    passages = queries.copy()
+    passages[0] = 0.8 * queries[0] + 0.6 * queries[1]
+    identity = replace(IDENTITY, dimensions=size)
+    assert noise_of(Scripted(queries, passages, identity)) == Noise(floor=0.0, related=1.0)
+    passages = 0.6 * queries + 0.8 * np.roll(queries, 1, axis=0)
+    noise._measured.clear()
+    assert noise_of(Scripted(queries, passages, identity)) == Noise(floor=0.0, related=0.6)
+
+
+def test_a_cosine_between_noise_and_related_is_a_share() -> None:
+    measured = Noise(0.2, 0.6)
+    assert [measured.closeness(cosine) for cosine in (-1, 0.2, 0.6, 1)] == [0, 0, 1, 1]
+    assert measured.closeness(0.3) == pytest.approx(0.25)
+    assert Noise(0.5, 0.5).closeness(0.6) == 1
+
+
+def test_a_model_is_measured_once() -> None:
+    provider = HashingProvider()
+    assert noise_of(provider) == noise_of(provider) == noise_of(HashingProvider())
+    assert provider.asked == 1
+
+
+def test_a_failure_is_an_error_and_is_not_kept() -> None:
+    with pytest.raises(EmbedderError) as caught:
+        noise_of(BrokenProvider(lambda texts: np.zeros((len(texts), IDENTITY.dimensions))))
+    assert caught.value.code == "embedding_zero"
+    assert noise_of(HashingProvider())
