@@ -70,7 +70,8 @@ class SourcePolicy(Contract):
 class RetrievalPolicy(Contract):
     """Weights and limits. The four weights sum to 1 ± 0.01.
 
-    ``min_score``, ``fusion`` and ``expansion_weight`` are not part of Knowledge Core's format.
+    ``min_score``, ``fusion``, ``expansion_weight`` and ``prefer_newest`` are not part of Knowledge
+    Core's format.
 
     Attributes:
         max_selected_chunks: number of passages of an answer.
@@ -84,6 +85,8 @@ class RetrievalPolicy(Contract):
             diversity penalty takes no score under it.
         expansion_weight: share of the vocabulary score that the BM25 of the role's terms makes up;
             the role's phrases make up the rest.
+        prefer_newest: of two dated passages of equal trust that state the same thing differently,
+            the older one is rejected as ``conflict_downrank``.
     """
 
     max_selected_chunks: Count = 10
@@ -99,6 +102,7 @@ class RetrievalPolicy(Contract):
     min_score: Annotated[float, Field(ge=0, le=2)] = 0.1
     fusion: Fusion = "weighted"
     expansion_weight: Fraction = 0.2
+    prefer_newest: bool = True
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> Self:

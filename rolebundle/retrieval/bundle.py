@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import (
     Approval,
@@ -27,12 +27,11 @@ from rolebundle.contracts.bundle import (
     Summary,
     TaskEvidence,
 )
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
     FALLBACK_STATES,
-    HIGH_TRUST,
     REJECTION_CODES,
     TRUST_TIERS,
     EmptyReason,
@@ -55,8 +54,13 @@ from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
 
+if TYPE_CHECKING:
+    from rolebundle.retrieval.conflicts import Conflict
+
 MIN_VISIBLE_CHANGE = 0.05
 """Smaller changes of a lane's score by neighbours and feedback are not reported."""
+MAX_NAMED_CONFLICTS = 5
+"""So many conflicts are named; the others are counted."""
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there is a warning."""
 
@@ -426,7 +430,7 @@ def warnings_for(
     selected: Sequence[SelectedChunk],
     codes: Mapping[RejectionCode, int],
     forbidden_hits: Sequence[Candidate],
-    conflicts: Sequence[Passage],
+    conflicts: Sequence[Conflict],
     overlay: Overlay | None,
     semantic: SemanticReport,
 ) -> list[BundleWarning]:
@@ -436,7 +440,7 @@ def warnings_for(
         selected: the passages of the answer.
         codes: how many candidates each code rejected.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
-        conflicts: superseded passages that would have been selected.
+        conflicts: pairs of passages that disagree.
         overlay: the role's, or ``None``.
         semantic: how the semantic lane ran.
     """
@@ -470,8 +474,8 @@ def warnings_for(
     sources = {chunk.source_id for chunk in selected}
     if len(sources) == 1 and len(selected) >= LOW_DIVERSITY_FROM:
         warnings.append(("LOW_DIVERSITY", f"every passage comes from {sources.pop()}"))
-    if pairs := _conflicting(conflicts):
-        warnings.append(("CONFLICTING_EVIDENCE", f"high-trust documents disagree: {pairs}"))
+    if conflicts:
+        warnings.append(("CONFLICTING_EVIDENCE", _disagreements(conflicts)))
     if semantic.degraded:
         warnings.append(("SEMANTIC_LANE_DEGRADED", semantic.degraded))
     if semantic.waiting:
@@ -501,16 +505,17 @@ def _restricted(codes: Mapping[RejectionCode, int]) -> str:
     return "; ".join(parts)
 
 
-def _conflicting(conflicts: Sequence[Passage]) -> str:
-    """Pairs of high-trust documents of which one supersedes the other, as text; or empty."""
-    pairs = {
-        f"{passage.document.document_id} is superseded by {newer.document_id}"
-        for passage in conflicts
-        if passage.document.trust_tier in HIGH_TRUST
-        for newer in passage.superseded_by
-        if newer.trust_tier in HIGH_TRUST
-    }
-    return "; ".join(sorted(pairs))
+def _disagreements(conflicts: Sequence[Conflict]) -> str:
+    """A sentence for each of the conflicts nearest to the task; one for a pair of documents."""
+    nearest: dict[frozenset[str], Conflict] = {}
+    for conflict in sorted(conflicts, key=lambda conflict: -conflict.relevance):
+        documents = conflict.first.document.document_id, conflict.second.document.document_id
+        nearest.setdefault(frozenset(documents), conflict)
+    sentences = [conflict.sentence for conflict in nearest.values()]
+    more = len(sentences) - MAX_NAMED_CONFLICTS
+    if more > 0:
+        sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]
+    return "; ".join(sentences)
 
 
 def _is_role_specific(chunk: SelectedChunk) -> bool:
@@ -614,7 +619,7 @@ def _findings(
         sentence = "a source that is forbidden to the role would have answered, and was left out"
         findings.append(Finding("forbidden_hit", "continue", sentence))
     if "CONFLICTING_EVIDENCE" in warnings:
-        sentence = "trusted documents disagree; the superseded one was left out, say so"
+        sentence = "documents of equal trust disagree; say so, and name both"
         findings.append(Finding("conflicting", "warn", sentence))
     if "STALE_DOMINANT" in warnings:
         sentence = "most of the evidence is older than it should be; check before relying on it"

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rolebundle.contracts.bundle import AppliedFilter, CorpusState, RerankState
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import FreshnessStatus, Fusion, Lane, RejectionCode, WarningCode
 from rolebundle.retrieval.evidence import Evidence
+
+if TYPE_CHECKING:
+    from rolebundle.retrieval.conflicts import Conflict
 
 # -- the query and the hits of the lanes ---------------------------------------------------------
 
@@ -376,13 +379,12 @@ class RejectedCandidate(NamedTuple):
 class Selection(NamedTuple):
     """What was selected and what was not, each in the order of the final score.
 
-    ``conflicts`` are the rejected passages that would have been selected if no other document
-    replaced theirs.
+    ``conflicts`` are of passages that were selected, or left out as the older one of two.
     """
 
     selected: tuple[Candidate, ...] = ()
     rejected: tuple[RejectedCandidate, ...] = ()
-    conflicts: tuple[Passage, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 # -- the outcome of all steps --------------------------------------------------------------------

@@ -473,6 +473,13 @@ def _rivals(placement: _Placement) -> list[Rival]:
         winners = [other for other in placement.ranked if other.chunk_id == own.duplicate_of]
     elif placement.code == "conflict_downrank":
         newer = {document.document_id for document in own.passage.superseded_by}
+        newer |= {
+            passage.document.document_id
+            for conflict in placement.selection.conflicts
+            if conflict.outdated is own.passage
+            for passage in (conflict.first, conflict.second)
+            if passage is not own.passage
+        }
         replacements = (
             other for other in placement.ranked if other.passage.document.document_id in newer
         )
@@ -671,6 +678,8 @@ def _selection_changes(execution: _Execution, placement: _Placement) -> list[str
     if placement.code == "duplicate":
         original = placement.own.duplicate_of
         changes.append(f"a different text: it has the same text as {original}, which ranks higher")
+    elif placement.code == "conflict_downrank":
+        changes.append("an overlay with prefer_newest false: a newer passage says otherwise")
     elif placement.code == "low_score":
         changes += _min_score_changes(placement)
     elif placement.code == "budget_cut":

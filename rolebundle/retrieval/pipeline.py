@@ -78,8 +78,10 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             is_off_topic=is_answered_off_topic(evidence, request),
             cosines=reranker.cosines if reranker else None,
         )
-        distinct = sum(
-            candidate.duplicate_of is None and not candidate.is_superseded for candidate in ranked
+        selection = select(ranked, request)
+        distinct = len(selection.selected) + sum(
+            rejection.code not in ("duplicate", "conflict_downrank")
+            for rejection in selection.rejected
         )
         if distinct >= request.limit or pool.yielded < depth:
             break
@@ -92,7 +94,6 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             depth = min(MAX_DEPTH, 4 * depth)
         else:
             break
-    selection = select(ranked, request)
     corpus = lanes.corpus_state()
     return Retrieval(
         query=lanes.query,

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from rolebundle.contracts.document import Passage
 from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Score, Selection
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.request import ResolvedRequest
 
+if TYPE_CHECKING:
+    from rolebundle.retrieval.conflicts import Comparison, Conflict
+
 OFF_TOPIC_NOTE = "the task is off-topic: nothing visible has enough of its words or is near it"
+MAX_COMPARED_PAST_LIMIT = 10
+"""So many dated candidates after the limit are compared with the selected ones."""
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
 
@@ -28,46 +33,118 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
     (``duplicate``), under ``request.min_score`` (``low_score``), past ``request.limit``, or does
     not fit into what is left of ``request.token_budget`` (``budget_cut``). The first of these is
     its code.
+
+    If the role prefers what is newest, the older one of two passages that disagree is rejected
+    (``conflict_downrank``). A newer one soon after the limit takes the place of an older one.
     """
-    selected: list[Candidate] = []
-    rejected: list[RejectedCandidate] = []
-    conflicts: list[Passage] = []
-    tokens = 0
-    for candidate in ranked:
-        rejection: tuple[RejectionCode, str] | None = None
-        score = candidate.score
-        cost = estimated_tokens(candidate.passage.content)
-        if candidate.is_off_topic:
-            rejection = "low_score", OFF_TOPIC_NOTE
-        elif candidate.is_superseded:
-            newer = ", ".join(newer.document_id for newer in candidate.passage.superseded_by)
-            rejection = "conflict_downrank", f"superseded by {newer}"
-            if score.final >= request.min_score and len(selected) < request.limit:
-                conflicts.append(candidate.passage)
-        elif candidate.duplicate_of is not None:
-            rejection = "duplicate", f"the same text as {candidate.duplicate_of}"
-        elif score.final < request.min_score:
-            rejection = (
-                "low_score",
-                f"score {score.final:.3f} is under the floor of {request.min_score:g}",
-            )
-        elif len(selected) >= request.limit:
-            rejection = (
-                "budget_cut",
-                f"{_described(score)} is past the limit of {request.limit} passages",
-            )
-        elif request.token_budget is not None and tokens + cost > request.token_budget:
-            rejection = (
-                "budget_cut",
-                f"about {cost} tokens do not fit: {tokens} of token_budget "
-                f"{request.token_budget} are used",
-            )
-        if rejection is None:
-            selected.append(candidate)
-            tokens += cost
+    selecting = _Selecting(request)
+    candidates = list(ranked)
+    for candidate in candidates:
+        selecting.consider(candidate)
+    return Selection(
+        tuple(selecting.selected.values()),
+        tuple(
+            RejectedCandidate(candidate, *selecting.rejections[candidate.chunk_id])
+            for candidate in candidates
+            if candidate.chunk_id in selecting.rejections
+        ),
+        tuple(selecting.conflicts),
+    )
+
+
+class _Selecting:
+    """A selection to which candidates are added in the order of the ranking."""
+
+    def __init__(self, request: ResolvedRequest) -> None:
+        self.request = request
+        self.selected: dict[str, Candidate] = {}
+        self.rejections: dict[str, tuple[RejectionCode, str]] = {}
+        self.conflicts: list[Conflict] = []
+        self._tokens = 0
+        self._compared_past_limit = 0
+        self._comparison: Comparison | None = None
+
+    def consider(self, candidate: Candidate) -> None:
+        rejection = self._rejection(candidate)
+        conflicts = []
+        if rejection is None or self._may_replace(candidate, rejection):
+            conflicts = self._conflicts_of(candidate)
+        if rejection is None or any(one.outdated is one.first for one in conflicts):
+            self._add(candidate, conflicts)
         else:
-            rejected.append(RejectedCandidate(candidate, *rejection))
-    return Selection(tuple(selected), tuple(rejected), tuple(conflicts))
+            self.rejections[candidate.chunk_id] = rejection
+
+    def _rejection(self, candidate: Candidate) -> tuple[RejectionCode, str] | None:
+        request, score = self.request, candidate.score
+        if candidate.is_off_topic:
+            return "low_score", OFF_TOPIC_NOTE
+        if candidate.is_superseded:
+            newer = ", ".join(newer.document_id for newer in candidate.passage.superseded_by)
+            return "conflict_downrank", f"superseded by {newer}"
+        if candidate.duplicate_of is not None:
+            return "duplicate", f"the same text as {candidate.duplicate_of}"
+        if score.final < request.min_score:
+            note = f"score {score.final:.3f} is under the floor of {request.min_score:g}"
+            return "low_score", note
+        if self._is_full():
+            note = f"{_described(score)} is past the limit of {request.limit} passages"
+            return "budget_cut", note
+        cost, budget = estimated_tokens(candidate.passage.content), request.token_budget
+        if budget is not None and self._tokens + cost > budget:
+            note = (
+                f"about {cost} tokens do not fit: {self._tokens} of token_budget {budget} are used"
+            )
+            return "budget_cut", note
+        return None
+
+    def _is_full(self) -> bool:
+        return len(self.selected) >= self.request.limit
+
+    def _may_replace(self, candidate: Candidate, rejection: tuple[RejectionCode, str]) -> bool:
+        """Whether a candidate past the limit is still compared: it may be newer."""
+        if rejection[0] != "budget_cut" or not self._is_full():
+            return False
+        if not self.request.policy.prefer_newest or not candidate.passage.document.updated_at:
+            return False
+        self._compared_past_limit += 1
+        return self._compared_past_limit <= MAX_COMPARED_PAST_LIMIT
+
+    def _conflicts_of(self, candidate: Candidate) -> list[Conflict]:
+        """The conflicts with selected candidates; if wanted, with what is outdated.
+
+        What is outdated itself replaces nothing: the newest one may not disagree with the other.
+        """
+        if not self.selected:
+            return []
+        if self._comparison is None:
+            # Imported here, because an answer of one passage does not need it.
+            from rolebundle.retrieval.conflicts import Comparison
+
+            self._comparison = Comparison(self.request.task)
+            for other in self.selected.values():
+                self._comparison.add(other.passage)
+        found = self._comparison.add(candidate.passage)
+        found = [conflict for conflict in found if conflict.first.chunk_id in self.selected]
+        if not self.request.policy.prefer_newest:
+            return found
+        older = [conflict.older() for conflict in found]
+        if any(passage is candidate.passage for passage in older):
+            older = [passage if passage is candidate.passage else None for passage in older]
+        return [
+            conflict._replace(outdated=passage)
+            for conflict, passage in zip(found, older, strict=True)
+        ]
+
+    def _add(self, candidate: Candidate, conflicts: Iterable[Conflict]) -> None:
+        self.selected[candidate.chunk_id] = candidate
+        self._tokens += estimated_tokens(candidate.passage.content)
+        for conflict in conflicts:
+            self.conflicts.append(conflict)
+            outdated = conflict.outdated
+            if outdated is not None and outdated.chunk_id in self.selected:
+                del self.selected[outdated.chunk_id]
+                self._tokens -= estimated_tokens(outdated.content)
+                self.rejections[outdated.chunk_id] = "conflict_downrank", conflict.note()
 
 
 def _described(score: Score) -> str:

@@ -18,6 +18,23 @@ ENGLISH = frozenset(
     """.split()
 )
 
+NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
+"""English words that deny; besides the contractions that end with "n't"."""
+
+NUMBER_WORDS: dict[str, float] = {
+    word: float(number)
+    for number, word in enumerate(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+        "sixteen seventeen eighteen nineteen twenty".split(),
+        start=1,
+    )
+}
+NUMBER_WORDS |= {
+    word: 10.0 * number
+    for number, word in enumerate("thirty forty fifty sixty seventy eighty ninety".split(), start=3)
+}
+"""English numbers as words, and their values."""
+
 _WORDS = {
     "da": "og det er ikke som på til af den med har de en at vi kan jeg et hvad hvor hvordan der"
     " blev ved eller fra efter",

@@ -19,7 +19,6 @@ from rolebundle.contracts.bundle import (
     Scores,
     SelectedChunk,
 )
-from rolebundle.contracts.document import Superseder
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.retrieval.bundle import (
@@ -31,6 +30,7 @@ from rolebundle.retrieval.bundle import (
     warnings_for,
 )
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, SemanticReport
+from rolebundle.retrieval.conflicts import Conflict
 from support.corpora import overlay
 from support.values import candidate, passage, rejected
 
@@ -110,6 +110,10 @@ def codes(
     return {warning.code: warning.message for warning in found}
 
 
+def conflict(first: str, second: str) -> Conflict:
+    return Conflict(passage(first), passage(second), ("30 days", "90 days"))
+
+
 ROLE = overlay()
 OWN = "boost:domain(security×2)"
 SOUND = [chosen(hits=(OWN,)), chosen("preferred", hits=(OWN,))]
@@ -184,18 +188,23 @@ class TestWarnings:
         assert codes([same] * 3, role=ROLE)["LOW_DIVERSITY"] == "every passage comes from w"
         assert "LOW_DIVERSITY" not in codes([same, same, *SOUND], role=ROLE)
 
-    def test_conflicting_evidence_if_both_are_high_trust(self) -> None:
-        old = passage(
-            document_id="v1", trust_tier="authoritative",
-            superseded_by=(Superseder("v2", "preferred"),),
-        )  # fmt: skip
-        found = codes(SOUND, conflicts=[old, old], role=ROLE)
-        assert found["CONFLICTING_EVIDENCE"].endswith("v1 is superseded by v2")
+    def test_conflicting_evidence_names_both_passages_and_values(self) -> None:
+        assert codes(SOUND, conflicts=[conflict("a", "b")], role=ROLE) == {
+            "CONFLICTING_EVIDENCE": "a says '30 days', b says '90 days'"
+        }
 
-    @pytest.mark.parametrize(("old", "new"), [("general", "preferred"), ("preferred", "general")])
-    def test_no_conflicting_evidence_if_one_is_not_high_trust(self, old: Any, new: Any) -> None:
-        conflict = passage(trust_tier=old, superseded_by=(Superseder("v2", new),))
-        assert codes(SOUND, conflicts=[conflict], role=ROLE) == {}
+    def test_conflicting_evidence_once_for_two_documents(self) -> None:
+        again = conflict("a", "b")._replace(relevance=1, values=("1 day", "2 days"))
+        conflicts = [conflict("a", "b"), again, conflict("a", "c")]
+        assert codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"] == (
+            "a says '1 day', b says '2 days'; a says '30 days', c says '90 days'"
+        )
+
+    def test_at_most_five_conflicts_and_the_number_of_the_others(self) -> None:
+        conflicts = [conflict("a", f"b{n}") for n in range(7)]
+        message = codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"]
+        assert message.count("a says '30 days'") == 5
+        assert message.endswith("; so do 2 further pairs of documents")
 
     def test_semantic_lane_degraded_with_its_reason(self) -> None:
         assert codes(SOUND, role=ROLE, degraded="no model") == {
@@ -207,8 +216,7 @@ class TestWarnings:
 
     def test_the_order_is_fixed(self) -> None:
         same = chosen("general", "stale", "w")
-        old = passage(trust_tier="preferred", superseded_by=(Superseder("v2", "preferred"),))
-        found = codes([same] * 3, {}, [old], None, "why", 1, [candidate()])
+        found = codes([same] * 3, {}, [conflict("a", "b")], None, "why", 1, [candidate()])
         assert [*found] == [
             "NO_HIGH_TRUST_MATCH",
             "ONLY_SHARED_CORPUS",

@@ -90,12 +90,12 @@ class TestSuperseded:
         assert ids(selection.selected) == ["a"]
         assert rejections(selection) == {"old": ("conflict_downrank", "superseded by v2, v3")}
 
-    def test_it_is_a_conflict_if_it_would_have_been_selected(self) -> None:
-        assert cut([ranked(self.OLD, 0.9)], 1, 0.0).conflicts == (self.OLD,)
-
-    def test_it_is_no_conflict_below_the_minimum_score_or_past_the_limit(self) -> None:
-        assert cut([ranked(self.OLD, 0.05)], 1, 0.1).conflicts == ()
-        assert cut([ranked(passage("a")), ranked(self.OLD, 0.4)], 1, 0.1).conflicts == ()
+    def test_it_is_no_conflict(self) -> None:
+        texts = (f"Backups are kept for {days} days." for days in (30, 90))
+        old, new = (passage(name, text) for name, text in zip(("old", "new"), texts, strict=True))
+        assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts
+        old = old._replace(superseded_by=(Superseder("doc-new", "general"),))
+        assert cut([ranked(old), ranked(new)], 9, 0.0).conflicts == ()
 
 
 class TestTokenBudget:

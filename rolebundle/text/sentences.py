@@ -1,0 +1,135 @@
+"""The sentences of a text, with what shows quickly that two of them cannot disagree. Pure.
+
+This is the first half of finding disagreements, and cheap. The second half, which reads what a
+sentence states, is in ``statements.py`` and needed for few pairs of sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, STOP_WORDS
+
+MIN_CHARS, MAX_CHARS = 15, 400
+
+CONTRACTIONS = "n't", "n’t"
+# Words that mean the same in rules; after the bar, words that deny it.
+OPPOSITES = """
+    required require requires mandatory obligatory compulsory necessary | optional voluntary
+    allowed allow allows permitted permit permits | forbidden forbid forbids prohibited banned
+    enabled enable enables activated | disabled disable disables deactivated
+    included include includes including | excluded exclude excludes excluding
+    accepted accept accepts | rejected reject rejects refused refuse refuses
+    open opens opened | closed close closes
+    keep keeps kept retain retains retained store stores stored hold holds held |
+    begin begins starts start started |
+    ends end ended finish finishes finished |
+    lasts last takes take |
+    costs cost charges charge charged |
+"""
+_DENIALS = NEGATIONS.union(*(line.partition("|")[2].split() for line in OPPOSITES.splitlines()))
+_STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+_FIGURE_WORDS = NUMBER_WORDS.keys() | frozenset(
+    "january february march april may june july august september october november december monday "
+    "tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays "
+    "fridays saturdays sundays".split()
+)
+_SYNONYMS = {
+    word: line.split()[0] for line in OPPOSITES.strip().splitlines() for word in line.split()
+}
+_NO_TOPIC = (
+    ENGLISH
+    | _FIGURE_WORDS
+    | frozenset("second minute hour day week month year".split())
+    | frozenset("seconds minutes hours days weeks months years".split())
+)
+
+
+class Sentence(NamedTuple):
+    """A sentence, and what is needed to see quickly that it disagrees with no other one.
+
+    Attributes:
+        text: the sentence on one line.
+        words: the first five letters of its content words; the same for synonyms.
+        has_figure: whether it has a digit, a number word or the name of a month or a day.
+        negations: how many words it has that deny.
+    """
+
+    text: str
+    words: frozenset[str]
+    has_figure: bool
+    negations: int
+
+
+# At the end of a sentence, at a semicolon, at a blank line, before an item of a list or a heading.
+_END = re.compile(
+    r"(?<=[.!?])[\"')\]”’]*\s+(?=[^\sa-z])|(?<=;)\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•+|#>]|\d+[.)])\s)"
+)
+_MARKER = re.compile(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
+_TOKENS = re.compile(r"[^\W_]+(?:['’]t\b)?")
+
+
+@lru_cache(maxsize=1024)
+def sentences(text: str) -> tuple[Sentence, ...]:
+    """The sentences of a text that can be compared; without tables, headings and source code."""
+    # Cached, because the next request often has many of the same passages.
+    if "```" in text:
+        text = re.sub(r"```.*?(?:```|\Z)", "\n\n", text, flags=re.DOTALL)
+    return tuple(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[Sentence]:
+    for part in _END.split(text):
+        line = " ".join(part.split())
+        if marker := _MARKER.match(line):
+            line = line[marker.end() :]
+        line = line.replace("`", "").replace("*", "")
+        if not MIN_CHARS <= len(line) <= MAX_CHARS or line[0] in "#|":
+            continue
+        tokens = _TOKENS.findall(line.lower())
+        # A heading, a caption or "Status: accepted" states nothing.
+        if _STOP_WORDS.isdisjoint(tokens) and (line[-1] not in ".!" or ":" in line):
+            continue
+        has_figure = any(map(str.isdigit, line)) or not _FIGURE_WORDS.isdisjoint(tokens)
+        negations = sum(map(_denies, tokens))
+        yield Sentence(line, _beginnings(tokens), has_figure, negations)
+
+
+@lru_cache(maxsize=64)
+def topic_of(task: str) -> frozenset[str]:
+    """The first letters of a task's words, as in ``Sentence.words``."""
+    return _beginnings(_TOKENS.findall(task.lower()))
+
+
+def _beginnings(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(_beginning, tokens)) - {""}
+
+
+@lru_cache(maxsize=8192)
+def _beginning(word: str) -> str:
+    if len(word) < 3 or word in _NO_TOPIC:
+        return ""
+    return _SYNONYMS.get(word, word[2:] if is_denied(word) else word)[:5]
+
+
+def may_disagree(first: Sentence, second: Sentence) -> bool:
+    """Whether it is worth reading both sentences: a test of a microsecond."""
+    if first.negations == second.negations and not (first.has_figure and second.has_figure):
+        return False
+    if first.text == second.text:
+        return False
+    words, others = first.words, second.words
+    return 5 * len(words & others) >= 3 * max(len(words), len(others), 2)
+
+
+@lru_cache(maxsize=8192)
+def _denies(word: str) -> bool:
+    return word in _DENIALS or word.endswith(CONTRACTIONS) or is_denied(word)
+
+
+def is_denied(word: str) -> bool:
+    """Whether a word is the denial of another one: "unavailable", "unsupported"."""
+    return len(word) > 7 and word.startswith("un") and word.endswith(("ed", "able"))

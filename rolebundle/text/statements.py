@@ -1,0 +1,567 @@
+"""Sentences that state the same thing with another figure, another date or one negation more. Pure.
+
+Two sentences are *aligned* if they have the same content words, apart from figures and negations;
+one of them may have a few words more. Only aligned sentences are compared. They disagree if
+
+- they have figures of the same unit (or dates) that differ, and all else is the same; or
+- one of them negates what the other one asserts ("is required", "is not required", "is optional").
+
+Sentences that differ in a name, a reference ("section 4", "version 9.2") or in two units speak of
+different things: "grade 3 has 25 days" and "grade 4 has 28 days" agree. So do bounds from different
+sides ("at least 8", "at most 12"). Sentences that only their surroundings explain are not compared:
+"this option", "it", "yesterday". Negations and opposites are English; figures are of any language
+with spaces between its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import lru_cache
+from typing import NamedTuple
+
+from rolebundle.text.sentences import CONTRACTIONS, OPPOSITES, is_denied
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
+
+ALIGNED = 0.75
+"""Aligned sentences share at least this part of their content words (Jaccard index)."""
+MIN_WORDS, MAX_WORDS = 2, 40
+"""A sentence with fewer words that are not general does not name what it is about."""
+SHOWN_CHARS = 60
+"""The longest part of a sentence that is quoted."""
+
+Value = float | str | tuple[float, float] | tuple[int | None, int | None, int | None]
+
+
+class Figure(NamedTuple):
+    """A figure: what it measures (a kind of unit, a noun, "date"), its value, unit and text."""
+
+    kind: str
+    value: Value
+    unit: str
+    text: str
+
+
+class Statement(NamedTuple):
+    """What a sentence states.
+
+    Attributes:
+        words: the stems of its content words, without units, numbers and negations.
+        names: those of the words that are names or identifiers.
+        references: numbered things that it refers to.
+        figures: its figures, in their order.
+        negations: the parity of its negations; of all, and of those outside of conditions.
+        bounds: "least", "most", or both.
+    """
+
+    words: frozenset[str]
+    names: frozenset[str]
+    references: frozenset[str]
+    figures: tuple[Figure, ...]
+    negations: tuple[int, int]
+    bounds: frozenset[str]
+
+
+# Source code, markup, tables, numbers of issues; "this option" and times that depend on today.
+_UNREADABLE = re.compile(
+    r"[=<>{}\\|\[\]~^@_©]|::|->|\w\(|\$[A-Za-z{]|#\w|\b0x|//|--"
+    r"|^(?:it|this|these|those|they|he|she|such|here|its|their|that)\b"
+    r"|\b(?:today|yesterday|tomorrow|ago|copyright)\b",
+    re.IGNORECASE,
+)
+
+
+# lm80, max_epu16, fromStr, core::arch, pg.conf.
+_IDENTIFIER = re.compile(
+    r"\b(?=\w*[a-zA-Z_])(?=\w*[\d_])\w+|\b[a-z]+[A-Z]\w*|\w+::\w+|\b[a-zA-Z_]\w+\.\w+"
+)
+
+
+def identifiers(text: str) -> frozenset[str]:
+    """The identifiers of software and machines in a text, in lower case."""
+    return frozenset(map(str.lower, _IDENTIFIER.findall(text)))
+
+
+# -- words ---------------------------------------------------------------------------------------
+
+_CONDITIONS = frozenset("if when whenever unless whether where wherever while because".split())
+# Function words whose exchange changes what a figure counts from.
+_DIRECTIONS = frozenset("above after before below between during until down last first".split())
+_FUNCTION_WORDS = (
+    ENGLISH
+    | frozenset(
+        "least most maximum minimum about exactly currently already still every always ever each "
+        "any all or more less fewer need needs needed have has had to yet".split()
+    )
+) - _DIRECTIONS
+# They do not count as what a sentence is about.
+_GENERAL_WORDS = (
+    "data value default long wide high deep large size length range valid result example note "
+    "option parameter argument function number field type setting possible usual other new old "
+    "use using set see return"
+)
+
+
+def _stem(word: str) -> str:
+    """The word without the endings of its plural and of its tense; the same for its forms."""
+    if len(word) <= 3:
+        return word
+    word = word.removesuffix("'s").removesuffix("’s")
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    for ending in ("ing", "ed", "es", "s", "ly"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            word = word[: -len(ending)]
+            break
+    return word.rstrip("e")
+
+
+_GENERAL = frozenset(map(_stem, _GENERAL_WORDS.split()))
+_MEANINGS: dict[str, tuple[str, bool]] = {
+    word: (_stem(line.split()[0]), side == 1)
+    for line in OPPOSITES.strip().splitlines()
+    for side, words in enumerate(line.split("|"))
+    for word in words.split()
+}
+
+
+@lru_cache(maxsize=8192)
+def _meaning(word: str) -> tuple[str, bool]:
+    """The stem of a lowercase word, and whether it denies; an empty stem for a function word."""
+    if word in _MEANINGS:
+        return _MEANINGS[word]
+    if word in _FUNCTION_WORDS:
+        return "", False
+    if is_denied(word):
+        return _stem(word[2:]), True
+    return _stem(word), False
+
+
+# -- figures -------------------------------------------------------------------------------------
+
+_UNITS: dict[str, tuple[str, float]] = {
+    name: (kind, factor)
+    for kind, factor, names in (
+        ("time", 0.001, "ms millisecond milliseconds"),
+        ("time", 1, "s sec secs second seconds"),
+        ("time", 60, "min mins minute minutes"),
+        ("time", 3600, "h hr hrs hour hours"),
+        ("time", 86_400, "day days"),
+        ("time", 604_800, "week weeks"),
+        ("time", 2_592_000, "month months"),
+        ("time", 31_536_000, "year years"),
+        ("size", 1e3, "kb kib kilobyte kilobytes"),
+        ("size", 1e6, "mb mib megabyte megabytes"),
+        ("size", 1e9, "gb gib gigabyte gigabytes"),
+        ("size", 1e12, "tb tib terabyte terabytes"),
+        ("%", 1, "% percent"),
+        ("$", 1, "$ dollar dollars usd"),
+        ("€", 1, "€ euro euros eur"),
+        ("£", 1, "£ pound pounds gbp"),
+        ("clock", 1, "am pm"),
+        ("th", 1, "st nd rd th"),
+    )
+    for name in names.split()
+}
+UNIT_TOLERANCE = 0.03
+"""Values in different units are equal up to this part: 3 months are 90 days, 1024 MB are 1 GB."""
+# The number after such a noun names a thing and measures nothing.
+_NUMBERED = frozenset(
+    "version release chapter section page figure fig table step phase class type tier room floor "
+    "level grade block ward line item article rule part no number issue ticket bug rfc pep example "
+    "appendix volume column row category note bit kernel group zone".split()
+)
+_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+            "august aug", "september sept sep", "october oct", "november nov", "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_WEEKDAYS = {
+    f"{day}{end}": day
+    for day in "monday tuesday wednesday thursday friday saturday sunday".split()
+    for end in ("", "s")
+}
+# Before a month that stands alone: it may be a name or a verb as well.
+_BEFORE_MONTH = frozenset("in by until since from before after during every of".split())
+_RANGE = frozenset(("-", "–", " - ", " – "))
+_TOKEN = re.compile(
+    r"""
+      (?P<iso> \b\d{4}-\d\d-\d\d\b )
+    | (?P<currency> [$€£] )? (?P<number> (?:(?<![\w).])[-−])? \d+ (?:[.,:]\d+)* )
+      (?: (?P<sign> % ) | (?P<suffix> [^\W\d_]\w* ) )?
+    | (?P<word> [^\W\d_][\w’']* )
+    | (?P<comma> , )
+    """,
+    re.VERBOSE,
+)
+# What bounds a value is no negation.
+_AT_MOST = re.compile(
+    r"\b(?:no|not) (?:more|longer|later|greater|higher|larger) than\b"
+    r"|\b(?:must|may|shall|should|can|do|does|will) not exceed\b|\bnot exceeding\b",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    r"\b(?:no|not) (?:less|fewer|shorter|earlier|lower|smaller) than\b", re.IGNORECASE
+)
+_NO_NEGATION = re.compile(r"\bnot (?:only|necessarily)\b|\bor not\b", re.IGNORECASE)
+_MOST = re.compile(
+    r"\b(?:at most|maximum|up to|within|under|below|or (?:less|fewer)|(?:less|fewer) than)\b",
+    re.IGNORECASE,
+)
+_LEAST = re.compile(r"\b(?:at least|minimum|over|above|or more|more than)\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def read(sentence: str) -> Statement | None:
+    """What a sentence states; ``None`` if it cannot be understood without its surroundings."""
+    if _UNREADABLE.search(sentence):
+        return None
+    reader = _Reader(sentence)
+    statement = reader.statement()
+    is_specific = len(statement.words - _GENERAL) >= MIN_WORDS
+    return statement if is_specific and len(statement.words) <= MAX_WORDS else None
+
+
+class _Token(NamedTuple):
+    """A token of a sentence: a number, a word or a comma, and what is joined to a number."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    number: str = ""
+    unit: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The value of a number, of a time of day in minutes; ``None`` for 9.2.1 and for words."""
+        if self.kind == "word":
+            return NUMBER_WORDS.get(self.text.lower())
+        return _value_of(self.number) if self.kind == "number" else None
+
+
+def _tokens(sentence: str) -> list[_Token]:
+    tokens = []
+    for match in _TOKEN.finditer(sentence):
+        number = match["number"] or ""
+        unit = match["currency"] or match["sign"] or (match["suffix"] or "").lower()
+        kind = "number" if number else str(match.lastgroup)
+        tokens.append(_Token(kind, match.group(), *match.span(), number, unit))
+    return tokens
+
+
+def _value_of(number: str) -> float | None:
+    hours, colon, minutes = number.partition(":")
+    if colon:
+        is_time = len(hours) < 3 and len(minutes) == 2 and (hours + minutes).isdigit()
+        return 60 * float(hours) + float(minutes) if is_time else None
+    whole, *groups = number.split(",")
+    if groups and all(len(group.partition(".")[0]) == 3 for group in groups):
+        number = whole + "".join(groups)
+    try:
+        return float(number.replace(",", ".").replace("−", "-"))
+    except ValueError:
+        return None
+
+
+def _minutes(value: float, *, is_clock: bool, unit: str) -> float:
+    """The minutes of a time of day: "8:30 pm" was read as minutes, "8 pm" as hours."""
+    minutes = value if is_clock else 60 * value
+    return minutes + 720 if unit == "pm" and minutes < 720 else minutes
+
+
+class _Reader:
+    """Reads one sentence from left to right."""
+
+    def __init__(self, sentence: str) -> None:
+        sentence = _NO_NEGATION.sub(" ", sentence)
+        self.text = _AT_LEAST.sub("at least", _AT_MOST.sub("at most", sentence))
+        self.tokens = _tokens(self.text)
+        self.position = 0
+        self.words: set[str] = set()
+        self.names: set[str] = set()
+        self.references: set[str] = set()
+        self.figures: list[Figure] = []
+        self.negations = self.outside = 0
+        self.noun = ""
+        """The last content word, as it is written."""
+
+    def statement(self) -> Statement:
+        is_condition = False
+        while self.position < len(self.tokens):
+            token = self.tokens[self.position]
+            self.position += 1
+            word = token.text.lower()
+            if token.kind == "comma":
+                is_condition = False
+            elif token.kind in ("number", "iso") or word in NUMBER_WORDS or self._is_date(word):
+                self._figure(token)
+            else:
+                is_condition = is_condition or word in _CONDITIONS
+                denies = self._word(token.text, word)
+                self.negations += denies
+                self.outside += denies and not is_condition
+        bounds = {
+            bound
+            for bound, pattern in (("least", _LEAST), ("most", _MOST))
+            if pattern.search(self.text)
+        }
+        return Statement(
+            frozenset(self.words),
+            frozenset(self.names),
+            frozenset(self.references),
+            tuple(self.figures),
+            (self.negations % 2, self.outside % 2),
+            frozenset(bounds),
+        )
+
+    def _next(self, offset: int = 0) -> str:
+        """The next token in lower case; empty at the end."""
+        place = self.position + offset
+        return self.tokens[place].text.lower() if 0 <= place < len(self.tokens) else ""
+
+    def _number_at(self, offset: int = 0) -> int | None:
+        """The next token as a whole number of at most four digits."""
+        number = self._next(offset).rstrip("stndrh")
+        return int(number) if number.isdecimal() and len(number) <= 4 else None
+
+    def _gap(self, place: int) -> str:
+        """The text between the token at a place and the one before it."""
+        return self.text[self.tokens[place - 1].end : self.tokens[place].start]
+
+    def _word(self, text: str, word: str) -> bool:
+        """Read a word, and return whether it denies."""
+        if word in NEGATIONS or word.endswith(CONTRACTIONS):
+            return True
+        stem, denies = _meaning(word)
+        if stem:
+            self.words.add(stem)
+            self.noun = text
+            if self.position > 1 and not text.islower():
+                self.names.add(stem)
+        return denies
+
+    # -- dates --
+
+    def _is_date(self, word: str) -> bool:
+        if word not in _MONTHS:
+            return word in _WEEKDAYS
+        return self._next(-2) in _BEFORE_MONTH or self._number_at() is not None
+
+    def _date(self, token: _Token) -> Figure | None:
+        """The date that begins with a token, if one does; moves behind it."""
+        word, start = token.text.lower(), self.position
+        year = month = day = None
+        if token.kind == "iso":
+            year, month, day = map(int, word.split("-"))
+        elif word in _WEEKDAYS:
+            return Figure("date", _WEEKDAYS[word], "", token.text)
+        elif word in _MONTHS:
+            month = _MONTHS[word]
+            if (self._number_at() or 32) <= 31:
+                day = self._number_at()
+                self.position += 1
+            year = self._year()
+        elif (
+            (day := self._number_at(-1))
+            and day <= 31
+            and token.unit in ("", "st", "nd", "rd", "th")
+        ):
+            self.position += self._next() == "of"
+            if self._next() in _MONTHS:
+                month = _MONTHS[self._next()]
+                self.position += 1
+                year = self._year()
+        if month is None:
+            self.position = start
+            return None
+        text = self.text[token.start : self.tokens[self.position - 1].end]
+        return Figure("date", (year, month, day), "", text)
+
+    def _year(self) -> int | None:
+        comma = self._next() == ","
+        year = self._number_at(comma)
+        if year is None or year < 1000:
+            return None
+        self.position += comma + 1
+        return year
+
+    # -- other figures --
+
+    def _figure(self, token: _Token) -> None:
+        if date := self._date(token):
+            self.figures.append(date)
+            return
+        value, unit = token.value, token.unit
+        if value is None or (unit and unit not in _UNITS):
+            self._name(token.text.lower())  # 9.2.1, 3D, 8b10b.
+            return
+        upper = None if unit else self._upper()
+        if self._next() in _SCALES:
+            factor = _SCALES[self._next()]
+            value, upper = value * factor, upper and upper * factor
+            self.position += 1
+        if not unit:
+            unit = self._unit()
+        if unit.startswith("-"):
+            self._name(token.text.lower() + unit)
+            return
+        kind, factor = _UNITS.get(unit, (_stem(unit), 1.0))
+        if kind == "clock":
+            value, factor = _minutes(value, is_clock=":" in token.number, unit=unit), 1.0
+        figure: Value = value * factor if upper is None else (value * factor, upper * factor)
+        if not unit:
+            noun = self.noun.lower()
+            is_name = self.noun[:1].isupper() and self.noun != self.tokens[0].text
+            # "Bus 12 leaves at 8:30", "The bus 12 leaves at 8:30".
+            is_label = any(self.noun == other.text for other in self.tokens[:2]) and (
+                self.tokens.index(token) <= 2
+            )
+            if ":" in token.number:
+                kind = "clock"
+            elif token.text.lower() == "one":
+                return  # "one of them"
+            elif noun in _NUMBERED or is_name or is_label:
+                self.references.add(f"{noun} {token.text.lower()}")
+                return
+            elif 1900 <= value <= 2100 and token.number.isdecimal() and upper is None:
+                kind, figure = "date", (int(value), None, None)
+            else:
+                kind = f"of {_stem(noun)}"
+        text = self.text[token.start : self.tokens[self.position - 1].end]
+        self.figures.append(Figure(kind, figure, unit.removesuffix("s"), text))
+
+    def _name(self, name: str) -> None:
+        self.words.add(name)
+        self.names.add(name)
+
+    def _upper(self) -> float | None:
+        """The second number of a range: 8-12, 8 to 12, 40 and 60; moves behind it."""
+        place = self.position
+        if place < len(self.tokens) and self._gap(place) not in _RANGE:
+            place += self._next() in ("to", "and", "or")
+        upper = self.tokens[place] if place < len(self.tokens) else None
+        is_joined = place > self.position or (upper and self._gap(place) in _RANGE)
+        if upper is None or not is_joined or upper.value is None or upper.unit:
+            return None
+        self.position = place + 1
+        return upper.value
+
+    def _unit(self) -> str:
+        """The unit after a number, empty if there is none; moves behind it.
+
+        "30 days", "30-day", "30 working days", "30 people". A compound like "two-factor" measures
+        nothing, and is returned with its hyphen.
+        """
+        place = self.position
+        if self.text.startswith(("%", " %"), self.tokens[place - 1].end):
+            return "%"
+        word, further = self._next(), self._next(1)
+        if not word or self.tokens[place].kind != "word" or self._gap(place) not in (" ", "-"):
+            return ""
+        stem, denies = _meaning(word)
+        is_unit = word in _UNITS
+        is_compound = self._gap(place) == "-" and not is_unit
+        if not is_unit and not is_compound:
+            if not stem or denies or word in NEGATIONS or word in _CONDITIONS:
+                return ""
+            if further in _UNITS and self._gap(place + 1) == " ":
+                self.words.add(stem)
+                self.position += 2
+                return further
+        self.position += 1
+        return f"-{word}" if is_compound else word
+
+
+# -- disagreement --------------------------------------------------------------------------------
+
+
+def disagreement(first: str, second: str) -> tuple[str, str] | None:
+    """In what two sentences disagree: the values of the first and of the second, as text.
+
+    Symmetrical, apart from the order of the values. ``None`` if they are not aligned or agree.
+    """
+    one, other = read(first), read(second)
+    if one is None or other is None or not _are_aligned(one, other):
+        return None
+    figures = _differing_figures(one, other)
+    negated = [mine != its for mine, its in zip(one.negations, other.negations, strict=True)]
+    if figures is not None and figures != ("", ""):
+        return None if any(negated) else figures
+    # A negation in a condition ("if it is not set") makes another case, and no disagreement. Words
+    # that one of them lacks may be such a condition.
+    is_sentence = not (first[0].islower() or second[0].islower())
+    if figures is not None and all(negated) and one.words == other.words and is_sentence:
+        return _differing_words(first, second)
+    return None
+
+
+def _are_aligned(one: Statement, other: Statement) -> bool:
+    mine, its = one.words - other.words, other.words - one.words
+    return not (
+        (mine and its)
+        or one.references != other.references
+        or mine & one.names
+        or its & other.names
+        or len(one.words & other.words) < ALIGNED * len(one.words | other.words)
+        or {one.bounds, other.bounds} == {frozenset({"least"}), frozenset({"most"})}
+    )
+
+
+def _differing_figures(one: Statement, other: Statement) -> tuple[str, str] | None:
+    """The figures of one kind that differ; empty texts if none does, ``None`` if several kinds."""
+    mine, its = _by_kind(one.figures), _by_kind(other.figures)
+    differing = []
+    for kind in mine.keys() & its.keys():
+        left = [a.text for a in mine[kind] if not any(_are_equal(a, b) for b in its[kind])]
+        right = [b.text for b in its[kind] if not any(_are_equal(a, b) for a in mine[kind])]
+        if left and right:
+            differing.append((", ".join(left), ", ".join(right)))
+    if len(differing) > 1:
+        return None
+    return differing[0] if differing else ("", "")
+
+
+def _by_kind(figures: tuple[Figure, ...]) -> dict[str, list[Figure]]:
+    kinds: dict[str, list[Figure]] = defaultdict(list)
+    for figure in figures:
+        kinds[figure.kind].append(figure)
+    return kinds
+
+
+def _are_equal(one: Figure, other: Figure) -> bool:
+    first, second = one.value, other.value
+    if isinstance(first, float) and isinstance(second, float):
+        is_converted = one.unit != other.unit and one.kind in ("time", "size")
+        tolerance = UNIT_TOLERANCE if is_converted else 0.0
+        return abs(first - second) <= tolerance * max(abs(first), abs(second))
+    if isinstance(first, tuple) and isinstance(second, tuple) and len(first) == len(second) == 3:
+        return all(a is None or b is None or a == b for a, b in zip(first, second, strict=True))
+    return first == second
+
+
+def _differing_words(first: str, second: str) -> tuple[str, str]:
+    """The parts of two sentences that differ, with one word before and after."""
+    from difflib import SequenceMatcher
+
+    words, others = first.split(), second.split()
+    matcher = SequenceMatcher(None, words, others, autojunk=False)
+    changes = [change for change in matcher.get_opcodes() if change[0] != "equal"]
+    start, end = changes[0][1], changes[-1][2]
+    other_start, other_end = changes[0][3], changes[-1][4]
+    return (
+        _shown(words[max(0, start - 1) : end + 1]),
+        _shown(others[max(0, other_start - 1) : other_end + 1]),
+    )
+
+
+def _shown(words: list[str]) -> str:
+    text = " ".join(words).rstrip(".;,")
+    return text if len(text) <= SHOWN_CHARS else f"{text[: SHOWN_CHARS - 1]}…"

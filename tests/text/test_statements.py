@@ -1,0 +1,185 @@
+"""Which sentences state the same thing differently."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.text.sentences import may_disagree, sentences
+from rolebundle.text.statements import disagreement, read
+
+# Two sentences, and in what they disagree.
+DISAGREE = [
+    # Durations, amounts, shares, counts.
+    ("Backups are kept for 30 days.", "Backups are kept for 90 days.", "30 days", "90 days"),
+    ("Backups are kept for 30 days.", "Backups are retained for 6 weeks.", "30 days", "6 weeks"),
+    ("The access token lasts two hours.", "The access token lasts one hour.", "two hours", "one hour"),
+    ("After 30 days the copy is deleted.", "The copy is deleted after 60 days.", "30 days", "60 days"),
+    ("A pass costs $75 for members.", "For members a pass costs $1,500.", "$75", "$1,500"),
+    ("A pass costs 20 euros at the desk.", "A pass costs €25 at the desk.", "20 euros", "€25"),
+    ("The bank pays 3.4% on deposits.", "The bank pays 4 percent on deposits.", "3.4%", "4 percent"),
+    ("The lift carries eight people.", "The lift carries 12 people.", "eight people", "12 people"),
+    ("The plant employs 2 million workers.", "The plant employs 3 million workers.", "2 million workers", "3 million workers"),
+    ("An upload has at most 5 MB on the portal.", "An upload has at most 2 GB on the portal.", "5 MB", "2 GB"),
+    ("Members get a 30-day trial of the archive.", "Members get a 14-day trial of the archive.", "30-day", "14-day"),
+    ("Notice is given 10 working days ahead.", "Notice is given 5 working days ahead.", "10 working days", "5 working days"),
+    ("The thesis has 40 to 60 pages of text.", "The thesis has 30-50 pages of text.", "40 to 60 pages", "30-50 pages"),
+    ("The proxy listens on port 8080.", "The proxy listens on port 9090.", "8080", "9090"),
+    ("The freezer stays at -18 degrees.", "The freezer stays at -20 degrees.", "-18 degrees", "-20 degrees"),
+    # Dates and times of day.
+    ("The levy is due on 31 May.", "The levy is due on 31 July.", "31 May", "31 July"),
+    ("The levy is due on May 31, 2027.", "The levy is due on 2027-06-30.", "May 31, 2027", "2027-06-30"),
+    ("The meter is read in March.", "The meter is read in October.", "March", "October"),
+    ("The bridge was opened in 1931.", "The bridge was opened in 1936.", "1931", "1936"),
+    ("The shop closes at 18:30 on holidays.", "The shop closes at 7 pm on holidays.", "18:30", "7 pm"),
+    ("The bins are emptied on Mondays.", "The bins are emptied on Thursdays.", "Mondays", "Thursdays"),
+    # Negations and opposites.
+    ("A helmet is required in the yard.", "A helmet is not required in the yard.", "is required", "is not required"),
+    ("A helmet is mandatory in the yard.", "A helmet is optional in the yard.", "is mandatory in", "is optional in"),
+    ("Dogs are allowed on trains.", "Dogs are forbidden on trains.", "are allowed on", "are forbidden on"),
+    ("The link is encrypted by us.", "The link isn't encrypted by us.", "link is encrypted", "link isn't encrypted"),
+    ("The link is encrypted by us.", "The link is unencrypted by us.", "is encrypted by", "is unencrypted by"),
+    ("Overtime is always paid by the firm.", "Overtime is never paid by the firm.", "is always paid", "is never paid"),
+    ("Guests must sign the book.", "Guests need not sign the book.", "Guests must sign", "Guests need not sign"),
+    ("The app works without a network.", "The app does not work without a network.", "app works without", "app does not work without"),
+]  # fmt: skip
+
+AGREE = [
+    # The same, in other words or units.
+    ("Backups are kept for 30 days.", "Backups are kept for 30 days."),
+    ("Backups are kept for thirty days.", "Backups are retained for 30 days."),
+    ("Backups are kept for 3 months.", "Backups are kept for 90 days."),
+    ("An upload has at most 1 GB on the portal.", "An upload has at most 1024 MB on the portal."),
+    ("The levy is due on 31 May.", "The levy is due on 31 May 2027."),
+    ("A pass costs 1,500 euros a year.", "A pass costs 1500 euros a year."),
+    ("Dogs are not allowed on trains.", "Dogs are forbidden on trains."),
+    ("Backups of mail are kept for 30 days.", "Backups of mail are kept for 30 days on 2 disks."),
+    # Other things.
+    ("Backups are kept for 30 days.", "Invoices are kept for 90 days."),
+    ("The ward isolates norovirus for 48 hours.", "The ward isolates influenza for 120 hours."),
+    ("The office in Lisbon opens at 8:30.", "The office in Oslo opens at 9:30."),
+    ("The office opens at 8:30 in winter.", "The office in Oslo opens at 9:30 in winter."),
+    ("A driver of class B needs 20 lessons.", "A driver of class C needs 30 lessons."),
+    ("Staff of grade 3 get 25 days of leave.", "Staff of grade 4 get 28 days of leave."),
+    ("Turnover in 2023 was 5 million euros.", "Turnover in 2024 was 6 million euros."),
+    ("Children under 5 years get 10 mg.", "Children under 12 years get 20 mg."),
+    ("Section 4 of the act has the exceptions.", "Section 5 of the act has the exceptions."),
+    ("The option needs Python 3.10 or later.", "The option needs Python 3.12 or later."),
+    ("The reader was added in version 9.2.1.", "The reader was added in version 9.4.0."),
+    ("The packed 32-bit numbers are stored.", "The packed 64-bit numbers are stored."),
+    ("The two-factor login protects accounts.", "The three-factor login protects accounts."),
+    # Bounds from different sides, and other units.
+    ("The password has at least 8 letters.", "The password has at most 64 letters."),
+    ("Backups are kept for 30 days.", "Backups are kept for 5 versions."),
+    # Negations that are none, cases, and a negation besides a figure.
+    ("Guests may stay for up to 30 days.", "Guests may stay for no more than 30 days."),
+    ("The call returns an error if the flag is set.", "The call returns an error if the flag is not set."),
+    ("Not only members may book a boat.", "Members may book a boat."),
+    ("Guests may stay for 30 days.", "Guests may not stay for 90 days."),
+    # Only the surroundings say what is meant.
+    ("It closes at 18:00 on working days.", "It closes at 20:00 on working days."),
+    ("The default value is 10 seconds.", "The default value is 30 seconds."),
+    ("The gate closed two hours ago for trains.", "The gate closed three hours ago for trains."),
+    # No sentences.
+    ("retention(backups, 30)", "retention(backups, 90)"),
+    ("backup_days = 30 for the store", "backup_days = 90 for the store"),
+    ("Copyright 2019 by the Foundation", "Copyright 2020 by the Foundation"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("first", "second", "value", "other"), DISAGREE)
+def test_they_disagree(first: str, second: str, value: str, other: str) -> None:
+    assert disagreement(first, second) == (value, other)
+    assert disagreement(second, first) == (other, value)
+
+
+@pytest.mark.parametrize(("first", "second", "value", "other"), DISAGREE)
+def test_the_quick_test_finds_them(first: str, second: str, value: str, other: str) -> None:
+    [one], [two] = sentences(first), sentences(second)
+    assert may_disagree(one, two)
+    assert may_disagree(two, one)
+
+
+@pytest.mark.parametrize(("first", "second"), AGREE)
+def test_they_agree(first: str, second: str) -> None:
+    assert disagreement(first, second) is None
+    assert disagreement(second, first) is None
+
+
+TEXT = st.text(
+    alphabet=st.sampled_from("abcdnotw .,;:!?()[]{}<>=#%$€£|`*'-–_/\n0123456789éß漢"), max_size=200
+)
+WORDS = st.lists(
+    st.sampled_from(
+        "backups are kept for 30 days not two weeks until 31 May 2027 8:30 pm 5 % one no unless "
+        "Lisbon version 9.2 at least 12-14 −3 1,000,000 1.2.3 12: 99th of the , 5th twenty".split()
+    ),
+    max_size=14,
+).map(" ".join)
+
+
+@given(st.one_of(TEXT, WORDS), st.one_of(TEXT, WORDS))
+def test_any_two_texts_can_be_compared(first: str, second: str) -> None:
+    values, reverse = disagreement(first, second), disagreement(second, first)
+    assert (values is None) == (reverse is None)
+    assert values is None or values[0] != values[1]
+    assert disagreement(first, first) is None
+
+
+@given(WORDS, WORDS)
+def test_what_the_quick_test_excludes_is_never_a_disagreement(first: str, second: str) -> None:
+    for one in sentences(first):
+        for other in sentences(second):
+            if len(one.words & other.words) > 1 and disagreement(one.text, other.text):
+                assert may_disagree(one, other)
+
+
+class TestSentences:
+    def test_lines_are_joined_and_sentences_are_separated(self) -> None:
+        text = "The first sentence is\nwrapped. The second (e.g. this) has 3.5 parts; and one more clause!"
+        assert [sentence.text for sentence in sentences(text)] == [
+            "The first sentence is wrapped.",
+            "The second (e.g. this) has 3.5 parts;",
+            "and one more clause!",
+        ]
+
+    def test_items_of_lists_without_their_marks(self) -> None:
+        text = "- The first item is here\n- The second item is `there`\n\n2. The **third** is last"
+        assert [sentence.text for sentence in sentences(text)] == [
+            "The first item is here",
+            "The second item is there",
+            "The third is last",
+        ]
+
+    def test_what_is_no_sentence_is_left_out(self) -> None:
+        text = (
+            "# A heading of the page\n\n| a table | of the page |\n\n"
+            "```\nthe code of the page;\n```\n\nStatus: accepted, 2026-01-02.\n\nOpening hours"
+        )
+        assert sentences(text) == ()
+
+    def test_figures_and_negations(self) -> None:
+        found = sentences(
+            "The hall has two doors. The fair was in May. It isn't unsupported. It is plain over here."
+        )
+        assert [(one.has_figure, one.negations) for one in found] == [
+            (True, 0),
+            (True, 0),
+            (False, 2),
+            (False, 0),
+        ]
+
+
+def test_a_statement() -> None:
+    statement = read("Members of Lisbon must not keep more than 5 books of section 4 for 2 weeks.")
+    assert statement is not None
+    assert statement.words == {"member", "lisbon", "keep", "section"}
+    assert statement.names == {"lisbon"}
+    assert statement.references == {"section 4"}
+    assert [(one.kind, one.value) for one in statement.figures] == [
+        ("book", 5.0),
+        ("time", 1_209_600.0),
+    ]
+    assert statement.negations == (1, 1)
+    assert statement.bounds == {"least"}
