@@ -90,6 +90,8 @@ class Pool(NamedTuple):
         lexical: the lexical hits, proposed or only scored.
         semantic: the semantic hits, proposed or only scored.
         passages: the chunks.
+        rounds: rowid → the search that found the chunk first, for those of deeper searches; the
+            first search is 0.
         by_task: the BM25 of what the lexical lane proposed for the task's terms.
         by_role: the BM25 of what the lexical lane proposed for the role's terms.
         confidence: how well the embedding model reads the query, in (0, 1].
@@ -104,6 +106,7 @@ class Pool(NamedTuple):
     lexical: Mapping[int, LexicalHit] = MappingProxyType({})
     semantic: Mapping[int, SemanticHit] = MappingProxyType({})
     passages: Mapping[int, Passage] = MappingProxyType({})
+    rounds: Mapping[int, int] = MappingProxyType({})
     by_task: Mapping[int, float] = MappingProxyType({})
     by_role: Mapping[int, float] = MappingProxyType({})
     confidence: float = 1.0
@@ -314,6 +317,7 @@ class Candidate(NamedTuple):
     Attributes:
         passage: the passage.
         lanes: the lanes that proposed it.
+        round: the search that found it: 0, or the number of a deeper one.
         bm25: against the task's terms, at least 0; ``None`` if the lexical lane did not score it.
         bm25_expansion: the same against the role's terms.
         expansion: ``bm25_expansion`` divided by the highest of the pool, in [0, 1].
@@ -333,6 +337,7 @@ class Candidate(NamedTuple):
     bm25_expansion: float | None
     cosine: float | None
     score: Score
+    round: int = 0
     expansion: float = 0.0
     metadata_score: float = 0.5
     metadata_hits: tuple[str, ...] = ()

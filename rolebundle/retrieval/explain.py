@@ -526,7 +526,7 @@ def _lane_changes(
     request = execution.request
     is_allowed = first_rejection(passage, request) is None
     if not is_allowed and execution.retrieval.pool.refills:
-        depth = first_depth(request.limit, len(request.seen))
+        depth = first_depth(len(request.seen))
         return [
             f"a lane would have to propose it: it is not among the first {depth} of any, and the "
             "deeper search leaves its document out because of policy"
@@ -723,32 +723,18 @@ def _budget_change(execution: _Execution, placement: _Placement) -> str:
     if budget is not None and (selected := placement.selected_up_to_own(limit, None)):
         ways.append(_tokens_change(placement, selected))
     elif selected := placement.selected_up_to_own(None, budget):
-        ways.append(_limit_change(execution, placement, len(selected)))
+        ways.append(_limit_change(placement, len(selected)))
     else:
         selected = placement.selected_up_to_own(None, None)
-        if by_limit := _limit_change(execution, placement, len(selected)):
+        if by_limit := _limit_change(placement, len(selected)):
             ways.append(f"{by_limit} together with {_tokens_change(placement, selected)}")
     return _either(ways)
 
 
-def _limit_change(execution: _Execution, placement: _Placement, limit: int) -> str:
-    if limit > MAX_LIMIT or not _is_limit_enough(execution, placement, limit):
+def _limit_change(placement: _Placement, limit: int) -> str:
+    if limit > MAX_LIMIT:
         return ""
     return f"a limit of at least {limit} (it was {placement.request.limit})"
-
-
-def _is_limit_enough(execution: _Execution, placement: _Placement, limit: int) -> bool:
-    """Whether a limit that is enough for these candidates is enough for the request.
-
-    With a larger limit the lanes may propose more chunks, which can change the scores.
-    """
-    if first_depth(limit) == first_depth(placement.request.limit):
-        return True
-    if placement.is_hypothetical:
-        return False
-    request = replace(execution.request, limit=limit)
-    selected = run(execution.lanes, request, execution.reranker).selection.selected
-    return any(candidate.chunk_id == placement.own.chunk_id for candidate in selected)
 
 
 def _tokens_change(placement: _Placement, selected: Iterable[Candidate]) -> str:

@@ -28,7 +28,7 @@ from rolebundle.storage.opening import latest_version
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 POOL_DEPTH = 100
-"""How many chunks each lane proposes at first; at least four times the limit."""
+"""How many chunks each lane proposes at first."""
 MAX_DEPTH = vector_index.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
@@ -81,18 +81,16 @@ class Lanes:
         semantic_seconds = perf_counter() - started
 
         started = perf_counter()
-        semantic = {**pool.semantic, **{hit.rowid: hit for hit in nearest}}
+        # What an earlier search found keeps its hits, so that it keeps its score.
+        semantic = {**{hit.rowid: hit for hit in nearest}, **pool.semantic}
         proposals = lexical.propose(
             self.corpus, self.query, depth, document_ids, [hit.rowid for hit in nearest]
         )
         rowids = sorted(
             proposals.task.keys() | proposals.role.keys() | semantic.keys() | pool.lexical.keys()
         )
-        lexical_hits = dict(pool.lexical)
-        for hit in lexical.score(self.corpus, self.query, proposals, rowids):
-            earlier = lexical_hits.get(hit.rowid)
-            if earlier is None or not earlier.proposed:
-                lexical_hits[hit.rowid] = hit
+        scored = lexical.score(self.corpus, self.query, proposals, rowids)
+        lexical_hits = {**{hit.rowid: hit for hit in scored}, **pool.lexical}
         lexical_seconds = perf_counter() - started
 
         started = perf_counter()
@@ -100,16 +98,18 @@ class Lanes:
         semantic |= {hit.rowid: hit for hit in self._cosines(unscored)}
         semantic_seconds += perf_counter() - started
         unread = sorted((lexical_hits.keys() | semantic.keys()) - pool.passages.keys())
+        refills = pool.refills + (pool.depth > 0)
         return Pool(
             lexical=lexical_hits,
             semantic=semantic,
             passages={**pool.passages, **documents.passages(self.corpus, unread)},
+            rounds={**pool.rounds, **dict.fromkeys(unread, refills)} if refills else {},
             by_task={**pool.by_task, **proposals.task},
             by_role={**pool.by_role, **proposals.role},
             confidence=self.confidence,
             depth=depth,
             yielded=max(len(proposals.task), len(proposals.role), len(nearest)),
-            refills=pool.refills + (pool.depth > 0),
+            refills=refills,
             lexical_seconds=pool.lexical_seconds + lexical_seconds,
             semantic_seconds=pool.semantic_seconds + semantic_seconds,
         )
@@ -263,9 +263,12 @@ def _index_state(index: EmbeddingIndex) -> IndexState:
     )
 
 
-def first_depth(limit: int, seen: int = 0) -> int:
-    """How many chunks each lane is asked for at first; what the agent has seen is in addition."""
-    return min(MAX_DEPTH, max(POOL_DEPTH, 4 * limit) + seen)
+def first_depth(seen: int = 0) -> int:
+    """How many chunks each lane is asked for at first; what the agent has seen is in addition.
+
+    It does not depend on the limit, so that neither do the first passages.
+    """
+    return min(MAX_DEPTH, POOL_DEPTH + seen)
 
 
 def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:

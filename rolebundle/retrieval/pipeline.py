@@ -63,7 +63,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     is_limited_to_allowed = False
     seen = lanes.seen_texts(request.seen)
     evidence: Evidence | None = None
-    depth = first_depth(request.limit, len(request.seen))
+    depth = first_depth(len(request.seen))
     while True:
         pool = lanes.propose(pool, depth, document_ids)
         evidence = evidence or lanes.weigh_evidence(pool)

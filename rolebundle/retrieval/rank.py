@@ -74,14 +74,16 @@ def rank(
         if is_off_topic
         else list(allowed)
     )
+    first = [candidate for candidate in candidates if candidate.round == 0]
+    others = [candidate for candidate in candidates if candidate.round > 0]
     if cosines is not None:
-        candidates = rescore(candidates, cosines, weights)
+        first = rescore(first, cosines, weights)
     if has_vectors and request.fusion == "weighted":
         # Imported here: its word forms would take a tenth of a cold start without vectors.
         from rolebundle.retrieval.smooth import smooth
 
-        candidates = smooth(candidates, weights)
-    candidates = [with_role(candidate, request, weights) for candidate in candidates]
+        first = smooth(first, weights)
+    candidates = [with_role(candidate, request, weights) for candidate in (*first, *others)]
     candidates.sort(key=ranking_order)
     candidates = penalize_sources(mark_duplicates(candidates), request)
     candidates.sort(key=ranking_order)
@@ -119,13 +121,15 @@ def normalize_metadata(score: float) -> float:
     return min(1.0, math.log1p(score) / math.log1p(SATURATED_METADATA))
 
 
-def ranking_order(candidate: Candidate) -> tuple[float, float, str]:
+def ranking_order(candidate: Candidate) -> tuple[int, float, float, str]:
     """The sort key of the ranking: the highest final score first.
 
-    Ties by the score before the diversity penalty, and then by chunk id.
+    What a deeper search found comes after what the searches before it found, whatever its score. So
+    the first passages do not depend on how many are asked for. Ties are broken by the score before
+    the diversity penalty, and then by chunk id.
     """
     score = candidate.score
-    return -score.final, -score.before_diversity, candidate.passage.chunk_id
+    return candidate.round, -score.final, -score.before_diversity, candidate.passage.chunk_id
 
 
 # -- vocabulary ----------------------------------------------------------------------------------
