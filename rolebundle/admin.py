@@ -273,7 +273,7 @@ class Admin:
         """Find similar passages of different scopes.
 
         Args:
-            threshold: the lowest similarity of a pair, from 0 to 1.
+            threshold: the lowest similarity of a pair, between 0 (noise) and 1 (the same text).
             limit: the maximum number of pairs of documents.
             progress: called with the current step, how many units of it are done, and how many
                 there are.

@@ -308,8 +308,12 @@ class BridgeEnd(Contract):
 
 
 class BridgePair(Contract):
-    """The most similar passages of two documents in different scopes, and their cosine."""
+    """The most similar passages of two documents in different scopes.
 
+    ``similarity`` is ``(cosine − noise_floor) / (1 − noise_floor)``, at most 1.
+    """
+
+    similarity: float
     cosine: float
     left: BridgeEnd
     right: BridgeEnd
@@ -319,17 +323,21 @@ class BridgeReport(Contract):
     """`bridges`: pairs of documents in different scopes with similar passages.
 
     Attributes:
-        threshold: the lowest cosine of a listed pair, in [−1, 1].
+        threshold: the lowest similarity of a listed pair, between 0 and 1.
+        noise_floor: the cosine that 95 of 100 pairs of unrelated texts do not exceed by this model.
         vectors: number of vectors that were compared.
         scopes: number of scopes that were compared.
-        bridges: the pairs, the highest cosine first.
+        bridges: the pairs, the closest first.
+        below: the closest pairs under the threshold, if fewer than five are over it.
         more: whether there are more pairs than listed.
     """
 
     threshold: float
+    noise_floor: float
     vectors: int
     scopes: int
     bridges: tuple[BridgePair, ...]
+    below: tuple[BridgePair, ...]
     more: bool
 
 

@@ -10,9 +10,11 @@ from random import Random
 import numpy as np
 import pytest
 
+from rolebundle.contracts.index import Noise
 from rolebundle.errors import UsageError
 from rolebundle.policy import bridges
 from rolebundle.policy.bridges import find_bridges
+from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.corpora import build, document, embed
@@ -20,6 +22,13 @@ from support.fake_embedder import HashingProvider
 
 WORDS = [f"word{number}" for number in range(12)]
 Pair = tuple[str, str]
+
+
+def set_noise(path: Path, noise: Noise) -> None:
+    with open_writer(path) as corpus, corpus.writing():
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        vector_index.set_noise(corpus, index, noise)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +43,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
         for number in range(40)
     ]
-    return build(tmp_path_factory.mktemp("bridges"), documents, HashingProvider())
+    path = build(tmp_path_factory.mktemp("bridges"), documents, HashingProvider())
+    set_noise(path, Noise(0.0, 0.5))  # so that similarity is the cosine
+    return path
 
 
 @pytest.fixture
@@ -84,6 +95,47 @@ def test_the_blocks_do_not_change_the_result(
     cosines = [bridge.cosine for bridge in found.bridges]
     assert cosines == sorted(cosines, reverse=True)
     assert found.vectors == corpus.value("SELECT count(*) FROM embedded")
+
+
+@pytest.mark.parametrize("sizes", [(4096, 512), (7, 3), (1, 1)])
+def test_the_closest_pairs_under_the_threshold_are_named_if_few_are_over_it(
+    corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(bridges, "_BLOCK_ROWS", sizes[0])
+    monkeypatch.setattr(bridges, "_STRIP_ROWS", sizes[1])
+    cosines = sorted(every_pair(corpus, 0.0).values(), reverse=True)
+    for over in (0, 2, 5, 6):
+        found = find_bridges(corpus, (cosines[over - 1] + cosines[over]) / 2 if over else 0.9999)
+        over = sum(cosine > found.threshold for cosine in cosines)  # noqa: PLW2901
+        assert len(found.bridges) == over
+        assert [bridge.cosine for bridge in (*found.bridges, *found.below)] == pytest.approx(
+            cosines[: max(over, 5)], abs=1e-4
+        )
+        assert not found.more
+
+
+def test_the_threshold_is_on_a_scale_from_noise_to_the_same_text(db: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    set_noise(copy, Noise(0.8, 0.9))
+    with open_reader(db) as plain, open_reader(copy) as changed:
+        expected, found = find_bridges(plain, 0.9, 1000), find_bridges(changed, 0.5, 1000)
+    # 0.8 + 0.5 · (1 − 0.8) = 0.9
+    assert pairs_of(found) == pairs_of(expected)
+    assert found.noise_floor == 0.8
+    for bridge in found.bridges:
+        assert bridge.similarity == pytest.approx((bridge.cosine - 0.8) / 0.2, abs=1e-3)
+
+
+def test_an_index_without_a_noise_floor_is_refused(db: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(db.read_bytes())
+    with open_writer(copy) as corpus:
+        with corpus.writing():
+            corpus.run("UPDATE embedding_index SET noise_floor = NULL, related_cosine = NULL")
+        with pytest.raises(UsageError) as refused:
+            find_bridges(corpus)
+    assert refused.value.code == "no_noise_floor"
 
 
 def test_the_limit_selects_the_nearest_pairs(corpus: Corpus) -> None:
@@ -178,7 +230,6 @@ def test_a_restricted_connection_is_refused(db: Path) -> None:
 def test_only_the_active_index_counts(db: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from rolebundle.storage import vector_index
     from support.fake_embedder import IDENTITY
 
     copy = tmp_path / "copy.db"

@@ -10,7 +10,13 @@ from rolebundle.interfaces.cli.output import print_json, progress_bar
 
 
 @click.command()
-@click.option("--threshold", type=float, default=0.78, show_default=True, help="The lowest cosine.")
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.6,
+    show_default=True,
+    help="The lowest similarity, between 0 (what unrelated texts have) and 1 (the same text).",
+)
 @click.option(
     "--limit", type=int, default=50, show_default=True, help="Pairs of documents, nearest first."
 )
@@ -20,11 +26,12 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
     """Find passages in different scopes whose vectors are close, for the owner of the corpus.
 
     A pair may be material that could be linked, or a document that is in the wrong scope. For two
-    documents the closest two passages are shown. Agents cannot call this.
+    documents the closest two passages are shown, with their similarity. The closest pairs under the
+    threshold are named, too. Agents cannot call this.
 
     \b
     rolebundle bridges
-    rolebundle bridges --threshold 0.9 --limit 20 --json
+    rolebundle bridges --threshold 0.8 --limit 20 --json
     """
     with admin_for(db) as admin, progress_bar() as progress:
         report = admin.find_bridges(threshold, limit, progress=progress)
@@ -33,6 +40,10 @@ def bridges(threshold: float, limit: int, db: str | None, as_json: bool) -> None
         return
     for bridge in report.bridges:
         click.echo(_lines(bridge))
+    if report.below:
+        click.echo(f"under the threshold of {report.threshold}:")
+    for bridge in report.below:
+        click.echo(_lines(bridge))
     click.echo(_summary(report), err=True)
 
 
@@ -40,7 +51,7 @@ def _lines(bridge: BridgePair) -> str:
     sides = (bridge.left, bridge.right)
     width = max(len(side.scope) for side in sides)
     lines = [f"{side.scope:<{width}}  {side.locator}  {side.title}" for side in sides]
-    return f"{bridge.cosine:.3f}  {lines[0]}\n       {lines[1]}"
+    return f"{bridge.similarity:.3f}  {lines[0]}\n       {lines[1]}"
 
 
 def _summary(report: BridgeReport) -> str:
