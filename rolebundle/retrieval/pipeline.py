@@ -86,8 +86,9 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         if distinct >= request.limit or pool.yielded < depth:
             break
         # The first search reads everything, so that the bundle can report what policy rejects.
-        # The next ones are limited to the documents that policy allows, each deeper than the last.
-        if not is_limited_to_allowed:
+        # If policy rejects something, the next ones are limited to the documents that it allows;
+        # else each is deeper than the last.
+        if rejected and not is_limited_to_allowed:
             document_ids = lanes.allowed_documents(request, searched)
             is_limited_to_allowed = True
         elif depth < MAX_DEPTH:

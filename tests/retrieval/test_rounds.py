@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
+from support.corpora import ask, build, built, document, overlay, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.strategies import LONG, corpora, overlays, requests
 
 TASKS = ("rate limits of the API", "What should we worry about before release 3.0?")
 
@@ -55,3 +66,57 @@ def test_the_first_ten_do_not_depend_on_the_limit(
             assert len(first[0]) == 10
             assert answers[2].diagnostics.refills
             assert first[0] == first[1] == first[2]
+
+
+CROWD = [f"token rotation x{n} of {n % 9}" for n in range(POOL_DEPTH + 60)]
+CROWDS = {
+    "allowed": [document("crowd", CROWD)],
+    "forbidden": [document("crowd", CROWD, source_id="vendor-blog")],
+    # The role prefers what only a deeper search finds.
+    "preferred": [
+        document("crowd", CROWD),
+        document("later", [f"a token {LONG} y{n}" for n in range(9)], source_id="policy"),
+    ],
+    "copies": [document("crowd", [f"{LONG} token rotation x{n}" for n in range(POOL_DEPTH + 60)])],
+}
+
+
+@cache
+def _base(kind: str) -> bytes:
+    with scratch_folder() as folder:
+        return build(folder, CROWDS[kind], HashingProvider()).read_bytes()
+
+
+@few_examples
+@example(
+    kind="preferred",
+    documents=[],
+    role=overlay(source_policy={"preferred_sources": [{"pattern": "policy", "boost": 9.0}]}),
+    fields={"task": "", "lexical_only": True},
+    limits=[10, 250],
+)
+@given(
+    kind=st.sampled_from([*CROWDS]),
+    documents=corpora(most=6),
+    role=st.none() | overlays(min_score=0.0),
+    fields=requests(limit=None, token_budget=None),
+    limits=st.tuples(st.integers(1, 20), st.integers(1, 300)).map(sorted),
+)
+def test_the_answer_to_a_limit_begins_the_answer_to_a_larger_one(
+    kind: str,
+    documents: list[StoredDocument],
+    role: Overlay | None,
+    fields: dict[str, Any],
+    limits: list[int],
+) -> None:
+    fields |= {"task": f"token rotation {fields['task']}", "allow_weak": True}
+    smaller, larger = limits
+    with (
+        scratch_folder() as folder,
+        built(folder, documents, HashingProvider(), base=_base(kind)) as corpus,
+    ):
+        few = ask(corpus, role, HashingProvider(), **fields | {"limit": smaller}).selected
+        many = ask(corpus, role, HashingProvider(), **fields | {"limit": larger}).selected
+    assert [(chunk.chunk_id, chunk.scores) for chunk in many[:smaller]] == [
+        (chunk.chunk_id, chunk.scores) for chunk in few
+    ]
