@@ -196,7 +196,7 @@ class More(Contract):
     """How to fetch the full bundle.
 
     Attributes:
-        method: the method to call.
+        method: the method to call; missing with ``params``.
         params: its parameters. Missing if they did not fit in ``max_chars``; then send the
             parameters of this request again, with detail `full`.
         repeat: parameters that are too long to be in ``params``: copy them from this request.
@@ -204,7 +204,7 @@ class More(Contract):
         notes: what was left out or shortened, in words.
     """
 
-    method: Literal["retrieve"]
+    method: Literal["retrieve"] | None = None
     params: SameRequest | None = None
     repeat: list[str] | None = None
     omitted: Omitted
@@ -217,7 +217,7 @@ class CompactBundle(Contract):
     Attributes:
         role_id: the role; empty if there was none.
         selected: the selected passages, best first.
-        rejected: some of the rejected candidates; missing with detail `ids`.
+        rejected: some of the rejected candidates; missing with detail `ids`, and if none fits.
         rejected_summary: number of rejected candidates of the full bundle by rejection code.
         approvals: as in the full bundle, with the ids of passages that are in this answer.
     """

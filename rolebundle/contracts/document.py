@@ -58,7 +58,8 @@ class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
-    ``flags`` are the kinds of the scan's findings in the document.
+    ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
+    documents that claim to replace its document, but are less trusted.
     """
 
     rowid: int
@@ -77,6 +78,7 @@ class Passage(NamedTuple):
     document: DocumentMetadata
     superseded_by: tuple[Superseder, ...] = ()
     flags: tuple[str, ...] = ()
+    ignored_claims: tuple[str, ...] = ()
 
     @property
     def locator(self) -> str:

@@ -328,6 +328,8 @@ class _BundleShaper:
             **({"approvals": approvals} if approvals else {}),
         }
         shown = sum(map(len, contents)) if self._has_contents else 0
+        if not (rejected or budget.text):
+            del values["rejected"]
         answer: Answer = _projected(values, _TREES[self._detail, budget.text > 0], budget)
         answer["more"] = self._more(budget, len(passages), len(rejected), shown)
         return answer
@@ -343,8 +345,9 @@ class _BundleShaper:
             "rejections": len(whole["rejected"]) - rejections,
             "content_chars": contents - shown,
         }
-        more: Answer = {"method": "retrieve"}
+        more: Answer = {}
         if budget.text:
+            more["method"] = "retrieve"
             task = {name: repeated.pop(name) for name in ("task",) if name in repeated}
             more["params"] = {
                 **task,

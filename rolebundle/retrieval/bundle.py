@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.contracts.bundle import (
@@ -27,7 +27,7 @@ from rolebundle.contracts.bundle import (
     Summary,
     TaskEvidence,
 )
-from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.document import Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
     FALLBACK_ACTIONS,
@@ -88,6 +88,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         codes,
         retrieval.forbidden_hits,
         selection.conflicts,
+        [candidate.passage for candidate in selection.selected],
         request.overlay,
         retrieval.semantic,
     )
@@ -431,6 +432,7 @@ def warnings_for(
     codes: Mapping[RejectionCode, int],
     forbidden_hits: Sequence[Candidate],
     conflicts: Sequence[Conflict],
+    passages: Sequence[Passage],
     overlay: Overlay | None,
     semantic: SemanticReport,
 ) -> list[BundleWarning]:
@@ -441,6 +443,7 @@ def warnings_for(
         codes: how many candidates each code rejected.
         forbidden_hits: the rejected candidates that would be selected if they were not forbidden.
         conflicts: pairs of passages that disagree.
+        passages: those of the answer, as they are in the corpus.
         overlay: the role's, or ``None``.
         semantic: how the semantic lane ran.
     """
@@ -476,6 +479,8 @@ def warnings_for(
         warnings.append(("LOW_DIVERSITY", f"every passage comes from {sources.pop()}"))
     if conflicts:
         warnings.append(("CONFLICTING_EVIDENCE", _disagreements(conflicts)))
+    if ignored := _ignored_claims(passages):
+        warnings.append(("SUPERSEDE_IGNORED", ignored))
     if semantic.degraded:
         warnings.append(("SEMANTIC_LANE_DEGRADED", semantic.degraded))
     if semantic.waiting:
@@ -516,6 +521,15 @@ def _disagreements(conflicts: Sequence[Conflict]) -> str:
     if more > 0:
         sentences[MAX_NAMED_CONFLICTS:] = [f"so do {more} further pairs of documents"]
     return "; ".join(sentences)
+
+
+def _ignored_claims(passages: Iterable[Passage]) -> str:
+    claims = {
+        f"{document_id} claims to supersede {passage.document.document_id}, and is less trusted"
+        for passage in passages
+        for document_id in passage.ignored_claims
+    }
+    return "; ".join(sorted(claims))
 
 
 def _is_role_specific(chunk: SelectedChunk) -> bool:

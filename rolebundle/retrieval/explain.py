@@ -274,6 +274,7 @@ def explain(
         title=document.title,
         locator=passage.locator,
         flags=list(passage.flags) or None,
+        ignored_claims=list(passage.ignored_claims) or None,
         outcome=outcome,
         rank=None if placement.is_hypothetical else placement.rank,
         step=step,

@@ -287,7 +287,7 @@ def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentM
 
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     width = len(_CHUNK_TYPES)
-    newer = _superseders(corpus, {row[width] for row in rows})
+    newer, ignored = _claims(corpus, {row[width] for row in rows})
     documents: dict[int, DocumentMetadata] = {}
     passages = []
     for row in rows:
@@ -313,12 +313,16 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
                 flags=parse_strings(row[13], "a list of a chunk"),
                 document=documents[document],
                 superseded_by=newer.get(document, ()),
+                ignored_claims=ignored.get(document, ()),
             )
         )
     return passages
 
 
-def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Superseder, ...]]:
+def _claims(
+    corpus: Corpus, documents: Iterable[int]
+) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
+    """By document: what replaces it, and the ids of what claims to, but is less trusted."""
     # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
     # whatever replaces the newer document, directly or in several steps.
     rows = corpus.rows(
@@ -337,16 +341,17 @@ def _superseders(corpus: Corpus, documents: Iterable[int]) -> dict[int, tuple[Su
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
+    ignored: dict[int, tuple[str, ...]] = {}
     for old, old_tier, old_origin, document_id, trust_tier, origin, updated_at, valid_from in rows:
         # A less trusted document must not hide a more trusted one by claiming to replace it, nor
         # may a document from outside hide one of our own.
-        if trust_rank(trust_tier) < trust_rank(old_tier):
-            continue
-        if ORIGINS.index(origin) > ORIGINS.index(old_origin):
-            continue
-        superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
-        newer[old] = (*newer.get(old, ()), superseder)
-    return newer
+        is_less_trusted = trust_rank(trust_tier) < trust_rank(old_tier)
+        if is_less_trusted or ORIGINS.index(origin) > ORIGINS.index(old_origin):
+            ignored[old] = (*ignored.get(old, ()), document_id)
+        else:
+            superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
+            newer[old] = (*newer.get(old, ()), superseder)
+    return newer, ignored
 
 
 def _metadata(columns: Sequence[object]) -> DocumentMetadata:

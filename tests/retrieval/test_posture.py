@@ -19,6 +19,7 @@ from rolebundle.contracts.bundle import (
     Scores,
     SelectedChunk,
 )
+from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
 from rolebundle.retrieval.bundle import (
@@ -97,12 +98,14 @@ def codes(
     degraded: str = "",
     waiting: int = 0,
     forbidden_hits: Sequence[Candidate] = (),
+    passages: Sequence[Passage] = (),
 ) -> dict[str, str]:
     found = warnings_for(
         selected,
         rejected or {},
         forbidden_hits,
         conflicts or [],
+        passages,
         role,
         SemanticReport(degraded, waiting),
     )
@@ -205,6 +208,13 @@ class TestWarnings:
         message = codes(SOUND, conflicts=conflicts, role=ROLE)["CONFLICTING_EVIDENCE"]
         assert message.count("a says '30 days'") == 5
         assert message.endswith("; so do 2 further pairs of documents")
+
+    def test_a_claim_that_is_ignored_is_said_once(self) -> None:
+        old = passage("a", document_id="d", ignored_claims=("mail", "note"))
+        assert codes(SOUND, role=ROLE, passages=[old, old, passage("b")]) == {
+            "SUPERSEDE_IGNORED": "mail claims to supersede d, and is less trusted; "
+            "note claims to supersede d, and is less trusted"
+        }
 
     def test_semantic_lane_degraded_with_its_reason(self) -> None:
         assert codes(SOUND, role=ROLE, degraded="no model") == {

@@ -178,6 +178,8 @@ class TestSupersession:
             ],
         )
         assert self.superseders(corpus) == ({"policy": ["claim"]} if counts else {})
+        [policy] = stored.passages_of_document(corpus, "policy")
+        assert policy.ignored_claims == (() if counts else ("claim",))
 
     def test_a_chain(self, corpus: Corpus) -> None:
         fill(

@@ -79,6 +79,10 @@ def text(why: Why) -> str:
     # Not cut to the width, because a person copies the locator and the id from here.
     lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     lines += [flag_note(why.flags)] if why.flags else []
+    lines += [
+        one_line(f"{name} claims to supersede its document, and is less trusted", 2 * _WIDTH)
+        for name in why.ignored_claims or ()
+    ]
     lines += ["", _verdict(why), ""]
     lines += _words(why)
     lines += _labelled("lanes", (_lane(lane) for lane in why.lanes))
