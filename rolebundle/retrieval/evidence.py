@@ -28,7 +28,7 @@ OFF_TOPIC_STRENGTH = 0.5
 OFF_TOPIC_WORDS = 0.65
 """A task is off-topic if its best passage lacks more than so many words of half of the task. So one
 missing word of a short task is no reason, and a long task needs about half of its words."""
-WEAK_STRENGTH = 0.55
+WEAK_STRENGTH = 0.5
 OFF_TOPIC_COVERAGE = 0.15
 """The threshold if meanings were not searched: hardly a word of the task."""
 WEAK_COVERAGE = 0.3
@@ -155,7 +155,7 @@ class Evidence(NamedTuple):
         lacking = (OFF_TOPIC_STRENGTH - strength) * self.words.total / self.words.unit
         if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
-        return "weak" if strength < WEAK_STRENGTH else "supported"
+        return "weak" if strength <= WEAK_STRENGTH else "supported"
 
     @property
     def role_factor(self) -> float:

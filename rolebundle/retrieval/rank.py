@@ -29,8 +29,8 @@ PREFERRED_TERM = 0.08
 SUPPRESS_PHRASE = -0.2
 SATURATED_METADATA = 2.0
 """A higher metadata score counts as this one."""
-SATURATED_VOCABULARY = 0.15
-"""A higher score of the role's phrases counts as this: one boost phrase, two preferred terms."""
+SATURATED_VOCABULARY = 0.08
+"""A higher score of the role's phrases counts as this: one preferred term."""
 DIVERSITY_STEP = 0.15
 
 MAX_RESCORED = 50
@@ -100,7 +100,7 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     that it matches, and the task decides among such passages:
 
     - metadata: ``min(1, ln(1 + m) / ln 3)``; a score of 2 and more becomes 1.
-    - vocabulary: ``(1 − e) · min(1, v / 0.15) + e · x`` for the score ``v`` of the role's phrases,
+    - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
     """
     if request.overlay is None:
