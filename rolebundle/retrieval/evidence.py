@@ -28,6 +28,8 @@ OFF_TOPIC_STRENGTH = 0.5
 OFF_TOPIC_WORDS = 0.65
 """A task is off-topic if its best passage lacks more than so many words of half of the task. So one
 missing word of a short task is no reason, and a long task needs about half of its words."""
+MAX_TASK_SIZE = 8.0
+"""A longer task counts as one of so many words: a passage need not have half of a long story."""
 WEAK_STRENGTH = 0.5
 OFF_TOPIC_COVERAGE = 0.15
 """The threshold if meanings were not searched: hardly a word of the task."""
@@ -152,7 +154,8 @@ class Evidence(NamedTuple):
             if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"
             return "weak" if strength < WEAK_COVERAGE else "supported"
-        lacking = (OFF_TOPIC_STRENGTH - strength) * self.words.total / self.words.unit
+        size = min(MAX_TASK_SIZE, self.words.total / self.words.unit)
+        lacking = (OFF_TOPIC_STRENGTH - strength) * size
         if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
         return "weak" if strength <= WEAK_STRENGTH else "supported"
