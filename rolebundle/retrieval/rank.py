@@ -13,11 +13,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Vocabulary
 from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
+from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
 
@@ -41,12 +41,6 @@ LIFTED_DISTANCE = 0.1
 """Distances between lifted candidates are multiplied with this, so that their order stays."""
 LIFT_MARGIN = 1e-9
 """Added to a lifted semantic score, so that rounding cannot put it behind the others."""
-
-NEAR_DUPLICATE = 0.9
-"""Two chunks with at least this Jaccard similarity of word shingles are near-duplicates."""
-SHINGLE_WORDS = 3
-NEAR_DUPLICATE_WINDOW = 50
-"""Candidates are compared with the best so many different texts; exact copies with all."""
 
 
 def rank(
@@ -272,41 +266,7 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
     return [changed.get(candidate.chunk_id, candidate) for candidate in candidates]
 
 
-# -- duplicates and source diversity -------------------------------------------------------------
-
-
-def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates in order; a duplicate has the chunk id of the better candidate.
-
-    Superseded candidates are not compared: a newer version of a document may have the same text,
-    and must not be rejected as a copy of the old one.
-    """
-    originals: dict[str, str] = {}
-    compared: list[tuple[str, frozenset[tuple[str, ...]]]] = []
-    marked: list[Candidate] = []
-    for candidate in ranked:
-        if candidate.is_superseded:
-            marked.append(candidate)
-            continue
-        passage = candidate.passage
-        original = originals.get(passage.content_hash)
-        # The window counts different texts, so that copies of the best cannot fill it.
-        if original is None and len(compared) < NEAR_DUPLICATE_WINDOW:
-            shingles = _shingles(passage.content)
-            sample = _sample(shingles)
-            original = next(
-                (
-                    chunk_id
-                    for chunk_id, others in compared
-                    if not others.isdisjoint(sample) and _are_near(shingles, others)
-                ),
-                None,
-            )
-            if original is None:
-                compared.append((passage.chunk_id, shingles))
-        originals.setdefault(passage.content_hash, original or passage.chunk_id)
-        marked.append(candidate if original is None else candidate._replace(duplicate_of=original))
-    return marked
+# -- source diversity ----------------------------------------------------------------------------
 
 
 def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> list[Candidate]:
@@ -331,26 +291,3 @@ def penalize_sources(ranked: Sequence[Candidate], request: ResolvedRequest) -> l
                 candidate = candidate.with_score(score)  # noqa: PLW2901
         penalized.append(candidate)
     return penalized
-
-
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    words = _folded_words(text)
-    if len(words) < SHINGLE_WORDS:
-        return frozenset([tuple(words)])
-    return frozenset(zip(words, words[1:], words[2:], strict=False))
-
-
-def _sample(shingles: frozenset[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """So many shingles that a near-duplicate must share one: it lacks at most a tenth of them.
-
-    One is added for rounding.
-    """
-    return list(islice(shingles, int((1 - NEAR_DUPLICATE) * len(shingles)) + 2))
-
-
-def _are_near(first: frozenset[tuple[str, ...]], second: frozenset[tuple[str, ...]]) -> bool:
-    # The Jaccard similarity cannot exceed the ratio of the sizes, which is cheap to compare.
-    if len(first) < NEAR_DUPLICATE * len(second) or len(second) < NEAR_DUPLICATE * len(first):
-        return False
-    shared = len(first & second)
-    return shared >= NEAR_DUPLICATE * (len(first) + len(second) - shared)

@@ -94,7 +94,7 @@ def _sentences(text: str) -> Iterator[Sentence]:
         if _STOP_WORDS.isdisjoint(tokens) and (line[-1] not in ".!" or ":" in line):
             continue
         has_figure = any(map(str.isdigit, line)) or not _FIGURE_WORDS.isdisjoint(tokens)
-        negations = sum(map(_denies, tokens))
+        negations = sum(map(denies, tokens))
         yield Sentence(line, _beginnings(tokens), has_figure, negations)
 
 
@@ -126,7 +126,8 @@ def may_disagree(first: Sentence, second: Sentence) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _denies(word: str) -> bool:
+def denies(word: str) -> bool:
+    """Whether a lowercase word is a negation or the denial of another word."""
     return word in _DENIALS or word.endswith(CONTRACTIONS) or is_denied(word)
 
 

@@ -28,10 +28,10 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
+from rolebundle.retrieval.duplicates import NEAR_DUPLICATE_WINDOW
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import NEAR_DUPLICATE_WINDOW
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.store import StoredDocument
@@ -65,7 +65,7 @@ CROWDS: dict[str, list[StoredDocument]] = {
         # The title counts double, so these long passages rank above every short one.
         document(
             "crowd",
-            [f"{LONG} token rotation x{n}" for n in range(CROWD)],
+            [f"{LONG} token rotation {'x' * n}" for n in range(1, CROWD + 1)],
             title="token rotation " * 20,
         )
     ],
@@ -299,7 +299,4 @@ def _text_key(text: str) -> object:
     """Equal for texts that count as copies. For the generated texts this is transitive."""
     if text.startswith(LONG):
         return LONG
-    words = text.casefold().split()
-    if len(words) < 3:
-        return tuple(words)
-    return frozenset(zip(words, words[1:], words[2:], strict=False))
+    return tuple(text.casefold().split())

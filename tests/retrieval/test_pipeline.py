@@ -90,7 +90,9 @@ class TestRefills:
     def test_copies_take_no_place(self, tmp_path: Path) -> None:
         # More near copies than a lane proposes at first: they leave as duplicates, and the
         # passages behind them are looked for.
-        copies = document("copies", [f"{LONG} token token x{n}" for n in range(POOL_DEPTH + 20)])
+        copies = document(
+            "copies", [f"{LONG} token token {'x' * n}" for n in range(1, POOL_DEPTH + 20)]
+        )
         others = document("others", [f"{'filler ' * 90} token y{n}" for n in (1, 2)])
         distinct = document(
             "wanted", [f"{' '.join(f'q{k}{n}' for k in range(90))} token" for n in "ab"]

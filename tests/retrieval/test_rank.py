@@ -13,7 +13,6 @@ from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.terms import Fusion
 from rolebundle.retrieval.candidate import Candidate
 from rolebundle.retrieval.rank import (
-    NEAR_DUPLICATE_WINDOW,
     normalize_metadata,
     rank,
     vocabulary_score,
@@ -201,67 +200,6 @@ class TestOrder:
     def test_ties_break_by_chunk_id(self) -> None:
         ones = [allowed(passage(name)) for name in ("d", "b", "a", "c")]
         assert order(rerank(ones, None)) == ["a", "b", "c", "d"]
-
-
-WORDS = [f"word{n}" for n in range(40)]
-
-
-class TestDuplicates:
-    def test_of_equal_texts_the_best_is_kept(self) -> None:
-        ones = [
-            allowed(passage("a", "the same"), lexical=0.2),
-            allowed(passage("b", "the same"), lexical=0.9),
-        ]
-        found = by_id(rerank(ones, None))
-        assert found["b"].duplicate_of is None
-        assert found["a"].duplicate_of == "b"
-
-    def test_near_copies_too(self) -> None:
-        # 40 words make 38 shingles of three. One word more makes 39, of which 38 are shared:
-        # 38 / 39 = 0.97. One word changed in the middle takes three away and adds three:
-        # 35 / 41 = 0.85, which is under 0.9.
-        text, changed = " ".join(WORDS), " ".join(["other" if w == "word20" else w for w in WORDS])
-        ones = [
-            allowed(passage("a", text), lexical=0.9),
-            allowed(passage("b", f"{text} more"), lexical=0.8),
-            allowed(passage("c", changed), lexical=0.7),
-        ]
-        found = by_id(rerank(ones, None))
-        assert found["b"].duplicate_of == "a"
-        assert found["c"].duplicate_of is None
-
-    def test_spacing_and_case_make_no_difference(self) -> None:
-        ones = [allowed(passage("a", "One two")), allowed(passage("b", "one\n two"))]
-        assert by_id(rerank(ones, None))["b"].duplicate_of == "a"
-
-    def test_a_copy_of_a_near_copy_is_a_copy(self) -> None:
-        text = " ".join(WORDS)
-        ones = [
-            allowed(passage("a", text), lexical=0.9),
-            allowed(passage("b", f"{text} more"), lexical=0.8),
-            allowed(passage("c", f"{text} more"), lexical=0.7),
-        ]
-        assert by_id(rerank(ones, None))["c"].duplicate_of == "a"
-
-    def test_many_near_duplicates_are_all_recognized(self) -> None:
-        text = " ".join(WORDS)
-        ones = [
-            allowed(passage(f"c{n:03}", f"{text} x{n}"), lexical=1 - n / 1000)
-            for n in range(NEAR_DUPLICATE_WINDOW * 2)
-        ]
-        ranked = rerank(ones, None)
-        assert [one.duplicate_of for one in ranked[1:]] == ["c000"] * (len(ones) - 1)
-
-    def test_a_superseded_text_is_no_original(self) -> None:
-        # The newer version may say the same, and must not leave together with the old one.
-        superseded = {"superseded_by": (Superseder("new", "general"),)}
-        ones = [
-            allowed(passage("a", "the same", **superseded), lexical=0.9),
-            allowed(passage("b", "the same"), lexical=0.5),
-        ]
-        found = by_id(rerank(ones, None))
-        assert found["a"].is_superseded
-        assert found["b"].duplicate_of is None
 
 
 class TestDiversity:
