@@ -44,7 +44,7 @@ class Noise(NamedTuple):
 
     Attributes:
         floor: 95 of 100 unrelated pairs have at most this cosine, in [−1, 1].
-        related: 95 of 100 related pairs have at most this cosine, in [−1, 1].
+        related: 90 of 100 related pairs have at most this cosine, in [−1, 1].
     """
 
     floor: float

@@ -111,7 +111,7 @@ class IndexStatus(Contract):
         fast_doubt: why the approximate index is not used; empty if it is used or there is none.
         noise_floor: the cosine that 95% of unrelated texts have at most by this model, measured on
             a fixed sample, in [-1, 1]; missing if it was not measured yet.
-        related_cosine: the cosine that 95% of related texts have at most, likewise.
+        related_cosine: the cosine that 90% of related texts have at most, likewise.
     """
 
     id: int

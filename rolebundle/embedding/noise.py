@@ -9,9 +9,9 @@ from __future__ import annotations
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 
-PERCENTILE = 95
-"""Of the unrelated pairs, and of the related ones: the best passage of many in a corpus is closer
-than the mean."""
+UNRELATED_PERCENTILE = 95
+RELATED_PERCENTILE = 90
+"""High, because the best passage of many in a corpus is closer than an average related one."""
 _DECIMALS = 4
 """Rounded, because a model's last bits depend on the number of threads."""
 
@@ -44,6 +44,6 @@ def _measure(provider: EmbeddingProvider) -> Noise:
     ).clip(-1, 1)
     are_related = np.eye(size, dtype=bool)
     return Noise(
-        floor=round(float(np.percentile(cosines[~are_related], PERCENTILE)), _DECIMALS),
-        related=round(float(np.percentile(cosines[are_related], PERCENTILE)), _DECIMALS),
+        floor=round(float(np.percentile(cosines[~are_related], UNRELATED_PERCENTILE)), _DECIMALS),
+        related=round(float(np.percentile(cosines[are_related], RELATED_PERCENTILE)), _DECIMALS),
     )
