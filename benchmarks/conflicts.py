@@ -2,10 +2,10 @@
 
 Run: python benchmarks/conflicts.py [FOLDER] [--sample FRACTION]
 
-Each line of conflicts-1.jsonl and conflicts-2.jsonl has a question and two short texts that state
-the same fact with another figure, another date or a negation, in other surroundings. They are
-ingested among the documentation as documents of equal trust, and the questions are asked. Sentences
-of conflicts-1.jsonl were known when the rules were written, those of conflicts-2.jsonl were not.
+Each line of conflicts-1.jsonl, -2 and -3 has a question and two short texts that state the same
+fact with another figure, another date or a negation, in other surroundings. They are ingested among
+the documentation as documents of equal trust, and the questions are asked. The rules were written
+with the sentences of the first two sets at hand, and without those of the third.
 
 False alarms are counted in the answers of five roles to eight tasks on the sample corpus, in 200
 answers from the documentation, and among 200 random pairs of its passages.
@@ -36,7 +36,7 @@ from rolebundle.resources import data_folder
 from rolebundle.retrieval.conflicts import Comparison
 from rolebundle.storage import documents
 
-_SETS = ("conflicts-1", "conflicts-2")
+_SETS = ("conflicts-1", "conflicts-2", "conflicts-3")
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _ROLES = (
     "code-reviewer",
@@ -97,6 +97,11 @@ def conflicts(bundle: RetrievalBundle) -> list[str]:
     return messages[0].split("; ") if messages else []
 
 
+def false_alarms(bundle: RetrievalBundle) -> list[str]:
+    """The first of these sentences that names no planted document, or nothing."""
+    return [sentence for sentence in conflicts(bundle) if "planted/" not in sentence][:1]
+
+
 def is_reported(bundle: RetrievalBundle, pair: Pair) -> bool:
     """Whether one sentence names both documents of a pair."""
     return any(all(name in message for name in pair.names) for message in conflicts(bundle))
@@ -135,11 +140,11 @@ def on_the_sample(folder: Path, *, lexical_only: bool) -> list[str]:
             f"{role}, {task}: {message}"
             for role in _ROLES
             for task in _TASKS
-            for message in conflicts(
+            for message in false_alarms(
                 engine.retrieve(
                     RetrievalRequest(task=task, role=role, now=_NOW, lexical_only=lexical_only)
                 )
-            )[:1]
+            )
         ]
 
 
@@ -181,11 +186,11 @@ def main() -> None:
             alarms = [
                 f"{task}: {message}"
                 for task in tasks
-                for message in conflicts(
+                for message in false_alarms(
                     engine.retrieve(
                         RetrievalRequest(task=task, now=_NOW, lexical_only=lexical_only)
                     )
-                )[:1]
+                )
             ]
             print("\n".join(alarms))
             what = f"{_ANSWERS} answers from the documentation, {lanes}: with a warning"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, ORDINALS, STOP_WORDS
 
 MIN_CHARS, MAX_CHARS = 15, 400
 
@@ -30,12 +30,19 @@ OPPOSITES = """
     lasts last takes take |
     costs cost charges charge charged |
 """
+_UNDENIED = "uni", "unan", "under", "until", "unless"
 _DENIALS = NEGATIONS.union(*(line.partition("|")[2].split() for line in OPPOSITES.splitlines()))
 _STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
-_FIGURE_WORDS = NUMBER_WORDS.keys() | frozenset(
-    "january february march april may june july august september october november december monday "
-    "tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays "
-    "fridays saturdays sundays".split()
+_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_FIGURE_WORDS = (
+    NUMBER_WORDS.keys()
+    | ORDINALS.keys()
+    | frozenset(_WEEKDAYS)
+    | {f"{day}s" for day in _WEEKDAYS}
+    | frozenset(
+        "once twice january february march april may june july august september october november "
+        "december".split()
+    )
 )
 _SYNONYMS = {
     word: line.split()[0] for line in OPPOSITES.strip().splitlines() for word in line.split()
@@ -132,5 +139,5 @@ def denies(word: str) -> bool:
 
 
 def is_denied(word: str) -> bool:
-    """Whether a word is the denial of another one: "unavailable", "unsupported"."""
-    return len(word) > 7 and word.startswith("un") and word.endswith(("ed", "able"))
+    """Whether a word is the denial of another one: "unavailable", "unsafe"."""
+    return len(word) > 5 and word.startswith("un") and not word.startswith(_UNDENIED)

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rolebundle.text.sentences import CONTRACTIONS, OPPOSITES, is_denied
-from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS, ORDINALS
 
 ALIGNED = 0.75
 """Aligned sentences share at least this part of their content words (Jaccard index)."""
@@ -188,6 +188,12 @@ _WEEKDAYS = {
     for day in "monday tuesday wednesday thursday friday saturday sunday".split()
     for end in ("", "s")
 }
+# Words that are a whole figure: its kind, and its value.
+_COUNTED = {
+    "once": (_stem("times"), 1.0),
+    "twice": (_stem("times"), 2.0),
+    **{word: ("th", number) for word, number in ORDINALS.items()},
+}
 # Before a month that stands alone: it may be a name or a verb as well.
 _BEFORE_MONTH = frozenset("in by until since from before after during every of".split())
 _RANGE = frozenset(("-", "–", " - ", " – "))
@@ -301,6 +307,8 @@ class _Reader:
             word = token.text.lower()
             if token.kind == "comma":
                 is_condition = False
+            elif counted := _COUNTED.get(word):
+                self.figures.append(Figure(*counted, "", token.text))
             elif token.kind in ("number", "iso") or word in NUMBER_WORDS or self._is_date(word):
                 self._figure(token)
             else:

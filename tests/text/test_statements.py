@@ -27,6 +27,8 @@ DISAGREE = [
     ("The thesis has 40 to 60 pages of text.", "The thesis has 30-50 pages of text.", "40 to 60 pages", "30-50 pages"),
     ("The proxy listens on port 8080.", "The proxy listens on port 9090.", "8080", "9090"),
     ("The freezer stays at -18 degrees.", "The freezer stays at -20 degrees.", "-18 degrees", "-20 degrees"),
+    ("The rent is due on the third day of a month.", "The rent is due on the 5th day of a month.", "third", "5th"),
+    ("A candidate may repeat the exam twice.", "A candidate may repeat the exam three times.", "twice", "three times"),
     # Dates and times of day.
     ("The levy is due on 31 May.", "The levy is due on 31 July.", "31 May", "31 July"),
     ("The levy is due on May 31, 2027.", "The levy is due on 2027-06-30.", "May 31, 2027", "2027-06-30"),
@@ -40,6 +42,7 @@ DISAGREE = [
     ("Dogs are allowed on trains.", "Dogs are forbidden on trains.", "are allowed on", "are forbidden on"),
     ("The link is encrypted by us.", "The link isn't encrypted by us.", "link is encrypted", "link isn't encrypted"),
     ("The link is encrypted by us.", "The link is unencrypted by us.", "is encrypted by", "is unencrypted by"),
+    ("Water from the well is safe to drink.", "Water from the well is unsafe to drink.", "is safe to", "is unsafe to"),
     ("Overtime is always paid by the firm.", "Overtime is never paid by the firm.", "is always paid", "is never paid"),
     ("Guests must sign the book.", "Guests need not sign the book.", "Guests must sign", "Guests need not sign"),
     ("The app works without a network.", "The app does not work without a network.", "app works without", "app does not work without"),
