@@ -121,7 +121,7 @@ def main() -> int:
         blocked.append(share_off_topic(foreign))
         rows.append((f"{asker} on {asked}", f"AUC {areas[-1]:.3f}", f"off-topic {blocked[-1]:.0%}"))
     rows.append(("mean, worst", f"AUC {mean(areas):.3f}, {min(areas):.3f}", f"{mean(blocked):.0%}"))
-    everything = [found for name in (*COLLECTIONS, SAMPLE) for found in evidence[name, name]]
+    everything = [answer for name in (*COLLECTIONS, SAMPLE) for answer in evidence[name, name]]
     rows += [
         (f"own questions of {name}", "blocked", f"{share_off_topic(evidence[name, name]):.1%}")
         for name in (*COLLECTIONS, SAMPLE)

@@ -73,7 +73,7 @@ EmptyReason = Literal[
     "all_seen",
     "rejected_by_policy",
 ]
-"""Why nothing was selected. :func:`rolebundle.retrieval.bundle.empty_verdict` has the rules."""
+"""Why nothing was selected. :func:`rolebundle.retrieval.fallback.empty_verdict` has the rules."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)

@@ -5,9 +5,9 @@ of the task in itself: the share of the task's words, weighted by how rare they 
 its meaning is, between the embedding model's noise and what it gives to related texts.
 
 A word's weight is ``ln(1 + N / df)`` in nats, for ``df`` of ``N`` visible chunks; a word that no
-chunk has weighs as much as a word of one chunk. Weights are stated in units of such a word.
+chunk has weighs as much as a word of one chunk. ``unit`` is the weight of such a word.
 
-docs/quality.md has the figures behind the constants, and the formula of the role's share.
+docs/decisions/0021 has the reasons for the constants, and the formula of the role's share.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from typing import NamedTuple
 from rolebundle.contracts.index import Noise
 from rolebundle.contracts.terms import TaskSupport
 
-BEST_BY_WORDS = 12
-"""So many of the best by BM25 are compared: one has the most words, or many have equally many."""
-BEST_BY_MEANING = 3
+BEST_BY_WORDS, BEST_BY_MEANING = 12, 3
+"""The best by BM25 and by cosine, so many of each, decide about the evidence for a task."""
 
 OFF_TOPIC_STRENGTH = 0.5
 OFF_TOPIC_WORDS = 0.65
-"""A task is off-topic if its best passage lacks more than so many words of half of the task. So one
-missing word of a short task is no reason, and a long task needs about half of its words."""
+"""The best passage of an off-topic task lacks more than this many words of half of the task. So a
+missing word of a short task is no reason."""
 MAX_TASK_SIZE = 8.0
-"""A longer task counts as one of so many words: a passage need not have half of a long story."""
+"""A longer task counts as a task of this many words: no passage has half of a long story."""
+NEARLY_NOTHING = 0.25
+"""If all words of a task occur somewhere, it is off-topic only if no passage is stronger."""
 WEAK_STRENGTH = 0.5
-OFF_TOPIC_COVERAGE = 0.15
-"""The threshold if meanings were not searched: hardly a word of the task."""
-WEAK_COVERAGE = 0.3
-
+"""Up to this strength the evidence is weak."""
+OFF_TOPIC_COVERAGE, WEAK_COVERAGE = 0.15, 0.3
+"""The thresholds if meanings were not searched; the first is hardly a word of the task."""
 RARE_NAME = 0.8
-"""A name with at least this weight, in units of a word that one chunk has, is rare."""
+"""A name with at least this weight, in units, is rare."""
 
-HAS_WORDS = 0.25
-"""A passage with this coverage is evidence for the task."""
-IS_CLOSE = 0.5
-"""So is a passage with this closeness."""
+HAS_WORDS, IS_CLOSE = 0.25, 0.5
+"""A passage with this coverage or this closeness is evidence for the task."""
 
+MAX_ROLE_FACTOR = 2.2
+ROLE_FACTOR_STEEPNESS = 4
 HALF_SPECIFIC = 3.8
-"""In nats: a task whose best passage has so much more than the others is half specific."""
+"""The specificity in nats that halves the role factor."""
 
 
 class TaskWords(NamedTuple):
@@ -142,9 +142,9 @@ class Evidence(NamedTuple):
     def task(self) -> TaskSupport:
         """How well the corpus supports the task.
 
-        ``off_topic``: its rare words are missing and nothing is close in meaning. ``weak``: its
+        ``off_topic``: some of its words are absent and nothing is close in meaning. ``weak``: its
         words occur but are common or far apart, or little is close in meaning. A task is not
-        off-topic if one of its names occurs: names do not match by accident.
+        off-topic if a rare name of it occurs: names do not match by accident.
         """
         strength = self.best.strength
         if not self.words.total:
@@ -156,7 +156,8 @@ class Evidence(NamedTuple):
             return "weak" if strength < WEAK_COVERAGE else "supported"
         size = min(MAX_TASK_SIZE, self.words.total / self.words.unit)
         lacking = (OFF_TOPIC_STRENGTH - strength) * size
-        if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
+        is_absent = 0 in self.words.frequencies or strength < NEARLY_NOTHING
+        if may_be_off_topic and is_absent and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
         return "weak" if strength <= WEAK_STRENGTH else "supported"
 
@@ -168,10 +169,6 @@ class Evidence(NamedTuple):
         task cannot choose among them, and the role does; if one stands out, the task decides.
         """
         return MAX_ROLE_FACTOR / (1 + (self.specificity / HALF_SPECIFIC) ** ROLE_FACTOR_STEEPNESS)
-
-
-MAX_ROLE_FACTOR = 2.2
-ROLE_FACTOR_STEEPNESS = 4
 
 
 def best_passages(bm25: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:
@@ -200,11 +197,7 @@ def weigh_evidence(
         words=words,
         noise=noise,
         cosines=cosines,
-        best=max(
-            supports,
-            key=lambda support: support.strength,
-            default=nothing,
-        ),
+        best=max(supports, key=lambda support: support.strength, default=nothing),
         # Rounding may make the mean of twelve equal masses larger than each of them.
         specificity=max(0.0, max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS),
         has_name=words.has_name,

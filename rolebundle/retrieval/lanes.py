@@ -201,7 +201,7 @@ class Lanes:
             return SemanticReport(degraded=self.degraded)
         rules: tuple[str, ...] = ()
         if self.confidence < 1 and request.fusion == "weighted":
-            rules = (f"semantic:say({self.confidence:.2f})",)
+            rules = (f"semantic:confidence({self.confidence:.2f})",)
         return SemanticReport(
             waiting=chunks - vector_index.count_vectors(self.corpus, self.index),
             doubt=vector_index.stale_reason(self.corpus, self.index),

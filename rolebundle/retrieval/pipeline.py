@@ -95,10 +95,14 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             depth = min(MAX_DEPTH, 4 * depth)
         else:
             break
+    hits: Sequence[Candidate] = ()
+    if not is_answered_off_topic(evidence, request):
+        hits = forbidden_hits(rejected, selection.selected, request, weights)
+    selected = [candidate.passage for candidate in selection.selected]
     corpus = lanes.corpus_state()
     return Retrieval(
         query=lanes.query,
-        evidence=lanes.with_support(evidence, (found.passage for found in selection.selected)),
+        evidence=lanes.with_support(evidence, selected),
         weights=weights,
         corpus=corpus,
         semantic=lanes.semantic_report(request, corpus.chunks),
@@ -110,9 +114,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
         selection=selection,
         unmatched=matching.problem if matching else "",
         seen=seen,
-        forbidden_hits=forbidden_hits(rejected, selection.selected, request, weights)
-        if not is_answered_off_topic(evidence, request)
-        else [],
+        forbidden_hits=hits,
     )
 
 

@@ -69,7 +69,7 @@ class _Selecting:
         conflicts = []
         if rejection is None or self._may_replace(candidate, rejection):
             conflicts = self._conflicts_of(candidate)
-        if rejection is None or any(one.outdated is one.first for one in conflicts):
+        if rejection is None or any(conflict.outdated is conflict.first for conflict in conflicts):
             self._add(candidate, conflicts)
         else:
             self.rejections[candidate.chunk_id] = rejection
@@ -110,7 +110,9 @@ class _Selecting:
         return self._compared_past_limit <= MAX_COMPARED_PAST_LIMIT
 
     def _conflicts_of(self, candidate: Candidate) -> list[Conflict]:
-        """The conflicts with selected candidates; if wanted, with what is outdated.
+        """The conflicts with selected candidates.
+
+        If the role prefers what is newest, each names what is outdated.
 
         What is outdated itself replaces nothing: the newest one may not disagree with the other.
         """
@@ -123,16 +125,19 @@ class _Selecting:
             self._comparison = Comparison(self.request.task)
             for other in self.selected.values():
                 self._comparison.add(other.passage)
-        found = self._comparison.add(candidate.passage)
-        found = [conflict for conflict in found if conflict.first.chunk_id in self.selected]
+        conflicts = [
+            conflict
+            for conflict in self._comparison.add(candidate.passage)
+            if conflict.first.chunk_id in self.selected
+        ]
         if not self.request.policy.prefer_newest:
-            return found
-        older = [conflict.older() for conflict in found]
+            return conflicts
+        older = [conflict.older() for conflict in conflicts]
         if any(passage is candidate.passage for passage in older):
             older = [passage if passage is candidate.passage else None for passage in older]
         return [
             conflict._replace(outdated=passage)
-            for conflict, passage in zip(found, older, strict=True)
+            for conflict, passage in zip(conflicts, older, strict=True)
         ]
 
     def _add(self, candidate: Candidate, conflicts: Iterable[Conflict]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.noise_sample import PAIRS
 from rolebundle.ingest import indexes
 from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
@@ -63,8 +64,11 @@ def wait_for(process: BaseProcess, happened: Callable[[], bool]) -> None:
 
 
 def embedded(server: EmbeddingServer) -> int:
-    """Texts that the server was asked to embed."""
-    return sum(len(body["input"]) for body in server.asked("/api/embed") if body)
+    """Chunks that the server was asked to embed; the sample that measures noise does not count."""
+    sample = tuple(text for pair in PAIRS for text in pair)
+    bodies = [body for body in server.asked("/api/embed") if body]
+    # The model's prefix stands before each text.
+    return sum(not text.endswith(sample) for body in bodies for text in body["input"])
 
 
 def look(db: Path) -> dict[str, int]:

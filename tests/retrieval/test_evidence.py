@@ -290,3 +290,13 @@ def test_the_order_of_words_and_passages_does_not_matter(of: Evidence, random: A
 
 def test_the_weight_is_finite_for_any_corpus() -> None:
     assert math.isfinite(TaskWords((0,), 10**9).total)
+
+
+def test_a_task_of_several_subjects_is_not_off_topic_if_all_its_words_occur() -> None:
+    """No passage has much of it, but the corpus has each of its subjects."""
+    words = TaskWords([2] * 8, 30, {rowid: frozenset([rowid, rowid + 1]) for rowid in range(4)})
+    bm25, cosines = dict.fromkeys(range(4), 3.0), dict.fromkeys(range(4), 0.4)
+    scale = Noise(0.2, 0.6)
+    assert weigh_evidence(bm25, cosines, words, scale).task == "weak"
+    absent = words._replace(frequencies=[2] * 7 + [0])
+    assert weigh_evidence(bm25, cosines, absent, scale).task == "off_topic"

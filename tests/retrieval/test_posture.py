@@ -22,16 +22,10 @@ from rolebundle.contracts.bundle import (
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import FALLBACK_ACTIONS, FALLBACK_STATES, WarningCode
-from rolebundle.retrieval.bundle import (
-    Finding,
-    decide_fallback,
-    fallback_of,
-    freshness_posture,
-    trust_posture,
-    warnings_for,
-)
+from rolebundle.retrieval.bundle import freshness_posture, trust_posture, warnings_for
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, SemanticReport
 from rolebundle.retrieval.conflicts import Conflict
+from rolebundle.retrieval.fallback import Limitation, decide_fallback, fallback_of
 from support.corpora import overlay
 from support.values import candidate, passage, rejected
 
@@ -324,7 +318,7 @@ class TestFallback:
     @given(
         st.lists(
             st.builds(
-                Finding,
+                Limitation,
                 st.none() | st.sampled_from(FALLBACK_STATES[:-1]),
                 st.sampled_from(FALLBACK_ACTIONS),
                 st.sampled_from(["", "why"]),
@@ -332,7 +326,7 @@ class TestFallback:
             max_size=6,
         )
     )
-    def test_no_state_hides_another_one(self, findings: list[Finding]) -> None:
+    def test_no_state_hides_another_one(self, findings: list[Limitation]) -> None:
         made = fallback_of(findings)
         named = {finding.state for finding in findings} - {None}
         assert set(made.states) == (named or {"healthy"})

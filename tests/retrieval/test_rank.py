@@ -115,15 +115,15 @@ class TestFinal:
     def test_the_words_of_the_role_have_the_expansions_weight_in_the_vocabulary(self) -> None:
         role = overlay(vocabulary=self.VOCABULARY, retrieval_policy={"expansion_weight": 0.5})
         (ranked,) = rerank([allowed(passage("c", "a threat"), expansion=0.6)], role)
-        # 0.5 · 0.15 / 0.15 + 0.5 · 0.6
+        # 0.5 · min(1, 0.15 / 0.08) + 0.5 · 0.6
         assert ranked.score.vocabulary == pytest.approx(0.8)
 
-    def test_one_boost_phrase_or_two_preferred_terms_are_the_most_that_counts(self) -> None:
+    def test_one_preferred_term_is_the_most_that_counts(self) -> None:
         role = overlay(
             vocabulary={"boost_phrases": ["a1", "a2"], "preferred_terms": ["b1", "b2"]},
             retrieval_policy={"expansion_weight": 0.0},
         )
-        texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 0.08 / 0.15, "c": 0.0}
+        texts = {"a1": 1.0, "a1 a2 b1 b2": 1.0, "b1 b2": 1.0, "b1": 1.0, "c": 0.0}
         for text, vocabulary in texts.items():
             (ranked,) = rerank([allowed(passage("c", text))], role)
             assert ranked.score.vocabulary == pytest.approx(vocabulary), text

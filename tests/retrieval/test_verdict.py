@@ -17,7 +17,7 @@ from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces import model_text, render
-from rolebundle.retrieval.bundle import empty_verdict
+from rolebundle.retrieval.fallback import empty_verdict
 from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder

@@ -28,6 +28,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, content_hash
+from rolebundle.text.forms import index_text
 
 NOISE = Noise(0.15, 0.6)
 """What the tests' models are said to have; most of them cannot embed ordinary texts."""
@@ -71,6 +72,7 @@ def chunk(chunk_id: str, content: str, **fields: Any) -> StoredChunk:
         "content_type": "paragraph",
         "start_line": 1,
         "end_line": 1,
+        "forms": index_text((content,), ""),
     }
     return StoredChunk(
         chunk_id=chunk_id,
