@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rolebundle.embedding import model_server
+from support import program_server
 from support.amounts import EXAMPLES
 from support.commands import SAMPLE, invoke
 from support.corpora import SCRATCH
@@ -42,6 +43,12 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 model_server._FIRST_PAUSE = 0.01
 
 CHECKOUT = Path(__file__).parent.parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Before xdist starts its workers: one server for all, which imports while they collect.
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        program_server.share()
 
 
 def pytest_collection_finish() -> None:

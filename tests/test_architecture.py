@@ -44,6 +44,8 @@ MODULES = {module_name(path) for path in FILES}
 def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Every import, also delayed ones, but none that only a type checker runs."""
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):
+            continue  # no expression contains a statement
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             continue
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -99,12 +101,13 @@ def test_no_import_cycle_between_files() -> None:
 
 def string_literals(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and text of each string; the parts of an f-string are joined by ``?``."""
+    nodes = list(ast.walk(tree))
     not_code = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             not_code |= {id(part) for part in node.values}
             parts = (part.value if isinstance(part, ast.Constant) else "?" for part in node.values)

@@ -46,7 +46,7 @@ from typing import Any
 import pytest
 
 from support.commands import CHECKOUT, PROGRAM
-from support.program_server import forked_python
+from support.program_server import FILE, forked_python
 
 NOT_RUN = {
     ("README.md", "python3 -m venv .venv && .venv/bin/pip install --quiet . && "):
@@ -275,7 +275,8 @@ def make_environment(folder: Path) -> Path:
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
     rolebundle = (*forked_python(), PROGRAM[-1])
-    for name, command in (("rolebundle", rolebundle), ("python", (sys.executable,))):
+    python = (*forked_python(), FILE)
+    for name, command in (("rolebundle", rolebundle), ("python", python)):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
         program.chmod(0o755)

@@ -1,49 +1,64 @@
-"""The examples run as their first lines say."""
+"""The examples run as their first lines say. `test_docs` runs the same program as a process."""
 
 from __future__ import annotations
 
-import subprocess
+import runpy
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from support.commands import CHECKOUT
+from rolebundle.interfaces import client
+from support.commands import CHECKOUT, Outcome, forked_program
 
 AGENT = CHECKOUT / "examples" / "citing_agent.py"
 
 
-def ran(db: Path, task: str, role: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, AGENT, db, task, role],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+class Example:
+    """The example in this process, with a forked server."""
+
+    def __init__(self, db: Path, patch: pytest.MonkeyPatch, output: pytest.CaptureFixture[str]):
+        self._db, self._patch, self._output = db, patch, output
+
+    def run(self, task: str, role: str) -> Outcome:
+        sidecar = partial(client.Sidecar, command=forked_program())
+        self._patch.setattr(client, "Sidecar", sidecar)
+        self._patch.setattr(sys, "argv", [str(AGENT), str(self._db), task, role])
+        message = ""
+        try:
+            runpy.run_path(str(AGENT), run_name="__main__")
+        except SystemExit as end:
+            message = str(end.code)
+        out, err = self._output.readouterr()
+        return Outcome(int(bool(message)), out, err + message)
 
 
 @pytest.fixture
-def db(sample_without_vectors: Path) -> Path:
-    return sample_without_vectors
+def example(
+    sample_without_vectors: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Example:
+    return Example(sample_without_vectors, monkeypatch, capsys)
 
 
-def test_the_citing_agent_cites_and_asks_why(db: Path) -> None:
-    done = ran(db, "Can a stolen tablet replay a token?", "security-reviewer")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "— security/threat-model-offline-sync.md:28-38" in done.stdout
-    assert "Rejected: " in done.stdout
+def test_the_citing_agent_cites_and_asks_why(example: Example) -> None:
+    done = example.run("Can a stolen tablet replay a token?", "security-reviewer")
+    assert (done.code, done.err) == (0, "")
+    assert "— security/threat-model-offline-sync.md:28-38" in done.out
+    assert "Rejected: " in done.out
 
 
-def test_it_says_when_nothing_has_the_words(db: Path) -> None:
-    done = ran(db, "zxqv wvut", "security-reviewer")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("I found nothing to answer with (")
+def test_it_says_when_nothing_has_the_words(example: Example) -> None:
+    done = example.run("zxqv wvut", "security-reviewer")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("I found nothing to answer with (")
 
 
-def test_an_unknown_role_gets_nothing(db: Path) -> None:
-    done = ran(db, "Can a stolen tablet replay a token?", "no-such-role")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert "next:" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_an_unknown_role_gets_nothing(example: Example) -> None:
+    done = example.run("Can a stolen tablet replay a token?", "no-such-role")
+    assert done.code == 1
+    assert done.out == ""
+    assert "next:" in done.err
+    assert "Traceback" not in done.err

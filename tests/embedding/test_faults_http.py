@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import socket
 
+import httpx
 import pytest
 
 from rolebundle.embedding import model_server
-from rolebundle.embedding.model_server import MAX_RESPONSE_BYTES, bounded_client
+from rolebundle.embedding.model_server import (
+    MAX_RESPONSE_BYTES,
+    BoundedTransport,
+    bounded_client,
+)
 from rolebundle.embedding.provider import TEXT_FAULTS, EmbeddingProvider
 from rolebundle.embedding.registry import ProviderSpec, provider_for
 from rolebundle.errors import EmbedderError
-from support.embedding_faults import DEADLINE, Breaks, Fault, closed_port, failure, within
+from support.embedding_faults import (
+    DEADLINE,
+    SHORT_DEADLINE,
+    Breaks,
+    Fault,
+    closed_port,
+    failure,
+    within,
+)
 from support.embedding_server import (
     EMBED_PATHS,
     MODEL,
@@ -110,24 +123,37 @@ def late_drip(handler: Handler) -> None:
     handler.send_response(200)
     handler.send_header("Content-Length", "1000000")
     handler.end_headers()
-    handler.pour(b" ", pause=DEADLINE * 0.9)
+    handler.pour(b" ", pause=SHORT_DEADLINE * 0.9)
+
+
+@pytest.fixture
+def hasty(provider: EmbeddingProvider, monkeypatch: pytest.MonkeyPatch) -> EmbeddingProvider:
+    """A provider with the short deadline from here on; it has already looked up its model."""
+    send = BoundedTransport.handle_request
+
+    def send_in_haste(transport: BoundedTransport, request: httpx.Request) -> httpx.Response:
+        transport._deadline_seconds = SHORT_DEADLINE
+        return send(transport, request)
+
+    monkeypatch.setattr(BoundedTransport, "handle_request", send_in_haste)
+    return provider
 
 
 @pytest.mark.parametrize("fault", [slow, drip_headers, drip_body, late_drip])
 def test_the_deadline_covers_the_whole_answer(
-    provider: EmbeddingProvider, breaks: Breaks, fault: Fault
+    hasty: EmbeddingProvider, breaks: Breaks, fault: Fault
 ):
     breaks(fault)
-    with within(DEADLINE + 1):
-        error = failure(provider)
+    with within(SHORT_DEADLINE + 1):
+        error = failure(hasty)
     assert error.code == "embedder_timeout"
-    assert f"{DEADLINE:g} seconds" in error.message
+    assert f"{SHORT_DEADLINE:g} seconds" in error.message
 
 
 def test_the_deadline_covers_a_request_that_the_server_does_not_read():
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = bounded_client(f"http://127.0.0.1:{listener.getsockname()[1]}", DEADLINE)
-        with within(DEADLINE + 1), pytest.raises(EmbedderError) as caught:
+        client = bounded_client(f"http://127.0.0.1:{listener.getsockname()[1]}", SHORT_DEADLINE)
+        with within(SHORT_DEADLINE + 1), pytest.raises(EmbedderError) as caught:
             client.post("/v1/embeddings", content=b"x" * 50_000_000)
     assert caught.value.code == "embedder_timeout"
 

@@ -20,6 +20,7 @@ from rolebundle.evaluation.metrics import (
     recall,
     reciprocal_rank,
 )
+from support.amounts import few_examples
 
 _THEIRS = {
     "ndcg@10": "ndcg_cut_10",
@@ -65,6 +66,7 @@ def test_every_measure_is_what_trec_eval_says(ranked: list[str], grades: dict[st
         assert value == pytest.approx(expected, abs=1e-9), name
 
 
+@few_examples
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=2, max_size=9))
 def test_the_exact_p_value_is_what_scipy_says(pairs: list[tuple[int, int]]) -> None:
     stats = pytest.importorskip("scipy.stats")

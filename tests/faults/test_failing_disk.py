@@ -16,7 +16,7 @@ from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
-from support.commands import CHECKOUT, invoke, run
+from support.commands import CHECKOUT, invoke, invoke_in_a_child
 from support.corpora import ask, document, file_of, fill, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.shim import Disk, replay, shimmed_disk
@@ -227,11 +227,12 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
 
     many = notes(tmp_path / "many", 60)
-    full = run("ingest", many, "--lexical-only", "--db", db, before=limit)
+    full = invoke_in_a_child("ingest", many, "--lexical-only", "--db", db, before=limit)
     assert full.code == 6, full.err
     assert "Traceback" not in full.err
     assert contents(db) == before
-    assert run("retrieve", "note", "--lexical-only", "--db", db, before=limit).code == 0
+    note = invoke_in_a_child("retrieve", "note", "--lexical-only", "--db", db, before=limit)
+    assert note.code == 0
     assert_sound(db)
 
 

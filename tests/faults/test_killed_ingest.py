@@ -157,7 +157,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
-        for number in range(600):
+        for number in range(300):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
         db = folder / "killed.db"
         with real_ingest(tree, db, moment) as process:
@@ -167,7 +167,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
         assert_sound(db)
         assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
         with open_reader(db) as corpus:
-            assert len(paths_in(corpus)) == 600
+            assert len(paths_in(corpus)) == 300
         assert invoke("status", "--check", "--db", db).code == 0
 
 
@@ -197,8 +197,8 @@ def test_interrupt_during_ingest(moment: Moment) -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
-        for number in range(400):
-            (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 900, encoding="utf-8")
+        for number in range(200):
+            (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 300, encoding="utf-8")
         db = folder / "stopped.db"
         with real_ingest(tree, db, moment) as process:
             if process.poll() is None:

@@ -182,7 +182,8 @@ def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -
 
 
 def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> None:
-    talk = Conversation(sample_db)
+    impatient = "from rolebundle.interfaces import mcp; mcp._SECONDS_TO_END = 0.1"
+    talk = Conversation(sample_db, program=f"{impatient}\n{SERVE}")
     whole = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
     for number in range(20):
         talk.say({**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": whole}})

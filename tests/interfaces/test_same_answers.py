@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from functools import cache
 from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
@@ -64,20 +65,19 @@ def db(sample_with_vectors: Path) -> Path:
     return sample_with_vectors
 
 
-def from_python(db: Path, requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+@cache
+def answers_of_python(db: Path, step: int) -> list[dict[str, Any]]:
     with Engine(db, overlay_folders()) as engine:
         answers = []
-        for fields in requests:
+        for fields in REQUESTS[::step]:
             request: RetrievalRequest = request_from(fields)
             bundle = engine.retrieve(request)
             answers.append(shaped_bundle(bundle, request.detail or "compact", request.max_chars))
     return [untimed(answer) for answer in answers]
 
 
-def every(sample: int) -> pytest.MarkDecorator:
-    """Take every ``sample``-th request; all of them if slow tests run."""
-    parts = [REQUESTS[::sample], pytest.param(REQUESTS, marks=pytest.mark.slow)]
-    return pytest.mark.parametrize("requests", parts, ids=["some", "all"])
+steps = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+"""Every ninth request; all of them if slow tests run."""
 
 
 def untimed(answer: dict[str, Any]) -> dict[str, Any]:
@@ -91,26 +91,26 @@ def test_there_are_fifty_of_them() -> None:
     assert len(REQUESTS) == 50
 
 
-@every(7)
-def test_serve_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
+@steps
+def test_serve_answers_as_python_does(db: Path, step: int) -> None:
     with Sidecar(db=db, command=forked_program()) as sidecar:
-        served = [untimed(sidecar.call("retrieve", **fields)) for fields in requests]
-    assert served == from_python(db, requests)
+        served = [untimed(sidecar.call("retrieve", **fields)) for fields in REQUESTS[::step]]
+    assert served == answers_of_python(db, step)
 
 
-@every(13)
-def test_one_shot_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
+@steps
+def test_one_shot_answers_as_python_does(db: Path, step: int) -> None:
     answers = []
-    for fields in requests:
+    for fields in REQUESTS[::step]:
         request = json.dumps(fields).encode()
         outcome = run("retrieve", "--request", "-", "--db", db, stdin=request)
         assert outcome.code == 0, outcome.err
         answers.append(untimed(json.loads(outcome.out)))
-    assert answers == from_python(db, requests)
+    assert answers == answers_of_python(db, step)
 
 
-@every(7)
-def test_mcp_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) -> None:
+@steps
+def test_mcp_answers_as_python_does(db: Path, step: int) -> None:
     pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
@@ -122,8 +122,8 @@ def test_mcp_answers_as_python_does(db: Path, requests: list[dict[str, Any]]) ->
             await session.initialize()
             return [
                 dict((await session.call_tool("retrieve", fields)).structured_content or {})
-                for fields in requests
+                for fields in REQUESTS[::step]
             ]
 
     answers = [untimed(answer) for answer in asyncio.run(ask())]
-    assert answers == from_python(db, requests)
+    assert answers == answers_of_python(db, step)

@@ -17,7 +17,7 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.workspace import Workspace
 from support.corpora import ask, build, built, document, overlay
 from support.fake_embedder import HashingProvider
-from support.strategies import WORDS
+from support.values import WORDS
 
 PIECES = (
     "AND", "OR", "NOT", "NEAR", "NEAR(a b, 3)", "*", "^", ":", "+", "-", '"', '""', "'", "''",

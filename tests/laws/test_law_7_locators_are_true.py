@@ -23,7 +23,7 @@ from rolebundle.text.decoding import decode, split_lines
 from support.amounts import few_examples
 from support.corpora import ask, overlay, scratch_folder
 from support.fake_embedder import HashingProvider
-from support.strategies import WORDS
+from support.values import WORDS
 
 words = st.lists(
     st.one_of(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -21,6 +20,7 @@ from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, build, document, fill, remove
 from support.fake_embedder import HashingProvider
+from support.program_server import forked_python
 from support.strategies import corpora, overlays, requests
 
 CHECKOUT = Path(__file__).parent.parent.parent
@@ -178,7 +178,7 @@ def test_a_read_only_file_in_a_read_only_folder_is_read(log: str) -> None:
         roots = [str(CHECKOUT), str(CHECKOUT / "tests")]
         try:
             ran = subprocess.run(
-                [sys.executable, "-c", _READ_AS_USER, str(path), str(uid), *roots],
+                [*forked_python(), _READ_AS_USER, str(path), str(uid), *roots],
                 capture_output=True,
                 text=True,
                 timeout=60,

@@ -26,8 +26,8 @@ from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.compartments import only_compartment
 from support.corpora import build, built, chunk, document, scratch_folder
-from support.strategies import WORDS, any_text, choices
-from support.values import query
+from support.strategies import any_text, choices
+from support.values import WORDS, query
 
 CLOSE = 1e-9
 

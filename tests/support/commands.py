@@ -45,10 +45,13 @@ class Outcome:
         return json.loads(self.out)
 
 
-def invoke(*arguments: str | Path) -> Outcome:
-    """Run a command in this process, through ``main`` and its mapping of errors."""
-    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+def invoke(*arguments: str | Path, encoding: str = "utf-8") -> Outcome:
+    """Run a command in this process, through ``main`` and its mapping of errors.
+
+    ``encoding`` is that of its terminal.
+    """
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    err = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     code: object = 0
     with redirect_stdout(out), redirect_stderr(err):
         try:
@@ -67,19 +70,16 @@ def run(
     *arguments: str | bytes | Path,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    before: Callable[[], None] | None = None,
     timeout: float = 60,
     stdin: bytes = b"",
 ) -> Outcome:
-    """Run a command in a new process: a real one if it calls ``before``, otherwise a forked one."""
-    program = PROGRAM if before else forked_program()
+    """Run a command in a new process, which is a forked one."""
     done = subprocess.run(
-        [*program, *map(os.fsencode, arguments)],
+        [*forked_program(), *map(os.fsencode, arguments)],
         input=stdin,
         capture_output=True,
         env={**os.environ, **(env or {})},
         cwd=cwd,
-        preexec_fn=before,
         timeout=timeout,
         check=False,
     )
@@ -95,15 +95,15 @@ def is_coded(outcome: Outcome) -> None:
         assert "rror" in outcome.err or "efused" in outcome.err, outcome.err
 
 
-def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
-    """Run ``invoke`` in a forked child to which file permissions apply, also if root runs the tests."""
+def invoke_in_a_child(*arguments: str | Path, before: Callable[[], None]) -> Outcome:
+    """Run ``invoke`` in a forked child, which calls ``before`` first."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         code = 99
         try:
             os.close(reading)
-            _drop_permission_override()
+            before()
             outcome = invoke(*arguments)
             with os.fdopen(writing, "w", encoding="utf-8") as pipe:
                 json.dump([outcome.code, outcome.out, outcome.err], pipe)
@@ -116,6 +116,11 @@ def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     return Outcome(*json.loads(text))
+
+
+def invoke_as_a_common_user(*arguments: str | Path) -> Outcome:
+    """Run ``invoke`` in a child to which file permissions apply, also if root runs the tests."""
+    return invoke_in_a_child(*arguments, before=_drop_permission_override)
 
 
 def _drop_permission_override() -> None:

@@ -15,6 +15,8 @@ from support.embedding_server import EMBED_PATHS, Handler
 
 DEADLINE = 0.6
 """Seconds that a provider under test may take."""
+SHORT_DEADLINE = 0.2
+"""Seconds in which a server that never answers can be waited for; an answer may take longer."""
 
 Fault = Callable[[Handler], None]
 Breaks = Callable[[Fault], None]

@@ -47,23 +47,41 @@ os._exit(int(code) if code else 99)
 """
 
 
+_SHARED = "ROLEBUNDLE_TEST_PROGRAM_SERVER"
+"""The variable with the folder of a server that several processes of pytest use."""
+FILE = "import runpy, sys; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+"""Code that runs a Python file: ``(*forked_python(), FILE, path, *arguments)``."""
+
+
 @cache
 def forked_python() -> tuple[str, ...]:
     """The beginning of a command: after it come Python code and its arguments."""
     if sys.platform == "win32":
         return (sys.executable, "-c")
+    folder = Path(os.environ.get(_SHARED) or _start())
+    # -I -S: the client needs no packages, and starts faster without them.
+    return (sys.executable, "-I", "-S", str(folder / "client.py"), str(folder / "socket"))
+
+
+def share() -> None:
+    """Start the server for this process and those that it starts, which inherit its address."""
+    if sys.platform != "win32":
+        os.environ[_SHARED] = str(_start())
+
+
+def _start() -> Path:
+    """Start the server, which ends with this process, and return its folder."""
     # Not a folder of pytest's: the path of a socket must be short.
     folder = Path(mkdtemp(prefix="rolebundle-test-"))
-    address, client = folder / "socket", folder / "client.py"
-    client.write_text(CLIENT, encoding="utf-8")
+    (folder / "client.py").write_text(CLIENT, encoding="utf-8")
     process = subprocess.Popen(
         # -P: this folder has a module `mcp`, which is not the one that the program needs.
-        [sys.executable, "-P", __file__, str(address)],
+        [sys.executable, "-P", __file__, str(folder / "socket")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
     )
     assert process.stdout
-    assert process.stdout.readline() == b"ready\n"
+    assert process.stdout.readline() == b"listening\n"
 
     def end() -> None:
         process.kill()
@@ -71,15 +89,17 @@ def forked_python() -> tuple[str, ...]:
         rmtree(folder, ignore_errors=True)
 
     atexit.register(end)
-    # -I -S: the client needs no packages, and starts faster without them.
-    return (sys.executable, "-I", "-S", str(client), str(address))
+    return folder
 
 
 def _serve(address: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    print("ready", flush=True)
+    # Clients wait in the queue of the socket until everything is imported.
+    print("listening", flush=True)
+    _import_everything()
+    gc.freeze()
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -135,6 +155,8 @@ def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[
         exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
     except SystemExit as end:
         result = end.code
+        if isinstance(result, str):
+            print(result, file=sys.stderr)
     except BaseException:
         traceback.print_exc()
         result = 1
@@ -162,6 +184,4 @@ def _import_everything() -> None:
 
 
 if __name__ == "__main__":
-    _import_everything()
-    gc.freeze()
     _serve(sys.argv[1])

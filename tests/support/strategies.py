@@ -16,12 +16,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.storage.store import StoredDocument
 from support.corpora import FLAGGED, chunk, overlay
 from support.corpora import document as plain_document
+from support.values import WORDS
 
 # Few words, so that tasks, vocabularies and texts match. Some are syntax in FTS5.
-WORDS = (
-    "token", "rotation", "audit", "release", "kernel", "threat", "model", "the",
-    "NEAR", "OR", "naïve", "Straße", "ключ", "数据", "🚀", "user_id", "v2.1", "שלום",
-)  # fmt: skip
 SOURCES = ("wiki", "vendor-blog", "policy", "tickets")
 TYPES = ("runbook", "policy", "note")
 DOMAINS = ("security", "platform")

@@ -15,6 +15,12 @@ from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
 from rolebundle.storage.store import content_hash
 
+WORDS = (
+    "token", "rotation", "audit", "release", "kernel", "threat", "model", "the",
+    "NEAR", "OR", "naïve", "Straße", "ключ", "数据", "🚀", "user_id", "v2.1", "שלום",
+)  # fmt: skip
+"""Words of generated texts and tasks, in several scripts, and with operators of FTS5."""
+
 _DOCUMENT_FIELDS = frozenset(DocumentMetadata._fields)
 
 

@@ -55,12 +55,21 @@ CODED = {"nothing": "empty_task", "spaces": "empty_task",
          "a lone surrogate": "task_not_text", "bytes that are no text": "task_not_text"}  # fmt: skip
 
 
-@pytest.mark.parametrize("what", TEXTS)
-def test_a_task_is_text(sample_db: Path, what: str) -> None:
-    for form in ("json", "text", "prompt"):
+# Law 4 has the long texts as well, but not through the command line.
+SHORT = [what for what in TEXTS if not what.startswith("100 kB")]
+SAMPLE = [
+    (what, ("json", ("text", "prompt")[number % 2]))
+    for number, what in enumerate([*SHORT, "100 kB of different words", "100 kB of emoji"])
+]
+ALL = [pytest.param(what, ("json", "text", "prompt"), marks=pytest.mark.slow) for what in TEXTS]
+
+
+@pytest.mark.parametrize(("what", "forms"), [*SAMPLE, *ALL])
+def test_a_task_is_text(sample_without_vectors: Path, what: str, forms: tuple[str, ...]) -> None:
+    for form in forms:
         outcome = invoke(
             "retrieve", "--lexical-only", "--role", "security-reviewer", "--format", form,
-            "--db", sample_db, "--", TEXTS[what],
+            "--db", sample_without_vectors, "--", TEXTS[what],
         )  # fmt: skip
         is_coded(outcome)
         if what in CODED:
@@ -108,15 +117,15 @@ def test_any_reference_at_all(sample_without_vectors: Path, reference: str) -> N
 @pytest.mark.parametrize(
     "reference", ["\udcff", "a\udcffb:1-2", "a\0b", "%s", "*", "x" * 100_000, "a:1-999999999"]
 )
-def test_references_that_could_hurt(sample_db: Path, reference: str) -> None:
+def test_references_that_could_hurt(sample_without_vectors: Path, reference: str) -> None:
     for option in ((), ("--json",)):
-        outcome = invoke("get", *option, "--db", sample_db, "--", reference)
+        outcome = invoke("get", *option, "--db", sample_without_vectors, "--", reference)
         assert (outcome.code, outcome.out) == (2, ""), outcome
         assert "[not_found]" in outcome.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="arguments are bytes")
-def test_bytes_in_arguments(sample_db: Path) -> None:
+def test_bytes_in_arguments(sample_without_vectors: Path) -> None:
     """As a shell hands them over: invalid UTF-8 in every place that takes a text."""
     bad = b"token \xff\xfe \xc3\x28"
     for arguments, code in (
@@ -127,7 +136,7 @@ def test_bytes_in_arguments(sample_db: Path) -> None:
         (("ingest", bad), 2),
         (("nonsense" + os.fsdecode(bad),), 2),
     ):
-        more = () if len(arguments) == 1 else ("--db", sample_db)
+        more = () if len(arguments) == 1 else ("--db", sample_without_vectors)
         outcome = run(*arguments, *more)
         assert outcome.code == code, outcome
         assert outcome.out == ""
