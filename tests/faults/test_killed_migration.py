@@ -25,7 +25,7 @@ from support.sound import assert_sound, contents
 SECOND = """
 ALTER TABLE document ADD COLUMN reviewed TEXT;
 CREATE TABLE review (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;
-WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
 INSERT INTO review (note) SELECT 'review ' || i FROM n;
 UPDATE document SET reviewed = 'no';
 """
@@ -83,7 +83,7 @@ def test_an_older_corpus_is_backed_up_then_migrated(
     open_writer(old).close()
     with open_reader(old) as corpus:
         assert corpus.value("PRAGMA user_version") == newer
-        assert corpus.value("SELECT count(*) FROM review") == 60000
+        assert corpus.value("SELECT count(*) FROM review") == 20000
         assert corpus.value("SELECT count(*) FROM document WHERE reviewed = 'no'") == 30
     assert_sound(old)
     [backup] = backups(old)
@@ -153,7 +153,7 @@ def state_of(db: Path, newer: int) -> int:
         if version == newer:
             assert "review" in tables
             assert "reviewed" in columns
-            assert connection.execute("SELECT count(*) FROM review").get == 60000
+            assert connection.execute("SELECT count(*) FROM review").get == 20000
         else:
             assert version == newer - 1
             assert "review" not in tables

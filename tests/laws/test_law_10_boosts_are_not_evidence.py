@@ -70,6 +70,7 @@ def codes(bundle: RetrievalBundle) -> list[str]:
 # -- (a) every passage says what it is there for ---------------------------------------------------
 
 
+@few_examples
 @given(documents=corpora(least=1), role=roles, fields=requests())
 @example(
     documents=[
@@ -111,6 +112,7 @@ def assert_it_says_what_passages_are_there_for(
 # -- (b) the role has no say in it -----------------------------------------------------------------
 
 
+@few_examples
 @given(
     documents=corpora(),
     one=overlays(),

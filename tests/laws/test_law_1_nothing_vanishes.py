@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.storage.store import StoredDocument
+from support.amounts import few_examples
 from support.corpora import ask, built
 from support.fake_embedder import HashingProvider
 from support.strategies import corpora, overlays, requests
 
 
+@few_examples
 @given(
     documents=corpora(),
     waiting=st.integers(0, 3),

@@ -80,7 +80,13 @@ def pairs_of(found: bridges.BridgeReport) -> dict[Pair, float]:
     }
 
 
-@pytest.mark.parametrize("sizes", [(4096, 512), (7, 3), (1, 1)])
+block_sizes = pytest.mark.parametrize(
+    "sizes", [(4096, 512), (7, 3), pytest.param((1, 1), marks=pytest.mark.slow)]
+)
+"""Rows of a block and of a strip: of one, of some, and of single rows."""
+
+
+@block_sizes
 @pytest.mark.parametrize("threshold", [0.78, 0.5, 0.999])
 def test_the_blocks_do_not_change_the_result(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int], threshold: float
@@ -97,7 +103,7 @@ def test_the_blocks_do_not_change_the_result(
     assert found.vectors == corpus.value("SELECT count(*) FROM embedded")
 
 
-@pytest.mark.parametrize("sizes", [(4096, 512), (7, 3), (1, 1)])
+@block_sizes
 def test_the_closest_pairs_under_the_threshold_are_named_if_few_are_over_it(
     corpus: Corpus, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, int]
 ) -> None:

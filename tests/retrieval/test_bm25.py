@@ -138,6 +138,7 @@ def test_bm25_equals_that_of_fts5(documents: list[StoredDocument], asked: list[T
             assert math.isclose(score, expected[row], rel_tol=CLOSE, abs_tol=1e-15)
 
 
+@few_examples
 @given(documents=corpora())
 def test_the_extent_counts_chunks_and_tokens(documents: list[StoredDocument]) -> None:
     with scratch_folder() as folder, built(folder, documents) as corpus:

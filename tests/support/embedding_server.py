@@ -124,7 +124,7 @@ def embedding_server(port: int = 0) -> Iterator[EmbeddingServer]:
     """Run a server on ``port``, or on a free port if it is 0."""
     with _Server(("127.0.0.1", port), Handler) as server:
         state = server.state = EmbeddingServer(server.server_address[1])
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread = threading.Thread(target=server.serve_forever, args=(0.002,))
         thread.start()
         try:
             yield state
