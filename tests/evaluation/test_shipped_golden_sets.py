@@ -40,9 +40,9 @@ def profile_of(role: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "role", [*ROLES[:1], *(pytest.param(role, marks=pytest.mark.slow) for role in ROLES[1:])]
-)
+# By default, `test_eval` runs one of the sets through the command line.
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ROLES)
 def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
     path = profile_of(role)
     golden = load_golden(path)

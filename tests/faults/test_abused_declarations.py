@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.text.globs import matches
@@ -126,7 +126,6 @@ def ingested(folder: Path, text: str, manifest: str = "") -> tuple[Outcome, floa
     return outcome, time.process_time() - started
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=200), st.sampled_from(["---", "+++"]))
 def test_any_front_matter_is_taken_or_refused_with_a_code(
     tmp_path_factory: pytest.TempPathFactory, text: str, fence: str

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and 
 
 COMMON = tuple(f"common{number}" for number in range(200))
 # A third of them goes. The look for their traces takes the longest, and grows with the corpus.
-DOCUMENTS = 60
+DOCUMENTS = 36
 
 
 class Base(NamedTuple):

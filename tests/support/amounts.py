@@ -36,7 +36,7 @@ def rounds(sample: int, full: int) -> pytest.MarkDecorator:
 
 
 lengths = pytest.mark.parametrize(
-    "length", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["100k", "1M"]
+    "length", [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["50k", "1M"]
 )
 """Give a test of linear time the parameter ``length``, in characters."""
 

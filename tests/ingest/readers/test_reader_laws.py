@@ -268,6 +268,7 @@ def damaged(draw: st.DrawFn, name: str) -> bytes:
     return sample
 
 
+@few_examples
 @pytest.mark.parametrize("name", reader_names())
 @given(data=st.data())
 def test_any_bytes_give_documents_or_a_coded_error(name, data):

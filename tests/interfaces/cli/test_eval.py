@@ -123,7 +123,10 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
 def test_the_golden_set_of_a_role() -> None:
     reply = invoke("eval", "--role", "security-reviewer", "--json")
     assert reply.code == 0, reply.err
-    assert EvalReport.model_validate(reply.json()).name == "security-reviewer-v1"
+    report = EvalReport.model_validate(reply.json())
+    assert (report.name, report.notes, report.passed) == ("security-reviewer-v1", [], True)
+    assert report.governance is not None
+    assert [check for check in report.governance.checks if not check.held] == []
 
 
 @pytest.mark.parametrize(
