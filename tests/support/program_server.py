@@ -28,13 +28,16 @@ from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
+# The modules in C that `signal` and `socket` wrap: to import those two takes longer than the rest.
 CLIENT = """
-import marshal, os, signal, socket, sys
-server = socket.socket(socket.AF_UNIX)
+import _signal as signal, _socket as socket, marshal, os, sys
+from struct import pack
+server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 server.connect(sys.argv[1])
 signals = {signal.SIGINT, signal.SIGTERM}
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-socket.send_fds(server, [b"streams"], [0, 1, 2])
+streams = (socket.SOL_SOCKET, socket.SCM_RIGHTS, pack("3i", 0, 1, 2))
+server.sendmsg([b"streams"], [streams])
 server.sendall(marshal.dumps((sys.argv[2:], os.getcwd(), dict(os.environ))) + b"end")
 os.close(0)
 os.close(1)
@@ -100,6 +103,8 @@ def _serve(address: str) -> None:
     print("listening", flush=True)
     _import_everything()
     gc.freeze()
+    # As in the processes of pytest.
+    gc.set_threshold(50_000, 20, 50)
     while True:
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -168,6 +173,7 @@ def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[
 
 def _import_everything() -> None:
     import rolebundle
+    from rolebundle.contracts.base import Contract
     from rolebundle.embedding.static import StaticProvider
 
     for module in pkgutil.walk_packages(rolebundle.__path__, "rolebundle."):
@@ -176,11 +182,17 @@ def _import_everything() -> None:
                 importlib.import_module(module.name)
     # What commands import late, and the model, which they would load again and again.
     for name in (
-        *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters"),
-        *("rich.console", "rich.table", "rich.text", "anyio._backends._asyncio"),
+        *("numpy", "yaml", "Stemmer", "sqlite_vec", "pypdf.filters", "platformdirs"),
+        *("rich.console", "rich.table", "rich.text", "rich._emoji_codes"),
+        *("anyio._backends._asyncio", "encodings.idna", "encodings.utf_8_sig"),
     ):
         importlib.import_module(name)
     _ = StaticProvider()._model
+    # A contract builds its validator when it is first used.
+    contracts = [Contract]
+    for contract in contracts:
+        contract.model_rebuild()
+        contracts += contract.__subclasses__()
 
 
 if __name__ == "__main__":
