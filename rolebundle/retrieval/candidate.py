@@ -126,8 +126,11 @@ Step = Literal[
 ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
 
 
-MAX_ROLE_SHARE = 0.9
+MAX_ROLE_SHARE = 0.65
 """The most that the role's terms may weigh together, so that the task always counts."""
+VOCABULARY_FACTOR = 0.15
+"""The vocabulary's weight against the metadata's is multiplied with this: a phrase may occur by
+chance, also in a text of another team, and metadata was declared."""
 
 
 class Weights(NamedTuple):
@@ -151,9 +154,10 @@ class Weights(NamedTuple):
         """The weights for one request.
 
         The role's share is that of the policy's metadata and rerank weights, times the factor, but
-        at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing. The lanes share the
-        rest as the policy says. If there is only the lexical lane, it has all of that. With ``rrf``
-        both lanes have the same weight.
+        at most ``MAX_ROLE_SHARE``; all, if the policy gives the lanes nothing. Metadata and
+        vocabulary divide it as their weights say, the vocabulary's times ``VOCABULARY_FACTOR``.
+        The lanes divide the rest as the policy says. If there is only the lexical lane, it has all
+        of that. With ``rrf`` both lanes have the same weight.
 
         Args:
             policy: the role's policy.
@@ -171,7 +175,8 @@ class Weights(NamedTuple):
             lexical, semantic = 1.0, 0.0
         elif fusion == "rrf" or not lanes:
             lexical = semantic = 0.5
-        lanes, role = lexical + semantic, role or 1.0
+        vocabulary *= VOCABULARY_FACTOR
+        lanes, role = lexical + semantic, (metadata + vocabulary) or 1.0
         return cls(
             lexical=(1 - share) * (lexical / lanes),
             semantic=(1 - share) * (semantic / lanes),

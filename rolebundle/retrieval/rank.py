@@ -9,7 +9,6 @@ final scores that are equal at the floor are ordered by what they were before th
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -27,7 +26,7 @@ Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 BOOST_PHRASE = 0.15
 PREFERRED_TERM = 0.08
 SUPPRESS_PHRASE = -0.2
-SATURATED_METADATA = 2.0
+SATURATED_METADATA = 2.25
 """A higher metadata score counts as this one."""
 SATURATED_VOCABULARY = 0.08
 """A higher score of the role's phrases counts as this: one preferred term."""
@@ -93,7 +92,7 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     Both terms saturate, so that a passage of the role's ground is not pushed further by every rule
     that it matches, and the task decides among such passages:
 
-    - metadata: ``min(1, ln(1 + m) / ln 3)``; a score of 2 and more becomes 1.
+    - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
     """
@@ -111,8 +110,8 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
 
 
 def normalize_metadata(score: float) -> float:
-    """``min(1, ln(1 + m) / ln 3)``: 0.5 becomes 0.37, 2 and more become 1."""
-    return min(1.0, math.log1p(score) / math.log1p(SATURATED_METADATA))
+    """``min(1, m / 2.25)`` for the metadata score ``m``, which is at least 0."""
+    return min(1.0, score / SATURATED_METADATA)
 
 
 def ranking_order(candidate: Candidate) -> tuple[int, float, float, str]:

@@ -254,7 +254,7 @@ class TestEvidence:
             "role_share": 0.4,
         }
         assert bundle.weights.model_dump() == {
-            "lexical": 0.3, "semantic": 0.3, "metadata": 0.2, "rerank": 0.2,
+            "lexical": 0.3, "semantic": 0.3, "metadata": 0.347826, "rerank": 0.052174,
         }  # fmt: skip
 
     def test_without_a_role_its_share_is_0(self) -> None:

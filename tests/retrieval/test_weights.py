@@ -15,6 +15,9 @@ MODES: tuple[tuple[Fusion, bool], ...] = (
     ("weighted", True), ("weighted", False), ("rrf", True), ("rrf", False),
 )  # fmt: skip
 
+# Of the role's share: the two default weights are equal, and the vocabulary's counts 0.15 times.
+OF_METADATA, OF_VOCABULARY = 1 / 1.15, 0.15 / 1.15
+
 
 def policy(*weights: float) -> RetrievalPolicy:
     names = ("lexical_weight", "semantic_weight", "metadata_weight", "rerank_weight")
@@ -47,17 +50,22 @@ class TestDefault:
         assert self.weights(0.0) == pytest.approx([0.5, 0.5, 0, 0])
         assert self.weights(0.0, has_semantic=False) == pytest.approx([1, 0, 0, 0])
 
-    def test_the_factor_1_gives_the_policys_weights(self) -> None:
-        assert self.weights(1.0) == pytest.approx([0.3, 0.3, 0.2, 0.2])
+    def test_the_factor_1_gives_the_role_the_policys_share(self) -> None:
+        assert self.weights(1.0) == pytest.approx(
+            [0.3, 0.3, 0.4 * OF_METADATA, 0.4 * OF_VOCABULARY]
+        )
 
     def test_the_role_has_its_share_times_the_factor(self) -> None:
-        # 2.2 · 0.4 = 0.88 for the role, so 0.06 for each lane.
-        assert self.weights(2.2) == pytest.approx([0.06, 0.06, 0.44, 0.44])
-        assert self.weights(0.5) == pytest.approx([0.4, 0.4, 0.1, 0.1])
+        for factor, share in ((0.5, 0.2), (1.5, 0.6), (2.2, MAX_ROLE_SHARE)):
+            lane = (1 - share) / 2
+            assert self.weights(factor) == pytest.approx(
+                [lane, lane, share * OF_METADATA, share * OF_VOCABULARY]
+            )
 
     def test_a_removed_lane_gives_its_weight_to_the_other(self) -> None:
-        assert self.weights(1.0, has_semantic=False) == pytest.approx([0.6, 0, 0.2, 0.2])
-        assert self.weights(1.0, "rrf", has_semantic=False) == pytest.approx([0.6, 0, 0.2, 0.2])
+        expected = pytest.approx([0.6, 0, 0.4 * OF_METADATA, 0.4 * OF_VOCABULARY])
+        assert self.weights(1.0, has_semantic=False) == expected
+        assert self.weights(1.0, "rrf", has_semantic=False) == expected
 
     def test_rrf_has_one_weight_for_both_lanes(self) -> None:
         made = Weights.of(policy(0.5, 0.1, 0.4, 0.0), "rrf", has_semantic=True, role_factor=1.0)

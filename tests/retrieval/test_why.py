@@ -219,7 +219,7 @@ class TestTheCut:
         assert why(listed, "many#14", enough, task="token", limit=20).outcome == "selected"
 
     def test_a_low_score_behind_a_full_selection(self, listed: Corpus) -> None:
-        role = overlay(retrieval_policy={"min_score": 0.25})
+        role = overlay(retrieval_policy={"min_score": 0.45})
         found = why(listed, "many#14", role, task="token", limit=1)
         best = ask(listed, role, task="token", limit=1).selected[0].scores.final
         assert found.code == "low_score"
