@@ -37,7 +37,7 @@ def replace_and_remove(corpus: Corpus, number: int) -> None:
 # -- power loss ------------------------------------------------------------------------------
 
 
-@rounds(10, 500)
+@rounds(5, 500)
 def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
     """With synchronous FULL: at any moment, with any part of what was not synced, all is there.
 

@@ -54,7 +54,7 @@ def bomb(megabytes: int) -> bytes:
 def zipped() -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.txt", b"\0" * (30 * MEGABYTE))
+        archive.writestr("a.txt", b"\0" * (5 * MEGABYTE))
     return out.getvalue()
 
 
@@ -65,7 +65,7 @@ def write_heavy_tree(tree: Path) -> None:
         stream.truncate(100 * MEGABYTE)
     with (tree / "over.txt").open("wb") as stream:
         stream.write(b"word " * (21 * MEGABYTE // 5))
-    (tree / "archive.gz").write_bytes(gzip.compress(b"\0" * (30 * MEGABYTE)))
+    (tree / "archive.gz").write_bytes(gzip.compress(b"\0" * (5 * MEGABYTE), 1))
     (tree / "archive.zip").write_bytes(zipped())
     (tree / "archive.md").write_bytes(zipped())
     (tree / "binary").write_bytes(bytes(range(256)) * 400)

@@ -57,7 +57,7 @@ def assert_kept(corpus: Path, reported: list[str]) -> int:
         return verification.rows
 
 
-@rounds(9, 200)
+@rounds(4, 200)
 def test_kill_at_any_moment_of_the_writing(rounds: int) -> None:
     """A log that goes on after every kill, beside logs that are killed while they are made."""
     chance = random.Random(9)
@@ -122,7 +122,7 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
             assert len(others) == 40 * rounds, "a living writer lost a row"
 
 
-@rounds(20, 1000)
+@rounds(10, 1000)
 def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
     chance = random.Random(4)
     with scratch_folder() as folder:

@@ -27,7 +27,7 @@ from support.vectors import TextByText, assert_never_mixed
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 OLD = ModelIdentity("fake", "old", "1111", 12)
-CHUNKS = 240
+CHUNKS = 120
 BATCH = 8
 PATIENCE = 30.0
 

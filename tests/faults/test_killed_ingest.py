@@ -25,7 +25,7 @@ from support.sound import assert_sound, contents, paths_in
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
-FILES = 40
+FILES = 24
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write_tree(folder: Path, edition: int = 1) -> Path:
-    """Forty files; the second edition changes a third of them, removes some and adds some."""
+    """Small files; the second edition changes a third of them, removes some and adds some."""
     folder.mkdir(exist_ok=True)
     for number in range(FILES):
         path = folder / f"n{number:02}.md"
@@ -65,7 +65,7 @@ def done_of(reported: list[str], what: str) -> int:
     return max((int(line.split()[1]) for line in reported if line.startswith(what)), default=0)
 
 
-@rounds(6, 100)
+@rounds(3, 100)
 def test_kill_during_a_first_ingest(rounds: int) -> None:
     with scratch_folder() as folder:
         tree = write_tree(folder / "tree")
@@ -95,7 +95,7 @@ def test_kill_during_a_first_ingest(rounds: int) -> None:
         assert interrupted >= rounds // 3
 
 
-@rounds(6, 100)
+@rounds(3, 100)
 def test_kill_during_an_update(rounds: int) -> None:
     with scratch_folder() as folder:
         tree = write_tree(folder / "tree")
@@ -157,7 +157,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
-        for number in range(300):
+        for number in range(80):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 200, encoding="utf-8")
         db = folder / "killed.db"
         with real_ingest(tree, db, moment) as process:
@@ -167,7 +167,7 @@ def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
         assert_sound(db)
         assert invoke("ingest", tree, "--lexical-only", "--workers", "1", "--db", db).code == 0
         with open_reader(db) as corpus:
-            assert len(paths_in(corpus)) == 300
+            assert len(paths_in(corpus)) == 80
         assert invoke("status", "--check", "--db", db).code == 0
 
 
@@ -197,7 +197,7 @@ def test_interrupt_during_ingest(moment: Moment) -> None:
     with scratch_folder() as folder:
         tree = folder / "tree"
         tree.mkdir()
-        for number in range(200):
+        for number in range(80):
             (tree / f"{number}.md").write_text(f"# {number}\n\n" + "word " * 300, encoding="utf-8")
         db = folder / "stopped.db"
         with real_ingest(tree, db, moment) as process:

@@ -119,7 +119,7 @@ def test_a_migration_that_fails_leaves_the_old_schema(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@rounds(6, 100)
+@rounds(3, 100)
 def test_kill_at_any_moment_leaves_old_or_new(old: Path, newer: int, rounds: int) -> None:
     image = old.read_bytes()
     seconds = run_child(lambda _: open_writer(old).close()).seconds
@@ -163,7 +163,7 @@ def state_of(db: Path, newer: int) -> int:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@rounds(6, 100)
+@rounds(3, 100)
 def test_kill_while_a_corpus_is_made(rounds: int) -> None:
     """The first moments of a file: whatever a kill leaves, the next run fills."""
     chance = random.Random(4)
@@ -177,7 +177,7 @@ def test_kill_while_a_corpus_is_made(rounds: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-@rounds(6, 100)
+@rounds(3, 100)
 def test_kill_while_documents_are_put_into_compartments(rounds: int) -> None:
     """From the first schema to the second: one index, or one a compartment, and nothing between."""
     scopes = ("shared", "hr", "board")

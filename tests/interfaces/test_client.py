@@ -67,17 +67,17 @@ def test_half_characters_are_refused_and_nothing_more(sidecar: Sidecar) -> None:
 
 def test_calls_from_many_threads(sidecar: Sidecar) -> None:
     with ThreadPoolExecutor(8) as pool:
-        tasks = [f"token {n}" for n in range(80)]
+        tasks = [f"token {n}" for n in range(40)]
         bundles = list(pool.map(sidecar.retrieve, tasks))
     assert [bundle["query"]["task_text"] for bundle in bundles] == tasks
 
 
 def test_a_call_that_takes_too_long(db: Path) -> None:
-    command = (*forked_python(), SLOW.format(seconds=0.6) + _START)
-    with Sidecar(db, timeout=0.3, command=command) as slow:
+    command = (*forked_python(), SLOW.format(seconds=0.3) + _START)
+    with Sidecar(db, timeout=0.1, command=command) as slow:
         slow._timeout = 30
         assert slow.retrieve("token", lexical_only=True)
-        slow._timeout = 0.3
+        slow._timeout = 0.1
         with pytest.raises(SidecarError) as caught:
             slow.status()
         assert (caught.value.code, caught.value.retryable) == ("timeout", True)

@@ -64,7 +64,7 @@ def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
 
 
 def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:
-    db = build(tmp_path, [document(f"note {n}", [f"The note {n}."]) for n in range(1_030)])
+    db = build(tmp_path, [document(f"note {n}", [f"The note {n}."]) for n in range(1_003)])
 
     async def talk(session: Session) -> Any:
         from mcp_types import PaginatedRequestParams
@@ -122,6 +122,7 @@ CALL = {
 }
 
 
+IMPATIENT = "from rolebundle.interfaces import mcp; mcp._SECONDS_TO_END = 0.1"
 SECONDS_TO_END = 5
 """Far below the 30 seconds that the slow call of these tests takes."""
 
@@ -182,10 +183,9 @@ def test_a_signal_ends_it(sample_db: Path, number: signal.Signals, real: bool) -
 
 
 def test_a_signal_ends_it_where_the_client_does_not_read(sample_db: Path) -> None:
-    impatient = "from rolebundle.interfaces import mcp; mcp._SECONDS_TO_END = 0.1"
-    talk = Conversation(sample_db, program=f"{impatient}\n{SERVE}")
+    talk = Conversation(sample_db, program=f"{IMPATIENT}\n{SERVE}")
     whole = {"task": TASK, "lexical_only": True, "detail": "full", "limit": 100}
-    for number in range(20):
+    for number in range(5):
         talk.say({**CALL, "id": 10 + number, "params": {"name": "retrieve", "arguments": whole}})
     assert talk.process.stdout is not None
     wait_until_filled(talk.process.stdout.fileno())
@@ -257,7 +257,7 @@ def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) ->
 
 @pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
 def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
-    talk = Conversation(sample_db, program=program)
+    talk = Conversation(sample_db, program=f"{IMPATIENT}\n{program}")
     begun(talk)
     assert talk.ended(time.monotonic()).returncode == 0
 

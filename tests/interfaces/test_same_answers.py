@@ -76,8 +76,8 @@ def answers_of_python(db: Path, step: int) -> list[dict[str, Any]]:
     return [untimed(answer) for answer in answers]
 
 
-steps = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
-"""Every ninth request; all of them if slow tests run."""
+steps = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)])
+"""Every thirteenth request; all of them if slow tests run."""
 
 
 def untimed(answer: dict[str, Any]) -> dict[str, Any]:

@@ -105,17 +105,17 @@ def test_an_overdue_deadline(small_db: Path) -> None:
 
 
 def test_pipelined_requests_are_answered_in_order(shared_server: Served) -> None:
-    lines = [request(n, "retrieve", task=f"token {n}", lexical_only=True) for n in range(60)]
+    lines = [request(n, "retrieve", task=f"token {n}", lexical_only=True) for n in range(30)]
     lines[20] = b"nonsense"
     shared_server.send(*lines)
     messages = [shared_server.next() for _ in lines]
-    expected: list[Any] = list(range(60))
+    expected: list[Any] = list(range(30))
     expected[20] = -32700
     assert codes(messages) == expected
 
 
 def test_a_cancelled_request_that_waits_is_not_answered(small_db: Path) -> None:
-    with Served("--db", small_db, before=SLOW.format(seconds=0.5)) as server:
+    with Served("--db", small_db, before=SLOW.format(seconds=0.25)) as server:
         server.request(1, "status")
         server.request(2, "roles.list")
         server.request("2", "roles.list")
@@ -139,7 +139,7 @@ def test_a_cancelled_request_that_runs_is_interrupted(small_db: Path) -> None:
 
 def test_an_interrupt_hits_only_its_own_request(small_db: Path) -> None:
     with Served("--db", small_db) as server:
-        for n in range(50):
+        for n in range(20):
             server.request(f"a{n}", "retrieve", task="token", lexical_only=True)
             server.request(f"b{n}", "retrieve", task="token", lexical_only=True)
             server.notify("$/cancelRequest", id=f"a{n}")
@@ -147,7 +147,7 @@ def test_an_interrupt_hits_only_its_own_request(small_db: Path) -> None:
         answers = {}
         while (message := server.next())["id"] != "last":
             answers[message["id"]] = message
-        assert all("result" in answers[f"b{n}"] for n in range(50))
+        assert all("result" in answers[f"b{n}"] for n in range(20))
         # One that was done before it was cancelled has its answer; none has an error.
         assert all("result" in message for message in answers.values())
 
@@ -214,7 +214,7 @@ def test_preload(small_db: Path, tmp_path: Path) -> None:
 def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
-    for n in range(400):
+    for n in range(120):
         text = "".join(f"# Number {n}, {m}\n\na token\n\n" for m in range(20))
         (tree / f"{n}.md").write_text(text, encoding="utf-8")
     with Served("--db", tmp_path / "new.db", "--allow-write") as server:

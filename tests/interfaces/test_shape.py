@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import product
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -138,7 +138,13 @@ class TestDetails:
                 "allowed_actions",
             }  # fmt: skip
 
-    @pytest.mark.parametrize(("task", "role"), [*product(TASKS, ROLES)])
+    @pytest.mark.parametrize(
+        ("task", "role"),
+        [
+            *zip(cycle(TASKS), ROLES, strict=False),
+            *(pytest.param(*case, marks=pytest.mark.slow) for case in product(TASKS, ROLES)),
+        ],
+    )
     def test_a_compact_answer_is_small_and_names_every_passage(
         self, sample: Engine, task: str, role: str | None
     ) -> None:

@@ -251,7 +251,7 @@ def test_every_column_of_every_row_counts(sound: tuple[Path, Path], step: int) -
                     Path(f"{copy}{suffix}").unlink(missing_ok=True)
 
 
-@rounds(80, 200)
+@rounds(40, 200)
 def test_flipped_bits_are_found_or_change_nothing(sound: tuple[Path, Path], rounds: int) -> None:
     folder, path = sound
     with AuditLog(folder / "sound.db") as log:

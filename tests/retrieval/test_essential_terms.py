@@ -115,7 +115,7 @@ def best(found: dict[int, float]) -> list[int]:
     return list(found)[: lexical.EXACT_BEST]
 
 
-@rounds(20, 60)
+@rounds(10, 60)
 @pytest.mark.usefixtures("few_rows")
 def test_with_the_true_bound_the_best_are_the_same(
     zipf: Corpus, monkeypatch: pytest.MonkeyPatch, rounds: int
@@ -128,7 +128,7 @@ def test_with_the_true_bound_the_best_are_the_same(
         assert len(ours) == len(theirs)
 
 
-@rounds(20, 60)
+@rounds(10, 60)
 @pytest.mark.usefixtures("few_rows")
 def test_overlap_with_the_full_search(
     zipf: Corpus, monkeypatch: pytest.MonkeyPatch, rounds: int
@@ -161,7 +161,7 @@ def test_overlap_with_the_full_search(
     assert sum(spared) > len(spared) / 2, "most searches leave chunks out"
 
 
-@rounds(10, 30)
+@rounds(6, 30)
 @pytest.mark.usefixtures("few_rows")
 def test_further_scored_chunks_have_the_score_of_the_full_search(zipf: Corpus, rounds: int) -> None:
     """Chunks that the other lane proposed need no further search, and their scores are the same."""

@@ -53,7 +53,7 @@ CASES = list(
 
 @pytest.mark.parametrize(
     ("task", "role", "fields", "limits"),
-    [(*case, (10, 250)) for case in (CASES[0], CASES[4], CASES[8], CASES[9])]
+    [(*case, (10, 250)) for case in (CASES[0], CASES[4], CASES[8])]
     + [pytest.param(*case, (10, 60, 250), marks=pytest.mark.slow) for case in CASES],
     ids=str,
 )

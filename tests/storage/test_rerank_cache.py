@@ -154,7 +154,8 @@ def test_an_unusable_file_is_refused_and_not_changed(path: Path, trouble: str) -
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-def test_a_locked_file_is_refused_soon(path: Path) -> None:
+def test_a_locked_file_is_refused_soon(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank_cache, "PATIENCE_MS", 20)
     rerank_cache.store(path, IDENTITY, {"a": VECTOR})
     db = apsw.Connection(str(path))
     db.execute("BEGIN IMMEDIATE")

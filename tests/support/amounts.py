@@ -1,6 +1,6 @@
 """How much the randomized tests do.
 
-Properties are checked with ``EXAMPLES`` examples: 20, or the number in ``ROLEBUNDLE_EXAMPLES``; expensive
+Properties are checked with ``EXAMPLES`` examples: 15, or the number in ``ROLEBUNDLE_EXAMPLES``; expensive
 ones with a third of it (``few_examples``). Tests
 that kill processes or damage files have a sample that runs by default, and a full number of rounds
 that only ``pytest -m slow`` runs.
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "15"))
 
 
 FEW_EXAMPLES = max(1, EXAMPLES // 3)
@@ -36,7 +36,7 @@ def rounds(sample: int, full: int) -> pytest.MarkDecorator:
 
 
 lengths = pytest.mark.parametrize(
-    "length", [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["50k", "1M"]
+    "length", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)], ids=["20k", "1M"]
 )
 """Give a test of linear time the parameter ``length``, in characters."""
 

@@ -15,7 +15,7 @@ from support.embedding_server import EMBED_PATHS, Handler
 
 DEADLINE = 0.6
 """Seconds that a provider under test may take."""
-SHORT_DEADLINE = 0.2
+SHORT_DEADLINE = 0.1
 """Seconds in which a server that never answers can be waited for; an answer may take longer."""
 
 Fault = Callable[[Handler], None]
