@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,10 @@ settings.register_profile(
 )
 settings.load_profile("default")
 
-# Tests start many processes of the command line. With cached bytecode they start in half the time.
+# Tests start many processes of the command line. With cached bytecode they start in half the time,
+# and so does pytest, which rewrites the tests' assertions.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # pytest's temporary folders. In memory, the syncs of SQLite cost nothing.
 if SCRATCH is not None:

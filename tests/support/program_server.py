@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import NamedTuple
 
 # The modules in C that `signal` and `socket` wrap: to import those two takes longer than the rest.
 CLIENT = """
@@ -105,30 +106,45 @@ def _serve(address: str) -> None:
     gc.freeze()
     # As in the processes of pytest.
     gc.set_threshold(50_000, 20, 50)
+    running: list[_Forked] = []
     while True:
-        connection, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            _handle(connection)
-        connection.close()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        waiting = [listener, *(end for forked in running for end in (forked.client, forked.pipe))]
+        ready, _, _ = select.select(waiting, [], [])
+        for forked in [one for one in running if one.client in ready or one.pipe in ready]:
+            running.remove(forked)
+            _end(forked, is_orphan=forked.pipe not in ready)
+        if listener in ready:
+            client, _ = listener.accept()
+            with suppress(OSError):
+                running.append(_begin(client, [listener, *(one.client for one in running)]))
 
 
-def _handle(connection: socket.socket) -> None:
-    """Fork the process, report its number and exit code, and kill it if the client is gone."""
-    _, streams, _, _ = socket.recv_fds(connection, len(b"streams"), 3)
+class _Forked(NamedTuple):
+    """A forked process, the connection to its client, and a pipe whose other end it holds."""
+
+    process: int
+    client: socket.socket
+    pipe: int
+
+
+def _begin(client: socket.socket, others: list[socket.socket]) -> _Forked:
+    """Fork the process that a client asks for, and report its number.
+
+    Raises:
+        OSError: the client is gone.
+    """
+    _, streams, _, _ = socket.recv_fds(client, len(b"streams"), 3)
     request = b""
     while not request.endswith(b"end"):
-        part = connection.recv(65536)
+        part = client.recv(65536)
         if not part:
-            os._exit(1)
+            raise ConnectionError
         request += part
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        connection.close()
+    process = os.fork()
+    if process == 0:
+        for connection in (client, *others):
+            connection.close()
         os.close(reading)
         # The other end of the pipe is closed when this process has ended.
         os.set_inheritable(writing, False)
@@ -136,14 +152,19 @@ def _handle(connection: socket.socket) -> None:
     for descriptor in (writing, *streams):
         os.close(descriptor)
     with suppress(OSError):
-        connection.sendall(b"%016d" % child)
-    ready, _, _ = select.select([connection, reading], [], [])
-    if reading not in ready:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
+        client.sendall(b"%016d" % process)
+    return _Forked(process, client, reading)
+
+
+def _end(forked: _Forked, is_orphan: bool) -> None:
+    """Report the exit code of a process that has ended. Kill it before if its client is gone."""
+    if is_orphan:
+        os.kill(forked.process, signal.SIGKILL)
+    _, status = os.waitpid(forked.process, 0)
     with suppress(OSError):
-        connection.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
-    os._exit(0)
+        forked.client.sendall(str(os.waitstatus_to_exitcode(status) % 256).encode())
+    forked.client.close()
+    os.close(forked.pipe)
 
 
 def _run(streams: list[int], arguments: list[str], folder: str, variables: dict[str, str]) -> None:
