@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
 
-from support.commands import SAMPLE, invoke
+from support.commands import invoke
 from support.corpora import build, document
 from support.mcp import (
     SERVE,
@@ -52,15 +51,13 @@ def test_a_missing_corpus_is_an_error_until_it_is_there(tmp_path: Path) -> None:
 
     async def talk(session: Session) -> Any:
         before = await session.call_tool("status", {})
-        await asyncio.to_thread(
-            lambda: invoke("ingest", SAMPLE, "--lexical-only", "--workers", "1", "--db", db)
-        )
+        build(tmp_path, [document("note", ["The note."])], name=db.name)
         return before, await session.call_tool("status", {})
 
     before, after = with_session(talk, db)
     assert error_of(before)["code"]
     assert "ingest" in error_of(before)["hint"]
-    assert after.structured_content["corpus"]["documents"] > 0
+    assert after.structured_content["corpus"]["documents"] == 1
 
 
 def test_the_listing_comes_in_pages_and_ends(tmp_path: Path) -> None:

@@ -22,11 +22,12 @@ import socket
 import subprocess
 import sys
 import traceback
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from shutil import rmtree
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import NamedTuple
 
 # The modules in C that `signal` and `socket` wrap: to import those two takes longer than the rest.
@@ -103,6 +104,7 @@ def _serve(address: str) -> None:
     # Clients wait in the queue of the socket until everything is imported.
     print("listening", flush=True)
     _import_everything()
+    _warm_up()
     gc.freeze()
     # As in the processes of pytest.
     gc.set_threshold(50_000, 20, 50)
@@ -214,6 +216,25 @@ def _import_everything() -> None:
     for contract in contracts:
         contract.model_rebuild()
         contracts += contract.__subclasses__()
+
+
+def _warm_up() -> None:
+    """Run frequent commands once. What they import and compute once, no forked process does again."""
+    from rolebundle.interfaces.cli.main import main
+
+    # A process that is to be forked must have no other threads.
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    sample = str(Path(__file__).parents[2] / "sample_corpus")
+    role = ("--role", "security-reviewer")
+    with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        for command in (
+            ("ingest", sample, "--workers", "1"),
+            ("retrieve", "Plan release 3.0", *role),
+            ("retrieve", "Plan release 3.0", *role, "--format", "json"),
+            ("why", "product-strategy/product/strategy-2025.md", "Plan release 3.0", *role),
+        ):
+            with suppress(SystemExit):
+                main([*command, "--db", f"{folder}/corpus.db"])
 
 
 if __name__ == "__main__":
