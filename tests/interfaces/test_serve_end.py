@@ -176,7 +176,7 @@ def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
     process.stdin.close()
 
 
-@pytest.mark.parametrize("closed", [(2,), (0, 1, 2)])
+@pytest.mark.parametrize("closed", [pytest.param((2,), marks=pytest.mark.slow), (0, 1, 2)])
 def test_descriptors_that_were_closed_from_the_start(
     small_db: Path, closed: tuple[int, ...]
 ) -> None:

@@ -201,7 +201,10 @@ class TestCache:
         assert rerank_cache_path(db).exists()
 
     @pytest.mark.parametrize("trouble", ["text", "foreign", "newer", "locked", "folder"])
-    def test_the_answer_is_the_same_if_the_cache_is_unusable(self, db: Path, trouble: str) -> None:
+    def test_the_answer_is_the_same_if_the_cache_is_unusable(
+        self, db: Path, trouble: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(rerank_cache, "PATIENCE_MS", 20)
         path = rerank_cache_path(db)
         with known():
             expected = retrieve_reranked(db).without_timings()
