@@ -23,13 +23,15 @@ from rolebundle.contracts.terms import TaskSupport
 BEST_BY_WORDS, BEST_BY_MEANING = 12, 3
 """The best by BM25 and by cosine, so many of each, decide about the evidence for a task."""
 
-OFF_TOPIC_STRENGTH = 0.5
-OFF_TOPIC_WORDS = 0.65
-"""The best passage of an off-topic task lacks more than this many words of half of the task. So a
-missing word of a short task is no reason."""
+OFF_TOPIC_STRENGTH = 0.55
+OFF_TOPIC_WORDS = 0.7
+"""The best passage of an off-topic task is under this strength by more than this many words of the
+task. So a missing word of a short task is no reason."""
+CLOSE_TO_TASK = 0.65
+"""If the best passage is this close in meaning, the task is not off-topic, whatever its words."""
 MAX_TASK_SIZE = 8.0
 """A longer task counts as a task of this many words: no passage has half of a long story."""
-NEARLY_NOTHING = 0.25
+NEARLY_NOTHING = 0.3
 """If all words of a task occur somewhere, it is off-topic only if no passage is stronger."""
 WEAK_STRENGTH = 0.5
 """Up to this strength the evidence is weak."""
@@ -156,8 +158,9 @@ class Evidence(NamedTuple):
             return "weak" if strength < WEAK_COVERAGE else "supported"
         size = min(MAX_TASK_SIZE, self.words.total / self.words.unit)
         lacking = (OFF_TOPIC_STRENGTH - strength) * size
-        is_absent = 0 in self.words.frequencies or strength < NEARLY_NOTHING
-        if may_be_off_topic and is_absent and lacking > OFF_TOPIC_WORDS:
+        may_be_off_topic &= self.best.closeness < CLOSE_TO_TASK
+        may_be_off_topic &= 0 in self.words.frequencies or strength < NEARLY_NOTHING
+        if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
         return "weak" if strength <= WEAK_STRENGTH else "supported"
 

@@ -157,8 +157,8 @@ class TestTheTask:
         assert evidence({1: {0, 1}}, cosines={1: 0.6}, **RARE).task == "supported"
 
     def test_what_it_lacks_of_half_of_its_words_decides(self) -> None:
-        # It has 1 of n words and nothing is close: strength 1 / 2n, it lacks n · (1/2 − 1/2n)
-        # = (n − 1) / 2 words, and more than 0.65 of a word is too much.
+        # It has 1 of n words and nothing is close: strength 1 / 2n, it lacks n · (0.55 − 1/2n)
+        # = 0.55 n − 1/2 words, and more than 0.7 of a word is too much.
         for words, task in ((1, "weak"), (2, "weak"), (3, "off_topic"), (9, "off_topic")):
             found = evidence({1: {0}}, frequencies=(1,) * words, cosines={}, chunks=MANY)
             assert found.task == task, words
