@@ -31,7 +31,7 @@ CLOSE_TO_TASK = 0.65
 """If the best passage is this close in meaning, the task is not off-topic, whatever its words."""
 MAX_TASK_SIZE = 8.0
 """A longer task counts as a task of this many words: no passage has half of a long story."""
-NEARLY_NOTHING = 0.3
+NEARLY_NOTHING = 0.25
 """If all words of a task occur somewhere, it is off-topic only if no passage is stronger."""
 WEAK_STRENGTH = 0.5
 """Up to this strength the evidence is weak."""

@@ -160,7 +160,8 @@ def _of_text(text: str, language: str) -> tuple[Sequence[str], Sequence[str]]:
     if text.isascii():
         return (), forms(text, (language,)).stems
     others = text.encode("utf-8", "replace").translate(None, _ASCII).decode("utf-8", "ignore")
-    if not any(map(str.isalpha, others)):
+    # Digits of a script without spaces have forms like its letters.
+    if not any(map(str.isalpha, others)) and not is_unspaced(others):
         return (), ()
     languages = [latin_language(text) or language]
     plain: list[str] = []

@@ -146,6 +146,7 @@ def test_a_document_is_found_by_its_exact_words(folder: Path, text: str) -> None
     word=st.text(st.one_of(known_letters, st.sampled_from("\u0301\u0308")), min_size=1, max_size=8)
 )
 @example(word="ก")
+@example(word="០")
 def test_a_word_is_found_as_it_is_spelled(folder: Path, word: str) -> None:
     """In any script: the query folds only what the index folds as well."""
     word = f"x{word}"
