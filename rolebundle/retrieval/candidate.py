@@ -389,7 +389,8 @@ class RejectedCandidate(NamedTuple):
 class Selection(NamedTuple):
     """What was selected and what was not, each in the order of the final score.
 
-    ``conflicts`` are of passages that were selected, or left out as the older one of two.
+    ``conflicts`` are of passages that were selected, left out as the older one of two, or cut by a
+    small limit.
     """
 
     selected: tuple[Candidate, ...] = ()

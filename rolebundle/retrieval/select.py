@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 OFF_TOPIC_NOTE = "the task is off-topic: nothing visible has enough of its words or is near it"
 MAX_COMPARED_PAST_LIMIT = 10
 """So many dated candidates after the limit are compared with the selected ones."""
+ALWAYS_COMPARED = 10
+"""If the limit is smaller, further candidates up to this rank are compared with the selected ones,
+so that a small answer hides no disagreement."""
 CHARACTERS_PER_TOKEN = 4
 """The usual estimate for English text. Budgets are held to this estimate, not to a tokenizer."""
 
@@ -36,6 +39,8 @@ def select(ranked: Iterable[Candidate], request: ResolvedRequest) -> Selection:
 
     If the role prefers what is newest, the older one of two passages that disagree is rejected
     (``conflict_downrank``). A newer one soon after the limit takes the place of an older one.
+
+    A conflict may be with a passage past a small limit.
     """
     selecting = _Selecting(request)
     candidates = list(ranked)
@@ -61,18 +66,24 @@ class _Selecting:
         self.rejections: dict[str, tuple[RejectionCode, str]] = {}
         self.conflicts: list[Conflict] = []
         self._tokens = 0
+        self._past_limit = 0
         self._compared_past_limit = 0
         self._comparison: Comparison | None = None
 
     def consider(self, candidate: Candidate) -> None:
         rejection = self._rejection(candidate)
         conflicts = []
-        if rejection is None or self._may_replace(candidate, rejection):
+        # Both count the candidates that they are asked about.
+        is_among_first = self._is_among_first(rejection)
+        may_replace = self._may_replace(candidate, rejection)
+        if rejection is None or is_among_first or may_replace:
             conflicts = self._conflicts_of(candidate)
         if rejection is None or any(conflict.outdated is conflict.first for conflict in conflicts):
             self._add(candidate, conflicts)
-        else:
-            self.rejections[candidate.chunk_id] = rejection
+            return
+        self.rejections[candidate.chunk_id] = rejection
+        if is_among_first:
+            self.conflicts += (conflict for conflict in conflicts if conflict.outdated is None)
 
     def _rejection(self, candidate: Candidate) -> tuple[RejectionCode, str] | None:
         request, score = self.request, candidate.score
@@ -100,9 +111,21 @@ class _Selecting:
     def _is_full(self) -> bool:
         return len(self.selected) >= self.request.limit
 
-    def _may_replace(self, candidate: Candidate, rejection: tuple[RejectionCode, str]) -> bool:
+    def _is_past_limit(self, rejection: tuple[RejectionCode, str] | None) -> bool:
+        return rejection is not None and rejection[0] == "budget_cut" and self._is_full()
+
+    def _is_among_first(self, rejection: tuple[RejectionCode, str] | None) -> bool:
+        """Whether a candidate past the limit has a rank up to ``ALWAYS_COMPARED``."""
+        if not self._is_past_limit(rejection):
+            return False
+        self._past_limit += 1
+        return self.request.limit + self._past_limit <= ALWAYS_COMPARED
+
+    def _may_replace(
+        self, candidate: Candidate, rejection: tuple[RejectionCode, str] | None
+    ) -> bool:
         """Whether a candidate past the limit is still compared: it may be newer."""
-        if rejection[0] != "budget_cut" or not self._is_full():
+        if not self._is_past_limit(rejection):
             return False
         if not self.request.policy.prefer_newest or not candidate.passage.document.updated_at:
             return False

@@ -107,6 +107,14 @@ def governed(draw: st.DrawFn) -> Overlay:
     task_matches_crowd=True,
 )
 @example(
+    kind="near copies",
+    documents=[document("d0", [f"{LONG} token still"], title="token " * 5)],
+    role=overlay(retrieval_policy={"min_score": 0.0}),
+    limit=2,
+    fields={"task": "token " * 5, "lexical_only": False},
+    task_matches_crowd=False,
+)
+@example(
     kind="external",
     documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
     role=overlay(retrieval_policy={"min_score": 0.0}),
@@ -298,5 +306,6 @@ def _matches(passage: Passage, where: dict[str, Any]) -> bool:
 def _text_key(text: str) -> object:
     """Equal for texts that count as copies. For the generated texts this is transitive."""
     if text.startswith(LONG):
-        return LONG
+        # A word of the crowd's own title, which tells the crowd apart.
+        return LONG, "rotation" in text
     return tuple(text.casefold().split())

@@ -15,7 +15,7 @@ from rolebundle.contracts.overlay import RetrievalPolicy
 from rolebundle.contracts.terms import TRUST_TIERS
 from rolebundle.retrieval.candidate import Selection
 from rolebundle.retrieval.conflicts import MAX_COMPARED, Comparison, Conflict
-from rolebundle.retrieval.select import MAX_COMPARED_PAST_LIMIT, select
+from rolebundle.retrieval.select import ALWAYS_COMPARED, MAX_COMPARED_PAST_LIMIT, select
 from support.corpora import resolved
 from support.values import passage, ranked
 
@@ -152,6 +152,18 @@ def test_laws(drawn: list[Passage]) -> None:
         and ("90" in one.content) != ("90" in other.content)
     }
     assert pairs == expected
+
+
+def test_a_small_limit_hides_no_disagreement() -> None:
+    first, second = days("a", 30, None), days("b", 90, None)
+    others = [passage(f"other{n}", f"Text {n} of the page.") for n in range(ALWAYS_COMPARED)]
+    for between in (0, 3, ALWAYS_COMPARED - 2):
+        selection = chosen(first, *others[:between], second, limit=1)
+        assert selected(selection) == ["a"]
+        assert selection.rejected[-1].code == "budget_cut"
+        (conflict,) = selection.conflicts
+        assert (conflict.first.chunk_id, conflict.second.chunk_id) == ("a", "b")
+    assert chosen(first, *others[: ALWAYS_COMPARED - 1], second, limit=1).conflicts == ()
 
 
 # -- the newest of several -----------------------------------------------------------------------
