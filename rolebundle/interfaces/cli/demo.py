@@ -9,7 +9,10 @@ import click
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
+from rolebundle.errors import EmbedderError
+from rolebundle.ingest.sync import IngestReport
 from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.options import request_options
 from rolebundle.interfaces.parse import request_from
@@ -42,7 +45,7 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, An
     """
     path = Path(db) if db else _cached()
     with Engine(path, overlay_folders(())) as engine:
-        report = Admin(engine.workspace).ingest([data_folder("sample_corpus")], **fields)
+        report = _ingest(Admin(engine.workspace), fields, is_cached=not db)
         click.echo(
             f"{report.documents} documents, {report.chunks} chunks in {path} "
             f"({report.added} files added, {report.unchanged} unchanged)",
@@ -53,6 +56,18 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, An
     print_table(comparison)
     role = comparison.roles[0].role_id
     click.echo(f"\nnext: rolebundle retrieve {task!r} --role {role} --db {path}", err=True)
+
+
+def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:
+    folders = [data_folder("sample_corpus")]
+    try:
+        return admin.ingest(folders, **fields)
+    except EmbedderError as error:
+        if not is_cached or error.code != "model_mismatch":
+            raise
+    # The cached corpus is of an earlier version and has the vectors of another model.
+    admin.embed(ProviderSpec("static"))
+    return admin.ingest(folders, **fields)
 
 
 def _cached() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -412,6 +413,24 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert first.out == second.out
     assert "0 files added" in second.err
     assert len(list(tmp_path.rglob("demo.db"))) == 1
+
+
+def test_the_cached_demo_of_an_earlier_version_is_updated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path))
+    assert invoke("demo").code == 0
+    (cached,) = tmp_path.rglob("demo.db")
+    with open_writer(cached) as corpus, corpus.writing():
+        corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")
+    own = Path(shutil.copy(cached, tmp_path / "own.db"))
+    outcome = invoke("demo")
+    assert (outcome.code, "0 files added" in outcome.err) == (0, True), outcome
+    # A file that the user names is not changed without being asked.
+    refused = invoke("demo", "--db", own)
+    assert refused.code == 9
+    assert "[model_mismatch]" in refused.err
 
 
 # -- start-up ------------------------------------------------------------------------------------
