@@ -110,7 +110,7 @@ def test_it_ends_the_process(db: Path) -> None:
 
 
 def test_a_process_that_dies(db: Path) -> None:
-    with Sidecar(db, command=forked_program()) as one:
+    with Sidecar(db) as one:
         one.status()
         assert one._process is not None
         one._process.kill()

@@ -100,7 +100,7 @@ def assert_it_says_what_passages_are_there_for(
         assert raw.matched_words is not None
         assert (raw.matched_words > 0) == (raw.coverage > 0)
         # The BM25 of a word that all have is nearly 0, and rounded.
-            assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
+        assert not raw.matched_words or raw.bm25 is not None, "words without a BM25"
         assert (raw.closeness is None) == (raw.cosine is None)
         has_evidence = raw.coverage >= HAS_WORDS or (raw.closeness or 0) >= IS_CLOSE
         assert passage.evidence == ("task" if role is None or has_evidence else "role")
