@@ -7,10 +7,10 @@ Forbidden candidates take no part in these, so that they influence nothing but a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Weights
-from rolebundle.retrieval.filter import rejections, with_metadata
+from rolebundle.retrieval.filter import rejections, seen_rejection, with_metadata
 from rolebundle.retrieval.rank import ranking_order, with_role
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import select
@@ -21,6 +21,7 @@ def forbidden_hits(
     selected: Sequence[Candidate],
     request: ResolvedRequest,
     weights: Weights,
+    seen: Mapping[str, Sequence[str]],
 ) -> list[Candidate]:
     """The candidates that would be selected if the role forbade no source, best first.
 
@@ -31,12 +32,14 @@ def forbidden_hits(
         selected: the selected candidates.
         request: the resolved request.
         weights: of the score's terms.
+        seen: the hashes of the texts that the agent has, and the ids of its passages.
     """
     supposed = [
         with_role(with_metadata(rejection.candidate, request), request, weights)
         for rejection in rejected
         if {code for code, _ in rejections(rejection.candidate.passage, request)}
         == {"forbidden_source"}
+        and not seen_rejection(rejection.candidate.passage, seen)
     ]
     names = {candidate.chunk_id for candidate in supposed}
     together = sorted((*selected, *supposed), key=ranking_order)

@@ -97,7 +97,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
             break
     hits: Sequence[Candidate] = ()
     if not is_answered_off_topic(evidence, request):
-        hits = forbidden_hits(rejected, selection.selected, request, weights)
+        hits = forbidden_hits(rejected, selection.selected, request, weights, seen)
     selected = [candidate.passage for candidate in selection.selected]
     corpus = lanes.corpus_state()
     return Retrieval(
