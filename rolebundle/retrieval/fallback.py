@@ -191,7 +191,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
         "bring the documents up to date, or raise the overlay's freshness_max_age_days",
     ),
     "all_superseded": (
-        "everything relevant was replaced by newer documents, which did not make it either",
+        "everything relevant was replaced by newer documents, which were rejected as well",
         "look the newer documents up",
     ),
     "all_seen": (
