@@ -1,0 +1,27 @@
+-- Where a document's authority comes from, and hashes that find damage that SQLite does not detect.
+
+-- JSON arrays. "self_declared": the governance keys whose value is the document's own declaration.
+-- "refused_claims": what the document declared and may not have, each as "key: value".
+ALTER TABLE document ADD COLUMN self_declared TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE document ADD COLUMN refused_claims TEXT NOT NULL DEFAULT '[]';
+
+-- 1: the owner declared it, so it also holds for a document of another source.
+ALTER TABLE supersession ADD COLUMN by_owner INTEGER NOT NULL DEFAULT 0 CHECK (by_owner IN (0, 1));
+
+-- Manifests in nested checkouts that the owner has approved, by their content.
+CREATE TABLE approved_manifest (
+    location     TEXT NOT NULL PRIMARY KEY,  -- absolute path of the manifest
+    content_hash TEXT NOT NULL,
+    approved_at  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Hashes of all values of a row, and of what belongs to it. Empty until code has computed it.
+ALTER TABLE file ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE document ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE chunk ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+
+-- One hash of all rows of the small tables; it is written at the end of each transaction.
+CREATE TABLE seal (
+    only_row     INTEGER PRIMARY KEY CHECK (only_row = 1),
+    digest       BLOB NOT NULL
+) STRICT;
