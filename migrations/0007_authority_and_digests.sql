@@ -15,13 +15,17 @@ CREATE TABLE approved_manifest (
     approved_at  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Hashes of all values of a row, and of what belongs to it. Empty until code has computed it.
+-- Digests of the values of a row, and of what belongs to it. Empty until code has computed them.
 ALTER TABLE file ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 ALTER TABLE document ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 ALTER TABLE chunk ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE scanned ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE embedding_cache ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 
--- One hash of all rows of the small tables; it is written at the end of each transaction.
+-- Digests of all rows of the small tables, and of the small records of the indexes' own tables.
+-- Each transaction ends with writing them.
 CREATE TABLE seal (
     only_row     INTEGER PRIMARY KEY CHECK (only_row = 1),
-    digest       BLOB NOT NULL
+    tables       BLOB NOT NULL,
+    indexes      BLOB NOT NULL
 ) STRICT;

@@ -26,7 +26,8 @@ from itertools import accumulate, pairwise
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.storage.store import StoredChunk, content_hash
+from rolebundle.storage.digests import content_hash
+from rolebundle.storage.store import StoredChunk
 
 CHUNKER_VERSION = "structure-1"
 

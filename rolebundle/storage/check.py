@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, lexical_index, vector_index
+from rolebundle.storage import approximate_index, digests, lexical_index, vector_index
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.compartments import recount, visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.store import content_hash
 
 _CHUNKS_OF = "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?"
 
@@ -28,7 +27,7 @@ def find_problems(corpus: Corpus) -> list[Problem]:
     checks = (
         _file_problems,
         _count_problems,
-        _content_problems,
+        _row_problems,
         _lexical_problems,
         _vector_problems,
     )
@@ -112,12 +111,21 @@ def _count_problems(corpus: Corpus) -> Iterator[Problem]:
         )
 
 
-def _content_problems(corpus: Corpus) -> Iterator[Problem]:
-    for chunk_id, content, expected in corpus.each(
-        "SELECT chunk_id, content, content_hash FROM chunk"
-    ):
-        if not isinstance(content, str) or content_hash(content) != expected:
-            yield Problem("content_damaged", f"{chunk_id}: its text does not match its hash")
+def _row_problems(corpus: Corpus) -> Iterator[Problem]:
+    for row in digests.checked_chunks(corpus):
+        if row.expected is None:
+            yield Problem("content_damaged", f"{row.name}: its text does not match its hash")
+        elif not row.is_intact:
+            yield Problem("row_damaged", f"the chunk {row.name} does not match its digest")
+    for row in digests.checked_documents(corpus):
+        if not row.is_intact:
+            yield Problem("row_damaged", f"the document {row.name} does not match its digest")
+    for table in ("file", "scanned", "embedding_cache"):
+        for row in digests.checked_rows(corpus, table):
+            if not row.is_intact:
+                yield Problem(
+                    "row_damaged", f"row {row.rowid} of {table} does not match its digest"
+                )
 
 
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
@@ -160,16 +168,16 @@ def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
 def _bad_vectors(corpus: Corpus, part: IndexPart) -> list[int]:
     corpus.load_vectors()
     pairs = corpus.each(
-        f"SELECT v.rowid, v.embedding, e.vector, e.vector_hash FROM {part.table} v "
+        f"SELECT v.rowid, v.embedding, e.input_hash, e.vector, e.vector_hash FROM {part.table} v "
         "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = v.rowid",
         (part.index_id,),
     )
     return [
         rowid
-        for rowid, indexed, stored, expected in pairs
+        for rowid, indexed, input_hash, stored, expected in pairs
         if not isinstance(stored, bytes)
         or indexed != stored
-        or vector_index.vector_hash(stored) != expected
+        or vector_index.vector_hash(input_hash, stored) != expected
     ]
 
 

@@ -17,7 +17,7 @@ import apsw
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
-from rolebundle.storage import partition, vector_index
+from rolebundle.storage import digests, partition, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.lexical_index import content_view
 from rolebundle.storage.sqlite_file import (
@@ -35,7 +35,9 @@ LOG_PAGES = 16_384
 """How long the write-ahead log grows before it is folded into the file: 64 MB."""
 
 _PAUSE_SECONDS = 0.02
-_COMPARTMENTS = 2  # the version whose tables are filled by code
+# The versions whose tables or columns are filled by code.
+_COMPARTMENTS = 2
+_DIGESTS = 7
 _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
@@ -195,6 +197,9 @@ def apply_migrations(corpus: Corpus) -> None:
         # After all steps, because it reads and writes the newest schema.
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
+        if version < _DIGESTS:
+            vector_index.rehash(corpus)
+            digests.write_all(corpus)
         db.pragma("user_version", latest)
 
 

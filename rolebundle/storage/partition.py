@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from rolebundle.storage import compartments, lexical_index, vector_index
+from rolebundle.storage import compartments, digests, lexical_index, vector_index
 from rolebundle.storage.connection import Corpus
 
 _DOCUMENTS_PER_STEP = 1_000
@@ -81,6 +81,11 @@ def find_or_create(
 
 def move_documents(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     """Move documents with their chunks and vectors; compartment 0 has no indexes."""
+    with digests.kept_true(corpus, rows):
+        _move(corpus, rows, source, target)
+
+
+def _move(corpus: Corpus, rows: Sequence[int], source: int, target: int) -> None:
     chosen = json.dumps(list(rows))
     chunks = [
         row

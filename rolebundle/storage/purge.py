@@ -24,6 +24,7 @@ from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
 from rolebundle.storage import (
     approximate_index,
     compartments,
+    digests,
     lexical_index,
     rerank_cache,
     store,
@@ -213,6 +214,18 @@ def _forget_claims(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> No
     names |= {document.path for document in documents}
     names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
     chosen = (json.dumps(sorted(names)),)
+    claiming = corpus.rows(
+        "SELECT id FROM document WHERE EXISTS (SELECT 1 FROM json_each(supersedes) AS claim "
+        f"WHERE claim.value {_THESE}) OR EXISTS (SELECT 1 FROM json_each(contradicts) AS claim "
+        f"WHERE claim.value {_THESE}) UNION SELECT newer FROM supersession "
+        f"WHERE superseded {_THESE}",
+        chosen * 3,
+    )
+    with digests.kept_true(corpus, [row for (row,) in claiming]):
+        _delete_claims(corpus, names, chosen)
+
+
+def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
     for column in ("supersedes", "contradicts"):
         claims = corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "

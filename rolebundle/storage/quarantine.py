@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rolebundle.storage import compartments, partition
+from rolebundle.storage import compartments, digests, partition
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row, check_types
 
@@ -82,6 +82,7 @@ def release(corpus: Corpus, document: Flagged) -> None:
         if compartment.id == current
     )
     target = partition.find_or_create(corpus, scope, sensitivity, denied)
-    partition.move_documents(corpus, [document.row], current, target)
-    corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))
+    with digests.kept_true(corpus, [document.row]):
+        partition.move_documents(corpus, [document.row], current, target)
+        corpus.run("UPDATE scanned SET verdict = 'released' WHERE document = ?", (document.row,))
     partition.remove_empty(corpus)

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from hashlib import blake2b
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
@@ -19,6 +18,14 @@ from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
 from rolebundle.storage import compartments, lexical_index, partition, quarantine, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.digests import (
+    DOCUMENT_COLUMNS,
+    INDEXED_COLUMNS,
+    UNINDEXED_COLUMNS,
+    chunk_digest,
+    document_digest,
+    row_digest,
+)
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.sqlite_file import Row, check_types
@@ -26,17 +33,7 @@ from rolebundle.storage.sqlite_file import Row, check_types
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
 
-_INDEXED = "title, headings, content, tags, hints"
-_UNINDEXED = (
-    "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
-    "excluded_roles"
-)
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
-_DOCUMENT = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, valid_from, "
-    "valid_until, language, source_kind, sensitivity, origin, scope, tags, applicable_roles, "
-    "excluded_roles, retrieval_hints, supersedes, contradicts, compartment"
-)
 
 
 class StoredChunk(NamedTuple):
@@ -214,9 +211,7 @@ class _Batch:
         before: dict[str, int] = {}
         if known is None:
             self.next_file += 1
-            self.new_files.append(
-                (file_row, file.location, file.path, file.content_hash, file.recipe)
-            )
+            self.new_files.append(_file_row(file_row, file))
         else:
             before = self._update_file(file_row, file, documents)
         for document in documents:
@@ -227,19 +222,25 @@ class _Batch:
             self._put_document(file_row, file, document, before.get(document_id))
 
     def insert_what_is_new(self) -> None:
-        insert(self.corpus, "file (id, location, path, content_hash, recipe)", self.new_files)
-        insert(self.corpus, f"document (id, document_id, {_DOCUMENT})", self.new_documents)
-        insert(self.corpus, "supersession (newer, superseded)", self.supersessions)
+        insert(
+            self.corpus, "file (id, location, path, content_hash, recipe, digest)", self.new_files
+        )
         insert(
             self.corpus,
-            "scanned (document, verdict, content_hash, kinds, findings, original)",
+            f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)",
+            self.new_documents,
+        )
+        insert(self.corpus, "supersession (newer, superseded, by_owner)", self.supersessions)
+        insert(
+            self.corpus,
+            "scanned (document, verdict, content_hash, kinds, findings, original, digest)",
             self.scanned,
         )
         insert_chunks(self.corpus, self.new_chunks)
         self.corpus.run(
             "UPDATE corpus_state SET documents = documents + ?", (len(self.new_documents),)
         )
-        for compartment, count in Counter(row[-1] for row in self.new_documents).items():
+        for compartment, count in Counter(row[-2] for row in self.new_documents).items():
             compartments.add_to_counts(self.corpus, compartment, documents=count)
 
     def _refuse_taken_ids(
@@ -282,8 +283,8 @@ class _Batch:
     ) -> dict[str, int]:
         """Update the file's row, and remove the documents that it has no more."""
         self.corpus.run(
-            "UPDATE file SET path = ?, content_hash = ?, recipe = ? WHERE id = ?",
-            (file.path, file.content_hash, file.recipe, file_row),
+            "UPDATE file SET path = ?, content_hash = ?, recipe = ?, digest = ? WHERE id = ?",
+            (*_file_row(file_row, file)[2:], file_row),
         )
         before: dict[str, int] = dict(
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
@@ -311,23 +312,32 @@ class _Batch:
         source_row = self._source_row(metadata.source_id)
         values = _document_columns(file_row, source_row, compartment, metadata)
         chunks = chunk_columns(metadata, document.chunks)
+        is_new = row is None
         if row is None:
             row = self.next_document
             self.next_document += 1
-            self.new_documents.append((row, metadata.document_id, *values))
+        claims = [(old, 0) for old in dict.fromkeys(metadata.supersedes)]
+        findings = _with_digest((row, *scanned)) if scanned else None
+        columns = (row, metadata.document_id, *values)
+        digest = document_digest(
+            columns, metadata.source_id, (file.location, file.path), findings, claims, len(chunks)
+        )
+        if is_new:
+            self.new_documents.append((*columns, digest))
         else:
             current = self.corpus.value("SELECT compartment FROM document WHERE id = ?", (row,))
             if current != compartment:
                 partition.move_documents(self.corpus, [row], current, compartment)
             self.corpus.run(
-                f"UPDATE document SET {assignments(_DOCUMENT)} WHERE id = ?", (*values, row)
+                f"UPDATE document SET {assignments(f'{DOCUMENT_COLUMNS}, digest')} WHERE id = ?",
+                (*values, digest, row),
             )
             self.corpus.run("DELETE FROM supersession WHERE newer = ?", (row,))
             chunks = update_chunks(self.corpus, row, compartment, chunks)
             self.corpus.run("DELETE FROM scanned WHERE document = ?", (row,))
-        if scanned:
-            self.scanned.append((row, *scanned))
-        self.supersessions += [(row, old) for old in dict.fromkeys(metadata.supersedes)]
+        if findings:
+            self.scanned.append(findings)
+        self.supersessions += [(row, *claim) for claim in claims]
         self.new_chunks += [(row, name, *columns) for name, columns in chunks.items()]
 
     def _compartment(self, metadata: DocumentMetadata, file: StoredFile, quarantined: bool) -> int:
@@ -350,6 +360,14 @@ def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
     return corpus.rows(
         f"{select} WHERE {column} IN (SELECT value FROM json_each(?))", (json.dumps(list(names)),)
     )
+
+
+def _file_row(row: int, file: StoredFile) -> Row:
+    return _with_digest((row, file.location, file.path, file.content_hash, file.recipe))
+
+
+def _with_digest(row: Row) -> Row:
+    return (*row, row_digest(row))
 
 
 def _document_columns(
@@ -409,14 +427,6 @@ def indexed_title(title: str, content: str) -> str:
     return "" if content == title else title
 
 
-def content_hash(content: str) -> str:
-    """The stored hash of a chunk's text: BLAKE2b, 16 bytes, hexadecimal.
-
-    Chunk ids contain its first 10 digits.
-    """
-    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
     """Chunk id → the other columns of the chunk's row."""
     return {
@@ -449,29 +459,32 @@ def update_chunks(
     before: dict[str, Row] = {
         row[0]: row[1:]
         for row in corpus.rows(
-            f"SELECT chunk_id, id, {_INDEXED}, {_UNINDEXED} FROM chunk WHERE document = ?",
+            f"SELECT chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest FROM chunk "
+            "WHERE document = ?",
             (document_row,),
         )
     }
     remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
     for name, values in now.items():
         if name in before:
-            _update_chunk(corpus, compartment, before[name], values)
+            rowid, *old = before[name]
+            digest = chunk_digest((rowid, document_row, name, *values))
+            _update_chunk(corpus, compartment, rowid, tuple(old), (*values, digest))
     return {name: values for name, values in now.items() if name not in before}
 
 
-def _update_chunk(corpus: Corpus, compartment: int, before: Row, values: Row) -> None:
-    rowid, old = before[0], before[1:]
+def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
     if old == values:
         return
-    indexed = _INDEXED.count(",") + 1
+    indexed = INDEXED_COLUMNS.count(",") + 1
     reindex = old[:indexed] != values[:indexed]
     if reindex:
         lexical_index.remove_chunks(corpus, compartment, [rowid])
     if old[:_EMBEDDED] != values[:_EMBEDDED]:
         _remove_vectors(corpus, [rowid])
     corpus.run(
-        f"UPDATE chunk SET {assignments(f'{_INDEXED}, {_UNINDEXED}')} WHERE id = ?",
+        f"UPDATE chunk SET {assignments(f'{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest')} "
+        "WHERE id = ?",
         (*values, rowid),
     )
     if reindex:
@@ -485,8 +498,11 @@ def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
     first = next_row(corpus, "chunk")
     insert(
         corpus,
-        f"chunk (id, document, chunk_id, {_INDEXED}, {_UNINDEXED})",
-        [(first + offset, *row) for offset, row in enumerate(rows)],
+        f"chunk (id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest)",
+        [
+            (*row, chunk_digest(row))
+            for row in ((first + offset, *row) for offset, row in enumerate(rows))
+        ],
     )
     last = first + len(rows) - 1
     for compartment, count in compartments.count_by_compartment(corpus, first, last).items():

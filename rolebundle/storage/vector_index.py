@@ -19,6 +19,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.digests import row_digest
 from rolebundle.storage.sqlite_file import Row, check_types
 
 MAX_NEIGHBOURS = 4096
@@ -236,9 +237,26 @@ def set_noise(corpus: Corpus, index: EmbeddingIndex, noise: Noise) -> None:
     )
 
 
-def vector_hash(vector: bytes) -> str:
-    """The hash that the corpus keeps of a vector, to find flipped bits."""
-    return blake2b(vector, digest_size=8).hexdigest()
+def vector_hash(input_hash: str, vector: bytes) -> str:
+    """The hash that the corpus keeps of a vector and of what it was made of.
+
+    It finds flipped bits.
+    """
+    return blake2b(input_hash.encode() + vector, digest_size=8).hexdigest()
+
+
+def rehash(corpus: Corpus) -> None:
+    """Replace the hashes of a schema before 7, which are of the vector alone.
+
+    A wrong hash stays, so that the check finds it.
+    """
+    rows = corpus.each("SELECT index_id, chunk, input_hash, vector_hash, vector FROM embedded")
+    changes = [
+        (vector_hash(input_hash, vector), index_id, chunk)
+        for index_id, chunk, input_hash, stored, vector in rows
+        if blake2b(vector, digest_size=8).hexdigest() == stored
+    ]
+    corpus.run_many("UPDATE embedded SET vector_hash = ? WHERE index_id = ? AND chunk = ?", changes)
 
 
 def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str, bytes]]) -> None:
@@ -252,7 +270,7 @@ def add(corpus: Corpus, index: EmbeddingIndex, vectors: Sequence[tuple[int, str,
         "INSERT INTO embedded (index_id, chunk, input_hash, vector_hash, vector) "
         "VALUES (?, ?, ?, ?, ?)",
         (
-            (index.id, rowid, input_hash, vector_hash(vector), vector)
+            (index.id, rowid, input_hash, vector_hash(input_hash, vector), vector)
             for rowid, input_hash, vector in vectors
         ),
     )
@@ -289,7 +307,7 @@ def remove(corpus: Corpus, index: EmbeddingIndex, rowids: Sequence[int]) -> None
     intact = [
         (input_hash, vector)
         for _, input_hash, expected, vector in stored
-        if vector_hash(vector) == expected
+        if vector_hash(input_hash, vector) == expected
     ]
     cache_vectors(corpus, index.identity.model, intact)
     by_compartment = compartments.chunks_by_compartment(corpus, [row[0] for row in stored])
@@ -542,8 +560,9 @@ def cache_vectors(
     """
     key = model_key(model)
     corpus.run_many(
-        "INSERT OR REPLACE INTO embedding_cache (model, input_hash, vector) VALUES (?, ?, ?)",
-        ((key, input_hash, vector) for input_hash, vector in vectors),
+        "INSERT OR REPLACE INTO embedding_cache (model, input_hash, vector, digest) "
+        "VALUES (?, ?, ?, ?)",
+        ((*row, row_digest(row)) for row in ((key, *vector) for vector in vectors)),
     )
     corpus.run(
         "DELETE FROM embedding_cache WHERE id <= (SELECT max(id) - ? FROM embedding_cache)",
@@ -554,18 +573,18 @@ def cache_vectors(
 def cached_vectors(
     corpus: Corpus, model: ModelIdentity, input_hashes: Sequence[str]
 ) -> dict[str, bytes]:
-    """Input hash → vector, for those in the cache that have the length of the model's vectors."""
-    return dict(
-        corpus.rows(
-            "SELECT input_hash, vector FROM embedding_cache WHERE model = ? "
-            "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-            (
-                model_key(model),
-                4 * model.dimensions,
-                json.dumps(list(input_hashes)),
-            ),
-        )
+    """Input hash → vector, for those in the cache that are intact and as long as the model's."""
+    key = model_key(model)
+    rows = corpus.rows(
+        "SELECT input_hash, vector, digest FROM embedding_cache WHERE model = ? "
+        "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
+        (key, 4 * model.dimensions, json.dumps(list(input_hashes))),
     )
+    return {
+        input_hash: vector
+        for input_hash, vector, digest in rows
+        if row_digest((key, input_hash, vector)) == digest
+    }
 
 
 def cache_size(corpus: Corpus) -> tuple[int, int]:

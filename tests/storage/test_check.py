@@ -33,7 +33,7 @@ def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
     def failing(_: object) -> list[check.Problem]:
         raise CorpusCorrupt("corpus_corrupt", "cannot be read")
 
-    monkeypatch.setattr(check, "_content_problems", failing)
+    monkeypatch.setattr(check, "_row_problems", failing)
     with open_writer(db) as corpus:
         corpus.run("UPDATE corpus_state SET chunks = 77")
         found = {problem.code for problem in check.find_problems(corpus)}

@@ -219,7 +219,9 @@ def test_another_models_vectors_do_not_come_back(world: World) -> None:
     (world.tree.parent / "away.md").rename(world.tree / "n1.md")
     world.db.write_bytes(db)
     with open_writer(world.db) as corpus, corpus.writing():
-        corpus.run("UPDATE embedding_cache SET model = 'another'")
+        cached = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
+        vector_index.clear_cache(corpus)
+        vector_index.cache_vectors(corpus, replace(IDENTITY, model="another"), cached)
     before = world.provider.texts
     world.ingest()
     assert world.provider.texts > before

@@ -25,9 +25,10 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.digests import content_hash
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, content_hash
+from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
 
 NOISE = Noise(0.15, 0.6)

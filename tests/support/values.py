@@ -13,7 +13,7 @@ from rolebundle.retrieval.candidate import Candidate, Query, RejectedCandidate, 
 from rolebundle.retrieval.evidence import Evidence, Noise, TaskWords, weigh_evidence
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.rank import normalize_metadata
-from rolebundle.storage.store import content_hash
+from rolebundle.storage.digests import content_hash
 
 WORDS = (
     "token", "rotation", "audit", "release", "kernel", "threat", "model", "the",

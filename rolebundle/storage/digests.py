@@ -1,0 +1,215 @@
+"""Digests of rows. They find what SQLite does not: flipped bits, and rows that others changed.
+
+A chunk's digest covers its row; its text through ``content_hash``. A document's digest covers its
+row and what belongs to it: the id of its source, the location and path of its file, the scan's
+findings, its supersessions and the number of its chunks. `seal.py` covers the small tables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import NamedTuple
+
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.sqlite_file import Row
+
+INDEXED_COLUMNS = "title, headings, content, tags, hints"
+UNINDEXED_COLUMNS = (
+    "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
+    "excluded_roles"
+)
+DOCUMENT_COLUMNS = (
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, valid_from, "
+    "valid_until, language, source_kind, sensitivity, origin, scope, tags, applicable_roles, "
+    "excluded_roles, retrieval_hints, supersedes, contradicts, compartment"
+)
+"""All columns of a document but its ids and its digest."""
+_CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
+_CONTENT, _HASH = map(_CHUNK_ROW.split(", ").index, ("content", "content_hash"))
+_DOCUMENT_ROW = ", ".join(
+    f"d.{name}" for name in f"id, document_id, {DOCUMENT_COLUMNS}".split(", ")
+)
+_BELONGING = (
+    "s.source_id, f.location, f.path, scanned.verdict, scanned.content_hash, scanned.kinds, "
+    "scanned.digest, "
+    "(SELECT json_group_array(json_array(c.superseded, c.by_owner)) FROM supersession c "
+    "WHERE c.newer = d.id), "
+    "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
+)
+_DOCUMENTS = (
+    f"SELECT d.digest, {_DOCUMENT_ROW}, {_BELONGING} FROM document d "
+    "LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
+    "LEFT JOIN scanned ON scanned.document = d.id"
+)
+_CHUNKS = f"SELECT digest, {_CHUNK_ROW} FROM chunk"
+_OTHERS = {
+    "file": ("id", "id, location, path, content_hash, recipe"),
+    "scanned": ("document", "document, verdict, content_hash, kinds, findings, original"),
+    "embedding_cache": ("id", "model, input_hash, vector"),
+}
+"""Tables of which a digest covers just the row: the key, and the columns."""
+
+_encode = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
+).encode
+
+Claim = tuple[str, int]
+"""What a document supersedes, and whether its owner says so (1) or only the document (0)."""
+
+
+def row_digest(values: Sequence[object]) -> bytes:
+    """The digest of a row: BLAKE2b, 16 bytes, of its values as a JSON array; bytes as hexadecimal.
+
+    Raises:
+        TypeError: a value is no text, number, bytes, list or ``None``.
+    """
+    return blake2b(_encode(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def content_hash(content: str) -> str:
+    """The stored hash of a chunk's text: BLAKE2b, 16 bytes, hexadecimal.
+
+    Chunk ids contain its first 10 digits.
+    """
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def chunk_digest(row: Row) -> bytes:
+    """The digest of a chunk's row, without the column ``digest``."""
+    # The text is covered by its hash. To hash it twice would cost a tenth of an ingest.
+    return row_digest((*row[:_CONTENT], *row[_CONTENT + 1 :]))
+
+
+def document_digest(
+    row: Row,
+    source_id: str,
+    place: tuple[str, str],
+    scanned: Row | None,
+    claims: Iterable[Claim],
+    chunks: int,
+) -> bytes:
+    """The digest of a document.
+
+    Args:
+        row: id, document id and ``DOCUMENT_COLUMNS``.
+        source_id: the id of its source.
+        place: the location and the path of its file.
+        scanned: the row of what the scan found, with its own digest; ``None`` for nothing.
+        claims: what it supersedes.
+        chunks: how many chunks it has.
+    """
+    verdict = (None,) * 4 if scanned is None else (*scanned[1:4], scanned[-1])
+    return row_digest((*row, source_id, *place, *verdict, sorted(map(list, claims)), chunks))
+
+
+# -- comparing with what is stored -----------------------------------------------------------------
+
+
+class Checked(NamedTuple):
+    """A row's digest, as it is stored and as it must be.
+
+    ``expected`` is ``None`` if the row cannot be what was stored, whatever its digest. ``name`` is
+    the id of the chunk or document, and empty for other rows.
+    """
+
+    rowid: int
+    name: str
+    stored: object
+    expected: bytes | None
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the row is what was stored."""
+        return self.expected is not None and self.stored == self.expected
+
+
+def checked_chunks(corpus: Corpus, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
+    """The digests of these chunks, or of all."""
+    for stored, *values in _selected(corpus, _CHUNKS, "id", rowids):
+        row = tuple(values)
+        is_text = isinstance(row[_CONTENT], str) and content_hash(row[_CONTENT]) == row[_HASH]
+        yield Checked(row[0], row[2], stored, _computed(chunk_digest, row) if is_text else None)
+
+
+def checked_documents(corpus: Corpus, rowids: Sequence[int] | None = None) -> Iterator[Checked]:
+    """The digests of these documents, or of all."""
+    for stored, *row in _selected(corpus, _DOCUMENTS, "d.id", rowids):
+        yield Checked(row[0], row[1], stored, _computed(_stored_document, tuple(row)))
+
+
+def checked_rows(
+    corpus: Corpus, table: str, rowids: Sequence[int] | None = None
+) -> Iterator[Checked]:
+    """The digests of rows of ``file``, ``scanned`` or ``embedding_cache``: of these, or of all."""
+    key, columns = _OTHERS[table]
+    select = f"SELECT {key}, digest, {columns} FROM {table}"
+    for rowid, stored, *row in _selected(corpus, select, key, rowids):
+        yield Checked(rowid, "", stored, _computed(row_digest, tuple(row)))
+
+
+def _selected(corpus: Corpus, select: str, key: str, rowids: Sequence[int] | None) -> Iterator[Row]:
+    if rowids is None:
+        return corpus.each(select)
+    return corpus.each(
+        f"{select} WHERE {key} IN (SELECT value FROM json_each(?))", (json.dumps(list(rowids)),)
+    )
+
+
+def _stored_document(row: Row) -> bytes:
+    *values, source_id, location, path, verdict, found, kinds, scanned, claims, chunks = row
+    return row_digest(
+        (
+            *values,
+            source_id,
+            location,
+            path,
+            verdict,
+            found,
+            kinds,
+            scanned,
+            sorted(json.loads(claims)),
+            chunks,
+        )
+    )
+
+
+def _computed(digest: Callable[[Row], bytes], row: Row) -> bytes | None:
+    try:
+        return digest(row)
+    except (TypeError, ValueError, RecursionError):
+        return None  # A damaged page may return any type.
+
+
+# -- keeping them true -----------------------------------------------------------------------------
+
+
+@contextmanager
+def kept_true(corpus: Corpus, documents: Sequence[int]) -> Iterator[None]:
+    """A block that changes documents, or rows that belong to them, but not their chunks.
+
+    After it their digests are true again. A digest that was wrong before stays wrong, so that the
+    damage is still found.
+    """
+    findings = [row.rowid for row in checked_rows(corpus, "scanned", documents) if row.is_intact]
+    intact = [row.rowid for row in checked_documents(corpus, documents) if row.is_intact]
+    yield
+    write(corpus, "scanned", checked_rows(corpus, "scanned", findings))
+    write(corpus, "document", checked_documents(corpus, intact))
+
+
+def write(corpus: Corpus, table: str, rows: Iterable[Checked]) -> None:
+    """Store the digests that these rows must have. Call it inside a write transaction."""
+    key = _OTHERS[table][0] if table in _OTHERS else "id"
+    changes = [(row.expected, row.rowid) for row in rows if row.expected and not row.is_intact]
+    corpus.run_many(f"UPDATE {table} SET digest = ? WHERE {key} = ?", changes)
+
+
+def write_all(corpus: Corpus) -> None:
+    """Compute every digest. A chunk whose text does not match its hash gets none."""
+    for table in _OTHERS:
+        write(corpus, table, checked_rows(corpus, table))
+    write(corpus, "chunk", checked_chunks(corpus))
+    write(corpus, "document", checked_documents(corpus))
