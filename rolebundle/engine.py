@@ -6,17 +6,18 @@ corpus are in ``admin.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
+from rolebundle.policy.approvals import NOT_FROM_REQUESTS, Approvals, Decision, ask_program
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval import pipeline
@@ -30,7 +31,7 @@ from rolebundle.workspace import Workspace
 # A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
-    from rolebundle.contracts.document import DocumentMetadata
+    from rolebundle.contracts.document import DocumentMetadata, Passage
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
@@ -55,6 +56,8 @@ class Engine:
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
         rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
+        approvals: where approvals come from. Default: the request, for a program that fills in the
+            field itself.
 
     Raises:
         ConfigurationError: ``rerank`` names no known provider.
@@ -67,10 +70,12 @@ class Engine:
         *,
         agent: str | None = None,
         rerank: str = "",
+        approvals: Approvals = Approvals("request"),  # noqa: B008 - immutable
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
+        self.approvals = approvals
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
             self.rerank_models.check_model(self.default_rerank)
@@ -94,7 +99,7 @@ class Engine:
             overlay: used instead of the overlay of ``request.role``.
 
         Raises:
-            AccessDenied: the agent may see nothing of this corpus.
+            AccessDenied: the agent may see nothing of this corpus, or may not use this role.
             OverlayError: the role has no valid overlay.
             StorageError: the audit is required, and the answer could not be recorded.
             Interrupted: the request's deadline has passed.
@@ -102,10 +107,7 @@ class Engine:
             UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
         """
         with self._errors_for(request.agent):
-            with self._inputs(request, overlay) as inputs:
-                bundle = pipeline.retrieve(
-                    inputs.corpus, inputs.request, inputs.provider, inputs.reranker
-                )
+            bundle = self._approved_bundle(request, overlay)
             self.workspace.recorder.answer(
                 self.workspace.corpus, bundle, self._resolve_agent(request.agent), request.action
             )
@@ -130,6 +132,8 @@ class Engine:
         from rolebundle.retrieval.explain import explain
 
         with self._errors_for(request.agent):
+            if self.approvals.source != "request":
+                request = request.model_copy(update={"approval": None})
             with self._inputs(request, overlay) as inputs:
                 explanation = explain(
                     inputs.corpus, inputs.request, reference, inputs.provider, inputs.reranker
@@ -143,6 +147,79 @@ class Engine:
                 allowed=1,
             )
             return explanation
+
+    def _bundle(
+        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
+    ) -> RetrievalBundle:
+        with self._inputs(request, overlay) as inputs:
+            return pipeline.retrieve(
+                inputs.corpus, inputs.request, inputs.provider, inputs.reranker
+            )
+
+    def _approved_bundle(
+        self, request: RetrievalRequest, overlay: ResolvedOverlay | None
+    ) -> RetrievalBundle:
+        """The answer to a request, with an approval only if it comes from the right source.
+
+        The host's program decides about the passages of the very answer that it releases.
+        """
+        if self.approvals.source == "request":
+            return self._bundle(request, overlay)
+        claim = request.approval
+        request = request.model_copy(update={"approval": None, "now": _now(request)})
+        bundle = self._bundle(request, overlay)
+        if self.approvals.source == "none":
+            decision = Decision(refusal=NOT_FROM_REQUESTS if claim else "")
+        elif "requires_approval" not in bundle.rejected_summary:
+            return bundle
+        else:
+            supposed = self._bundle(request.model_copy(update={"approval": "supposed"}), overlay)
+            if not supposed.approvals:
+                return bundle
+            decision = ask_program(
+                self.approvals.command, self._approval_question(request, claim, supposed)
+            )
+            if decision.approved_by:
+                return _approved(supposed, decision.approved_by)
+        if not decision.refusal:
+            return bundle
+        self.workspace.recorder.note(
+            self.workspace.corpus,
+            "approval",
+            agent=self._resolve_agent(request.agent),
+            role=request.role,
+            action=request.action or "read",
+            details={"claim": claim or "", "refused": decision.refusal},
+        )
+        return _with_refusal(bundle, f"the action is not approved: {decision.refusal}")
+
+    def _approval_question(
+        self, request: RetrievalRequest, claim: str | None, bundle: RetrievalBundle
+    ) -> dict[str, object]:
+        """What the host's program gets: see :mod:`rolebundle.policy.approvals`."""
+        from hashlib import sha256
+
+        names = {name for approval in bundle.approvals or () for name in approval.chunk_ids}
+        return {
+            "version": 1,
+            "agent": self._resolve_agent(request.agent),
+            "role": request.role,
+            "action": request.action,
+            "task_sha256": sha256(request.task.encode("utf-8", "surrogatepass")).hexdigest(),
+            "claim": claim,
+            "passages": [
+                {
+                    "chunk_id": passage.chunk_id,
+                    "document_id": passage.document_id,
+                    "source_id": passage.source_id,
+                    "locator": passage.citation.locator,
+                    "origin": passage.metadata.origin,
+                    "flags": passage.metadata.flags or [],
+                }
+                for passage in bundle.selected
+                if passage.chunk_id in names
+            ],
+        }
 
     def replay(self, bundle: RetrievalBundle, overlay: ResolvedOverlay | None = None) -> Replay:
         """Repeat the request of a bundle and list what is different today.
@@ -195,13 +272,14 @@ class Engine:
 
         Raises:
             UsageError: nothing has this reference, or the agent may not see it.
-            AccessDenied: the agent may see nothing of this corpus.
+            AccessDenied: the agent may see nothing of this corpus, or none of its roles may read
+                what the reference names.
         """
         from rolebundle.retrieval.lookup import look_up
 
         with self._errors_for(agent):
-            with self.open_view(agent) as (corpus, _):
-                lookup = look_up(corpus, reference)
+            with self.open_view(agent) as (corpus, view):
+                lookup = look_up(corpus, reference, self._may_read(view))
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "get",
@@ -239,16 +317,35 @@ class Engine:
             # The size of the file depends on documents that the agent may not see.
             return status.model_copy(update={"location": self.workspace.path.name, "bytes": 0})
 
-    def check_access(self, agent: str | None) -> None:
-        """Check that an agent may see something of the corpus. If there is no corpus, it may.
+    def check_access(self, agent: str | None) -> AgentView:
+        """What holds for an agent that may see something of the corpus.
+
+        If there is no corpus, it may, with every role.
 
         Raises:
             AccessDenied: the agent may see nothing of this corpus.
         """
         agent = self._resolve_agent(agent)
         if self.workspace.path.exists():
-            with self._errors_for(agent), self.open_view(agent):
-                pass
+            with self._errors_for(agent), self.open_view(agent) as (_, view):
+                return view
+        return UNRESTRICTED_VIEW
+
+    def _may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
+        """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.
+
+        An agent without such a rule can ask without a role, so every visible passage is its own.
+        """
+        if view.roles is None or not view.role_required:
+            return None
+        from rolebundle.retrieval.filter import is_readable
+
+        request = RetrievalRequest(task="read")
+        roles = [
+            resolve_request(request, _now(request), load_role(role, self.overlay_folders).overlay)
+            for role in view.roles
+        ]
+        return lambda passage: any(is_readable(passage, role) for role in roles)
 
     @contextmanager
     def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, AgentView]]:
@@ -298,6 +395,14 @@ class Engine:
             }
         )
         with self.open_view(request.agent) as (corpus, view):
+            # An overlay file is no role that a policy names.
+            if not view.allows_role(request.role) or (overlay and view.roles is not None):
+                from rolebundle.policy.access import role_denied
+
+                self.workspace.recorder.note(
+                    self.workspace.corpus, "refused", agent=request.agent, role=request.role
+                )
+                raise role_denied(view)
             if overlay is None and request.role is not None:
                 overlay = load_role(request.role, self.overlay_folders)
             deadline = None if request.deadline_ms is None else request.deadline_ms / 1000
@@ -395,6 +500,28 @@ class Engine:
 def _has_restrictions(corpus: Corpus) -> bool:
     """Whether an agent may not see everything: there is a policy or a quarantined document."""
     return stored_policy.has_policy(corpus) or compartments.has_quarantined(corpus)
+
+
+def _approved(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
+    """The answer that was supposed to be approved, with the name of who approved it."""
+    assert supposed.approvals is not None and supposed.request is not None
+    return supposed.model_copy(
+        update={
+            "approvals": [
+                approval.model_copy(update={"approved_by": name}) for approval in supposed.approvals
+            ],
+            "request": supposed.request.model_copy(update={"approval": name}),
+        }
+    )
+
+
+def _with_refusal(bundle: RetrievalBundle, message: str) -> RetrievalBundle:
+    """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
+    restricted = [one for one in bundle.warnings if one.code == "ACTION_RESTRICTED"]
+    others = [one for one in bundle.warnings if one.code != "ACTION_RESTRICTED"]
+    message = "; ".join([message, *(warning.message for warning in restricted)])
+    warning = BundleWarning(code="APPROVAL_REFUSED", message=message)
+    return bundle.model_copy(update={"warnings": [*others, warning]})
 
 
 def _now(request: RetrievalRequest) -> datetime:

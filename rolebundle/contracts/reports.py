@@ -142,6 +142,8 @@ class AgentAccess(Contract):
         scopes: the allowed scopes; empty means all.
         access_level: the highest sensitivity that the agent may read.
         deny_patterns: globs over paths that the agent may not read.
+        roles: the roles that the agent may use; ``None`` for every role.
+        role_required: whether the agent must name a role.
         documents: number of documents that the agent may read.
     """
 
@@ -149,6 +151,8 @@ class AgentAccess(Contract):
     scopes: list[str]
     access_level: Literal["denied", "public", "group", "internal", "confidential"]
     deny_patterns: list[str]
+    roles: list[str] | None = None
+    role_required: bool = False
     documents: int
 
 

@@ -101,7 +101,9 @@ class RetrievalRequest(Contract):
         "send a new request with that action.",
     )
     approval: Name | None = Field(
-        None, description="Name of the person who approved the action. Never make one up."
+        None,
+        description="Name of the person who approved the action. Counts only if the host takes "
+        "approvals from requests. Never make one up.",
     )
     where: Where | None = Field(
         None,

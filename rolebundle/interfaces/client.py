@@ -71,6 +71,8 @@ class Sidecar:
         embed_url: the address of the model's server, instead of the one stored in the corpus.
         allow_host: the only other machine that this server may be on.
         allow_write: whether `ingest` may be called.
+        approvals: where approvals come from: `none`, `request` (this program fills in the field,
+            not a model), or `command:PROGRAM`.
         preload: load the model at once.
         timeout: seconds that a call may take, if the call does not set another value.
         command: the program to run; `serve` and its options are appended.
@@ -86,6 +88,7 @@ class Sidecar:
         embed_url: str = "",
         allow_host: str = "",
         allow_write: bool = False,
+        approvals: str = "none",
         preload: bool = False,
         timeout: float = 30.0,
         command: Sequence[str] = _PROGRAM,
@@ -96,6 +99,7 @@ class Sidecar:
         self._command = [*command, "serve"]
         for name, value in (*options, *(("--overlay-dir", folder) for folder in overlay_dirs)):
             self._command += [name, os.fspath(value)] if value else []
+        self._command += ["--approvals", approvals]
         self._command += ["--allow-write"] * allow_write + ["--preload"] * preload
         self._timeout = timeout
         self._environment = {**os.environ, **(env or {})}

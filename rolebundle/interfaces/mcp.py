@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from threading import Timer
 from typing import Any, TextIO, cast
@@ -173,7 +173,10 @@ class Handlers:
 
     async def list_tools(self, _: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools."""
-        return ListToolsResult(tools=[_offered(tool) for tool in TOOLS])
+        # A model cannot make up an approval in a field that it does not know.
+        takes_names = self._worker.operations.engine.approvals.source == "request"
+        withheld = () if takes_names else ("approval",)
+        return ListToolsResult(tools=[_offered(tool, withheld) for tool in TOOLS])
 
     async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
         """One tool's answer, as structured content and as text."""
@@ -267,12 +270,12 @@ class Handlers:
         return await self._worker.call(lambda: self._worker.operations.call(method, fields))
 
 
-def _offered(tool: Tool) -> OfferedTool:
+def _offered(tool: Tool, withheld: Collection[str]) -> OfferedTool:
     return OfferedTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema(),
+        input_schema=tool.input_schema(withheld),
         output_schema=tool.output_schema(),
         annotations=ToolAnnotations(
             title=tool.title,

@@ -18,8 +18,8 @@ _DATA = (
 )
 _NO_CLAIMS = "Do not claim anything about these documents."
 _ASK_AGAIN = (
-    "Ask once more with other words or without a role. If that finds nothing either, say that the "
-    "documents do not answer the question."
+    "Ask once more with other words. If that finds nothing either, say that the documents do not "
+    "answer the question."
 )
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300

@@ -30,6 +30,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
+from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 
 Answer = dict[str, Any]
@@ -147,7 +148,7 @@ class Operations:
             )
 
     def _roles(self, request: StatusRequest) -> Answer:
-        self.engine.check_access(request.agent)
+        view = self.engine.check_access(request.agent)
         roles = [
             Role(
                 role_id=entry.role_id,
@@ -158,11 +159,14 @@ class Operations:
                 problem=self.engine.conceal_paths(entry.problem),
             )
             for entry in list_overlays(self.engine.overlay_folders)
+            if view.allows_role(entry.role_id)
         ]
         return RoleList(roles=roles).model_dump()
 
     def _role(self, request: RoleRequest) -> Answer:
-        self.engine.check_access(request.agent)
+        view = self.engine.check_access(request.agent)
+        if not view.allows_role(request.role):
+            raise role_denied(view)
         resolved = load_role(request.role, self.engine.overlay_folders)
         return RoleDetails(digest=resolved.digest, overlay=resolved.overlay).model_dump()
 

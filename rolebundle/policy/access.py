@@ -41,6 +41,18 @@ def access_denied() -> AccessDenied:
     )
 
 
+def role_denied(view: AgentView) -> AccessDenied:
+    """The error for an agent that asks outside its roles. It does not say which roles exist."""
+    if view.roles is None:
+        message, hint = "this agent must name a role", "name the role that you work in"
+    elif view.roles:
+        message = "this agent may ask only with its own roles"
+        hint = f"its roles: {', '.join(view.roles)}"
+    else:
+        message, hint = "this agent may ask only without a role", "leave `role` out"
+    return AccessDenied("role_denied", message, hint)
+
+
 def active_policy(corpus: Corpus) -> Policy | None:
     """The policy that applies to agents, or None if no policy was ever set.
 
@@ -106,7 +118,10 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         ),
         generation=generation,
     )
-    return AgentView(policy.trust if policy else DEFAULT_TABLE, count_quarantined(stored, rule))
+    quarantined = count_quarantined(stored, rule)
+    if policy is None or rule is None:
+        return AgentView(DEFAULT_TABLE, quarantined)
+    return AgentView(policy.trust, quarantined, rule.roles, rule.role_required)
 
 
 def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> int:

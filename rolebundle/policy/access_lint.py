@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from rolebundle.contracts.reports import AgentAccess, LintProblem, PolicySummary
 from rolebundle.errors import RolebundleError, UsageError
@@ -15,9 +15,17 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import AccessAttributes, access_attributes
 
 
-def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintProblem]:
-    """The findings for a policy, and for its effect on a corpus if one is given."""
-    findings = list(_lint_rules(policy))
+def lint_policy(
+    policy: Policy, corpus: Corpus | None = None, roles: Collection[str] | None = None
+) -> list[LintProblem]:
+    """The findings for a policy, and for its effect on a corpus if one is given.
+
+    Args:
+        policy: the policy.
+        corpus: the corpus.
+        roles: the roles that have an overlay; ``None`` if they are not known.
+    """
+    findings = [*_lint_rules(policy), *_lint_roles(policy, roles)]
     if corpus is not None:
         documents = access_attributes(corpus)
         for agent, rule in policy.agents.items():
@@ -25,7 +33,7 @@ def lint_policy(policy: Policy, corpus: Corpus | None = None) -> list[LintProble
     return findings
 
 
-def lint_active_policy(corpus: Corpus) -> list[LintProblem]:
+def lint_active_policy(corpus: Corpus, roles: Collection[str] | None = None) -> list[LintProblem]:
     """The findings for the policy of a corpus."""
     stored = stored_policy.load_policy(corpus)
     if stored is None:
@@ -36,7 +44,7 @@ def lint_active_policy(corpus: Corpus) -> list[LintProblem]:
         policy = parse_policy(stored.content, stored.format, stored.location or "the policy")
     except RolebundleError as error:
         return [lint_error("", error.code, f"everyone is denied: {error.message}")]
-    findings = lint_policy(policy, corpus)
+    findings = lint_policy(policy, corpus, roles)
     if problem:
         message = f"everyone is denied: {problem}"
         findings.insert(0, lint_error("", "policy_doubtful", message))
@@ -55,6 +63,17 @@ def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
             yield lint_warning(f"{agent}.scopes", "all_scopes", message)
     for message in loosened_values(policy.trust):
         yield lint_warning("trust", "trust_loosened", message)
+
+
+def _lint_roles(policy: Policy, roles: Collection[str] | None) -> Iterator[LintProblem]:
+    for agent, rule in policy.agents.items():
+        for role in rule.roles or ():
+            if roles is not None and role not in roles:
+                message = f"{role!r} has no overlay; roles: {', '.join(sorted(roles)) or 'none'}"
+                yield lint_warning(f"{agent}.roles", "unknown_role", message)
+        if rule.roles and not rule.role_required:
+            message = "is false: without a role, no overlay forbids it any source"
+            yield lint_warning(f"{agent}.role_required", "role_optional", message)
 
 
 def _lint_against(
@@ -121,6 +140,8 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
                 scopes=list(rule.scopes),
                 access_level=rule.access_level,
                 deny_patterns=list(rule.deny_patterns),
+                roles=None if rule.roles is None else list(rule.roles),
+                role_required=rule.role_required,
                 documents=0
                 if problem
                 else sum(

@@ -4,6 +4,8 @@
     scopes = ["engineering"]        # an empty list means every scope
     access_level = "internal"       # denied < public < group < internal < confidential
     deny_patterns = ["hr/**"]       # always take precedence
+    roles = ["security-reviewer"]   # the roles that it may use; if missing, any role or none
+    role_required = true            # whether it must name one; true by default if it has `roles`
 
 JSON with the same content works too. If the file also has a trust table, the agents are under
 ``agents`` and the table is under ``trust``.
@@ -27,7 +29,7 @@ LEVELS: tuple[AccessLevel, ...] = ("denied", "public", "group", "internal", "con
 
 MAX_POLICY_BYTES = 1_000_000
 
-_KEYS = ("scopes", "access_level", "deny_patterns")
+_KEYS = ("scopes", "access_level", "deny_patterns", "roles", "role_required")
 _MAX_ID_CHARS = 200
 _MAX_PATTERN_CHARS = 500
 _MAX_ENTRIES = 1000
@@ -35,11 +37,21 @@ _MAX_ENTRIES = 1000
 
 @dataclass(frozen=True, slots=True)
 class AgentRule:
-    """The policy's rule for one agent. No scopes means every scope."""
+    """The policy's rule for one agent.
+
+    Attributes:
+        scopes: the scopes that it sees; empty for every scope.
+        access_level: the highest sensitivity that it sees.
+        deny_patterns: globs of files that it never sees.
+        roles: the roles that it may use; ``None`` for every role.
+        role_required: whether it must name a role.
+    """
 
     scopes: tuple[str, ...]
     access_level: AccessLevel
     deny_patterns: tuple[str, ...] = ()
+    roles: tuple[str, ...] | None = None
+    role_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +179,24 @@ def _rule(agent: str, rule: object, source: str) -> AgentRule:
     level = values["access_level"]
     if level not in LEVELS:
         raise _bad_policy(source, f"{agent}: access_level {level!r} is unknown", " < ".join(LEVELS))
+    roles = _texts(values["roles"], f"{agent}: roles", source) if "roles" in values else None
+    role_required = values.get("role_required", roles is not None)
+    if not isinstance(role_required, bool):
+        raise _bad_policy(
+            source, f"{agent}: role_required is {repr(role_required)[:40]}", "true or false"
+        )
+    if roles == () and role_required:
+        raise _bad_policy(
+            source,
+            f"{agent}: roles is empty, and a role is required, so the agent could ask nothing",
+            "at least one role, or role_required = false for an agent that asks without a role",
+        )
     return AgentRule(
         scopes=_texts(values["scopes"], f"{agent}: scopes", source),
         access_level=level,
         deny_patterns=_texts(values.get("deny_patterns", []), f"{agent}: deny_patterns", source),
+        roles=roles,
+        role_required=role_required,
     )
 
 

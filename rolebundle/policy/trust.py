@@ -271,11 +271,23 @@ def _bad_table(source: str, message: str, allowed: str) -> ConfigurationError:
 class AgentView(NamedTuple):
     """What holds for the part of the corpus that an agent may see.
 
-    ``quarantined`` is the number of documents that only the quarantine hides from the agent.
+    Attributes:
+        trust: the trust of each origin and the risk of each action.
+        quarantined: the number of documents that only the quarantine hides from the agent.
+        roles: the roles that the agent may use; ``None`` for every role.
+        role_required: whether the agent must name a role.
     """
 
     trust: TrustTable = DEFAULT_TABLE
     quarantined: int = 0
+    roles: tuple[str, ...] | None = None
+    role_required: bool = False
+
+    def allows_role(self, role: str | None) -> bool:
+        """Whether the agent may ask with this role, or without one."""
+        if role is None:
+            return not self.role_required
+        return self.roles is None or role in self.roles
 
 
 UNRESTRICTED_VIEW = AgentView()

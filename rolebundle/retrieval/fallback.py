@@ -172,7 +172,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     ),
     "all_forbidden": (
         "everything relevant is forbidden to the role {role}",
-        "ask for a role that may use these sources, or go without; do not guess what they say",
+        "say so; do not ask with another role or without one, and do not guess what they say",
     ),
     "all_taint_blocked": (
         "everything relevant is not trusted enough for the action",
@@ -180,7 +180,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     ),
     "approval_needed": (
         "everything relevant may be used for the action only with an approval",
-        "let a person decide, and ask again with that person's name as approval; do not act before",
+        "let a person approve it, and do not act before",
     ),
     "none_valid": (
         "nothing relevant is valid at the time of the answer",

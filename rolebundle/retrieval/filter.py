@@ -145,6 +145,12 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
         yield by_trust
 
 
+def is_readable(governed: Governed, request: ResolvedRequest) -> bool:
+    """Whether the role of a request may read it: its sources and roles do not reject it."""
+    codes = {code for code, _ in rejections(governed, request)}
+    return not codes & {"forbidden_source", "role_mismatch"}
+
+
 def later_start(document: DocumentMetadata | Superseder, request: ResolvedRequest) -> str:
     """Why a document is not valid yet at the time of the request; empty if it is.
 

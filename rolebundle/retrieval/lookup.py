@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import (
@@ -18,7 +18,7 @@ from rolebundle.contracts.lookup import (
     SourceStatus,
 )
 from rolebundle.contracts.replay import Whereabouts
-from rolebundle.errors import UsageError
+from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.lanes import corpus_state
 from rolebundle.storage import approximate_index, documents, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
@@ -30,18 +30,30 @@ _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DO
 _PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
 
 
-def look_up(corpus: Corpus, reference: str) -> Lookup:
+def look_up(
+    corpus: Corpus, reference: str, may_read: Callable[[Passage], bool] | None = None
+) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
     Args:
         corpus: an open corpus.
         reference: a chunk id, a document id, ``path:start-end`` with lines from 1, inclusive, or
             ``#document_id:from:count`` with passages from 1.
+        may_read: whether a role of the agent may read a passage; others are left out.
 
     Raises:
         UsageError: nothing has this reference, or the lines belong to several documents.
+        AccessDenied: ``role_denied``: every passage was left out.
     """
     kind, passages, lines = resolve_reference(corpus, reference)
+    if may_read is not None:
+        passages = [passage for passage in passages if may_read(passage)]
+        if not passages:
+            raise AccessDenied(
+                "role_denied",
+                f"{reference}: no role of this agent may read it",
+                "do not guess what it says; ask the owner of the corpus",
+            )
     return _lookup(corpus, reference, kind, passages, lines)
 
 

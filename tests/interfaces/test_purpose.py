@@ -45,6 +45,7 @@ def reply(answer: dict[str, Any]) -> tuple[set[str], dict[str, int], list[tuple[
     )
 
 
+IGNORED = "the name of an approval in a request is not accepted here"
 KEPT_BACK = ({"internal"}, {"taint_blocked": 1, "requires_approval": 1}, [])
 RELEASED = ({"internal", "external"}, {"taint_blocked": 1}, APPROVALS)
 
@@ -59,15 +60,50 @@ def test_options_of_the_command_line(db: Path) -> None:
 
 def test_a_request_of_one_shot(db: Path) -> None:
     fields = {"task": TASK, "lexical_only": True, "detail": "compact"}
-    for more, expected in (({"action": "execute"}, KEPT_BACK), (APPROVED, RELEASED)):
-        asked = json.dumps(fields | more).encode()
-        assert reply(
-            json.loads(run("retrieve", "--request", "-", "--db", db, stdin=asked).out)
-        ) == (expected)
+    asked = ("retrieve", "--request", "-", "--db", db)
+    for more, options, expected in (
+        ({"action": "execute"}, ("--approvals", "request"), KEPT_BACK),
+        (APPROVED, ("--approvals", "request"), RELEASED),
+        (APPROVED, (), KEPT_BACK),
+    ):
+        stdin = json.dumps(fields | more).encode()
+        answer = json.loads(run(*asked, *options, stdin=stdin).out)
+        assert reply(answer) == expected
+        assert (IGNORED in json.dumps(answer["warnings"])) == (not options)
+
+
+def test_a_server_takes_no_approval_from_a_request(db: Path) -> None:
+    with Sidecar(db=db, command=forked_program()) as sidecar:
+        answer = sidecar.retrieve(TASK, lexical_only=True, **APPROVED)
+        assert reply(answer) == KEPT_BACK
+        assert "approval" not in answer["request"]
+        [warning] = [one for one in answer["warnings"] if one["code"] == "APPROVAL_REFUSED"]
+        assert IGNORED in warning["message"]
+        explained = sidecar.why(TASK, "external.md:1-6", lexical_only=True, **APPROVED)
+        assert (explained["outcome"], explained["code"]) == ("rejected", "requires_approval")
+
+
+def test_the_program_of_the_host_decides(db: Path, tmp_path: Path) -> None:
+    program, question = tmp_path / "ask", tmp_path / "question.json"
+    program.write_text(f"#!/bin/sh\ncat > '{question}'\necho 'Ana Silva'\nexit $1\n")
+    program.chmod(0o755)
+    for code, expected in ((0, RELEASED), (1, KEPT_BACK)):
+        approvals = f"command:'{program}' {code}"
+        with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
+            answer = sidecar.retrieve(TASK, lexical_only=True, **(APPROVED | {"approval": "me"}))
+        assert reply(answer) == expected
+        asked = json.loads(question.read_text())
+        question.unlink()
+        assert (asked["agent"], asked["action"], asked["claim"]) == ("bot-7", "execute", "me")
+        assert [one["locator"] for one in asked["passages"]] == ["external.md:4-6"]
+        assert TASK not in json.dumps(asked)
+        with Sidecar(db=db, command=forked_program(), approvals=approvals) as sidecar:
+            assert "approvals" not in sidecar.retrieve(TASK, lexical_only=True)
+        assert not question.exists()  # nothing needs an approval to be read
 
 
 def test_a_request_to_the_sidecar(db: Path) -> None:
-    with Sidecar(db=db, command=forked_program()) as sidecar:
+    with Sidecar(db=db, command=forked_program(), approvals="request") as sidecar:
         for fields in (
             APPROVED,
             {"agentId": "bot-7", "action": "execute", "approvedBy": "Ana Silva"},
@@ -106,7 +142,7 @@ def test_an_empty_answer_says_what_would_help(db: Path) -> None:
     asked = ("retrieve", "external untrusted", "--lexical-only", "--db", db, "--format", "json")
     fallback = invoke(*asked, "--action", "execute").json()["fallback"]
     assert fallback["verdict"] == "approval_needed"
-    assert "ask again with that person's name as approval" in fallback["message"]
+    assert "let a person approve it" in fallback["message"]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +182,4 @@ def test_tools_describe_the_fields(name: str) -> None:
     assert "Never make one up" in fields["approval"]["description"]
     assert json.dumps([*ACTIONS]) in json.dumps(fields["action"])
     assert fields["agent"]["description"]
+    assert "approval" not in tool.input_schema(("approval",))["properties"]

@@ -311,11 +311,15 @@ class TestBounds:
             Lookup.model_validate(found)
 
     # An empty answer has no passages of one source, and none without anything of the role's own.
+    # APPROVAL_REFUSED takes the place of ACTION_RESTRICTED.
     @pytest.mark.parametrize(
         ("verdict", "never"),
         [
-            (None, {"INDEX_STALE"}),
-            (LONGEST_VERDICT, {"INDEX_STALE", "LOW_DIVERSITY", "ONLY_SHARED_CORPUS"}),
+            (None, {"INDEX_STALE", "ACTION_RESTRICTED"}),
+            (
+                LONGEST_VERDICT,
+                {"INDEX_STALE", "LOW_DIVERSITY", "ONLY_SHARED_CORPUS", "ACTION_RESTRICTED"},
+            ),
         ],
     )
     @pytest.mark.parametrize("detail", DETAILS)

@@ -340,6 +340,17 @@ def test_lint_checks_scopes_levels_and_patterns_against_the_corpus(db: Path) -> 
     assert "'legal/**'" in found["pattern_matches_nothing"].message
 
 
+def test_lint_knows_the_roles() -> None:
+    policy = parse_policy(json.dumps({"ada": ADA | {"roles": ["docs-writer", "x"]}}), "json", "p")
+    [finding] = lint_policy(policy, roles=["docs-writer"])
+    assert (finding.code, finding.place) == ("unknown_role", "ada.roles")
+    assert "'x'" in finding.message
+    assert lint_policy(policy) == []
+    assert linted({"ada": ADA | {"roles": ["x"], "role_required": False}}).keys() == {
+        "role_optional"
+    }
+
+
 def test_lint_reports_a_corpus_without_a_policy(db: Path) -> None:
     with open_reader(db) as corpus:
         assert [finding.code for finding in lint_active_policy(corpus)] == ["no_policy"]

@@ -76,6 +76,25 @@ def test_a_policy_without_agents_is_valid(content: str) -> None:
     assert parse_policy("", "toml", "p").agents == {}
 
 
+def test_roles_bind_and_are_required_by_default() -> None:
+    def of(**keys: Any) -> tuple[Any, bool]:
+        rule = parsed({"ada": RULE | keys}).agents["ada"]
+        return rule.roles, rule.role_required
+
+    assert of() == (None, False)
+    assert of(roles=["a", "b"]) == (("a", "b"), True)
+    assert of(roles=["a"], role_required=False) == (("a",), False)
+    assert of(role_required=True) == (None, True)
+    assert of(roles=[], role_required=False) == ((), False)
+
+
+@pytest.mark.parametrize(
+    "keys", [{"roles": []}, {"roles": "a"}, {"roles": [""]}, {"role_required": "yes"}]
+)
+def test_roles_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
+    assert "role" in refused(json.dumps({"ada": RULE | keys})).message
+
+
 def test_a_repeated_entry_counts_once() -> None:
     rule = parsed({"ada": RULE | {"scopes": ["b", "a", "b"]}}).agents["ada"]
     assert rule.scopes == ("b", "a")

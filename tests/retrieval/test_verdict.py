@@ -216,7 +216,7 @@ class TestEachVerdict:
         verdict, message = empty(documents, role, action="execute")
         assert verdict == "approval_needed"
         assert "1 taint_blocked, 1 requires_approval; for one: origin external" in message
-        assert message.endswith("as approval; do not act before")
+        assert message.endswith("let a person approve it, and do not act before")
         verdict, _ = empty(documents[1:], role, action="execute")
         assert verdict == "all_taint_blocked"
 

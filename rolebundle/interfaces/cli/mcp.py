@@ -8,6 +8,7 @@ import click
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.interfaces.cli.options import (
+    approvals_option,
     db_option,
     embed_options,
     engine_for,
@@ -23,6 +24,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @overlay_dir_option
 @embed_options
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
+@approvals_option("none")
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
 def mcp(
     db: str | None,
@@ -30,6 +32,7 @@ def mcp(
     embed_url: str,
     allow_host: str,
     agent: str | None,
+    approvals: str,
     preload: bool,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
@@ -50,5 +53,12 @@ def mcp(
             "the MCP server needs the MCP SDK, version 2",
             _INSTALL,
         ) from None
-    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
+    engine = engine_for(
+        db,
+        overlay_dirs,
+        embed_url=embed_url,
+        allow_host=allow_host,
+        agent=agent,
+        approvals=approvals,
+    )
     serve(Operations(engine), preload=preload)

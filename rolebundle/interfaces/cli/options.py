@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract
 from rolebundle.engine import Engine
+from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
 from rolebundle.workspace import Workspace
@@ -176,6 +177,18 @@ def embed_options(command: Command) -> Command:
     return url(host(command))
 
 
+def approvals_option(default: str | None) -> Callable[[Command], Command]:
+    """``--approvals SOURCE``."""
+    return click.option(
+        "--approvals",
+        metavar="none|request|command:PROGRAM",
+        default=default,
+        show_default=default is not None,
+        help="Where approvals come from: none are taken; from the request; or PROGRAM decides "
+        "(JSON on its standard input, exit code 0 approves).",
+    )
+
+
 def rerank_setting() -> str:
     """``$ROLEBUNDLE_RERANK``: the rerank model of requests that name none. Empty for none."""
     return os.environ.get(RERANK_ENVIRONMENT, "").strip()
@@ -188,6 +201,7 @@ def engine_for(
     embed_url: str = "",
     allow_host: str = "",
     agent: str | None = None,
+    approvals: str = "request",
 ) -> Engine:
     """The engine for a command's options."""
     return Engine(
@@ -195,6 +209,7 @@ def engine_for(
         overlay_folders(overlay_dirs),
         agent=agent,
         rerank=rerank_setting(),
+        approvals=Approvals.parse(approvals),
     )
 
 

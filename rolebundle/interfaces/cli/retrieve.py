@@ -12,6 +12,7 @@ import click
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
+    approvals_option,
     db_option,
     embed_options,
     engine_for,
@@ -48,6 +49,7 @@ _MIN_WIDTH = 40
 @overlay_option
 @overlay_dir_option
 @embed_options
+@approvals_option(None)
 def retrieve(
     task: str | None,
     request_file: BinaryIO | None,
@@ -58,6 +60,7 @@ def retrieve(
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
+    approvals: str | None,
 ) -> None:
     """Retrieve what ROLE may use for TASK.
 
@@ -66,6 +69,8 @@ def retrieve(
     rolebundle retrieve "Plan release 3.0" --role product-strategist --format json
     rolebundle retrieve "Plan release 3.0" --role docs-writer --format prompt --token-budget 1500
     echo '{"task": "Plan release 3.0", "role": "docs-writer"}' | rolebundle retrieve --request -
+
+    An approval counts if --approved-by names it. In a --request it counts with --approvals request.
     """
     if (task is None) == (request_file is None):
         raise click.UsageError("give either a TASK or a --request")
@@ -78,7 +83,11 @@ def retrieve(
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
     request = request_from(fields)
-    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+    # Options are typed by a person; a JSON request may have been written by a model.
+    approvals = approvals or ("request" if request_file is None else "none")
+    with engine_for(
+        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, approvals=approvals
+    ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
     if bundle.diagnostics.rerank_note:

@@ -10,7 +10,12 @@ import click
 
 from rolebundle.contracts.reports import LintProblem, PolicyChange, PolicyLint
 from rolebundle.errors import ConfigurationError
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    json_option,
+    overlay_dir_option,
+)
 from rolebundle.interfaces.cli.output import counted, print_json
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
@@ -37,8 +42,11 @@ def scopes() -> None:
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
 @db_option
+@overlay_dir_option
 @json_option
-def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> None:
+def set_command(
+    file: str, kind: str | None, db: str | None, overlay_dirs: tuple[Path, ...], as_json: bool
+) -> None:
     """Set a policy file as the policy of the corpus.
 
     The policy is copied into the corpus, and FILE must stay as it is. If it is missing, empty,
@@ -56,7 +64,7 @@ def set_command(file: str, kind: str | None, db: str | None, as_json: bool) -> N
     policy = parse_policy(content, kind, file)
     with admin_for(db) as admin:
         moved = admin.set_policy(content, kind, location)
-        findings = lint_policy(policy, admin.workspace.corpus)
+        findings = lint_policy(policy, admin.workspace.corpus, _roles(overlay_dirs))
     for finding in findings:
         click.echo(_line(file, finding), err=True)
     if as_json:
@@ -96,6 +104,9 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
             f"{entry.agent}  {entry.access_level}  {scope_names}  "
             f"sees {entry.documents} of {policy.documents} documents"
         )
+        if entry.roles is not None or entry.role_required:
+            named = "any role" if entry.roles is None else ", ".join(entry.roles) or "no role"
+            click.echo(f"    roles: {named}" + ("" if entry.role_required else ", or none"))
         for pattern in entry.deny_patterns:
             click.echo(f"    never {pattern}")
 
@@ -106,12 +117,20 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
     "--format", "kind", type=click.Choice(["toml", "json"]), help="Default: from the file's suffix."
 )
 @db_option
+@overlay_dir_option
 @json_option
-def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bool) -> None:
+def lint_command(
+    file: str | None,
+    kind: str | None,
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Check a policy for errors, and for rules that allow more than they seem to.
 
-    Without FILE the current policy is checked. If there is a corpus, scopes and patterns are
-    checked against its documents. Errors lead to exit code 3, warnings do not.
+    Without FILE the current policy is checked. Roles are checked against the overlays. If there is
+    a corpus, scopes and patterns are checked against its documents. Errors lead to exit code 3,
+    warnings do not.
 
     \b
     rolebundle scopes lint policy.toml
@@ -120,18 +139,18 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
     from rolebundle.policy.access_lint import lint_active_policy, lint_policy
     from rolebundle.policy.policy_file import parse_policy
 
-    path = corpus_path(db)
+    path, roles = corpus_path(db), _roles(overlay_dirs)
     if file is None:
         with open_reader(path) as corpus:
-            findings = lint_active_policy(corpus)
+            findings = lint_active_policy(corpus, roles)
     else:
         content, kind, _ = _read(file, kind)
         policy = parse_policy(content, kind, file)
         if db is None and not path.exists():
-            findings = lint_policy(policy)
+            findings = lint_policy(policy, roles=roles)
         else:
             with open_reader(path) as corpus:
-                findings = lint_policy(policy, corpus)
+                findings = lint_policy(policy, corpus, roles)
     name = file or "current policy"
     if as_json:
         print_json(PolicyLint(findings=findings))
@@ -139,6 +158,13 @@ def lint_command(file: str | None, kind: str | None, db: str | None, as_json: bo
         for finding in findings:
             click.echo(_line(name, finding))
     _summarize(name, findings)
+
+
+def _roles(overlay_dirs: tuple[Path, ...]) -> list[str]:
+    """The roles that have an overlay."""
+    from rolebundle.policy.overlays import list_overlays, overlay_folders
+
+    return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs))]
 
 
 def _summarize(name: str, findings: Sequence[LintProblem]) -> None:

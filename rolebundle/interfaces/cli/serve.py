@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rolebundle.interfaces.cli.options import (
+    approvals_option,
     db_option,
     embed_options,
     engine_for,
@@ -21,6 +22,7 @@ from rolebundle.interfaces.stdio import take_over
 @embed_options
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
+@approvals_option("none")
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.pass_context
 def serve(
@@ -31,6 +33,7 @@ def serve(
     allow_host: str,
     allow_write: bool,
     agent: str | None,
+    approvals: str,
     preload: bool,
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
@@ -46,5 +49,12 @@ def serve(
     from rolebundle.interfaces.operations import Operations
     from rolebundle.interfaces.serve import serve as run
 
-    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
+    engine = engine_for(
+        db,
+        overlay_dirs,
+        embed_url=embed_url,
+        allow_host=allow_host,
+        agent=agent,
+        approvals=approvals,
+    )
     ctx.exit(run(Operations(engine, allow_write=allow_write), channel, preload=preload))

@@ -1,0 +1,125 @@
+"""Where an approval of an action comes from: nowhere, the request, or a program of the host.
+
+A model writes its requests itself, so a name in a request approves nothing unless the host says
+that it fills in this field. With ``command:PROGRAM`` the host's program decides about the passages
+that an approval would release. It gets one JSON object on standard input:
+
+    {"version": 1, "agent": "reviewer", "role": "docs-writer", "action": "execute",
+     "task_sha256": "…", "claim": "the name in the request, or null",
+     "passages": [{"chunk_id": "…", "document_id": "…", "source_id": "…", "locator": "…",
+                   "origin": "external", "flags": []}]}
+
+Exit code 0 approves. The first line that the program prints is the name of the person; without one
+the program's own name is recorded. Everything else approves nothing: another exit code, no answer
+within ``APPROVAL_SECONDS``, a program that cannot be started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
+
+from rolebundle.contracts.request import MAX_NAME_CHARACTERS
+from rolebundle.errors import UsageError
+
+ApprovalSource = Literal["none", "request", "command"]
+
+APPROVAL_SECONDS = 60.0
+"""How long the host's program may take."""
+NOT_FROM_REQUESTS = "the name of an approval in a request is not accepted here"
+_COMMAND = "command:"
+
+
+class Approvals(NamedTuple):
+    """Where approvals come from. ``command``: the program and its arguments."""
+
+    source: ApprovalSource = "request"
+    command: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Approvals:
+        """The value of ``--approvals``: ``none``, ``request`` or ``command:PROGRAM [ARGUMENT…]``.
+
+        Raises:
+            UsageError: ``bad_approvals``.
+        """
+        match text:
+            case "none" | "request":
+                return cls(text)
+        try:
+            from shlex import split
+
+            command = tuple(split(text.removeprefix(_COMMAND)))
+        except ValueError:
+            command = ()
+        if not text.startswith(_COMMAND) or not command:
+            raise UsageError(
+                "bad_approvals",
+                f"--approvals {text[:80]!r}: is not a source of approvals",
+                "one of: none, request, command:PROGRAM",
+            )
+        return cls("command", command)
+
+
+class Decision(NamedTuple):
+    """The person who approved, or else why nothing was approved."""
+
+    approved_by: str = ""
+    refusal: str = ""
+
+
+def ask_program(
+    command: tuple[str, ...], question: Mapping[str, Any], seconds: float = APPROVAL_SECONDS
+) -> Decision:
+    """Let the host's program decide. It is run without a shell, in a session of its own.
+
+    Args:
+        command: the program and its arguments.
+        question: what to approve.
+        seconds: how long it may take.
+    """
+    import json
+    import subprocess
+    from tempfile import TemporaryFile
+
+    name = PurePath(command[0]).name
+    # A file, not a pipe: a child of the program that lives on would keep a pipe open.
+    with TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=output, start_new_session=True
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            return Decision(refusal=f"{name} cannot be started ({reason})")
+        try:
+            process.communicate(json.dumps(question).encode("ascii"), seconds)
+        except subprocess.TimeoutExpired:
+            return Decision(refusal=f"{name} did not decide within {seconds:g} s")
+        finally:
+            _end(process)
+        if process.returncode != 0:
+            return Decision(refusal=f"{name} did not approve it")
+        output.seek(0)
+        first = output.readline(4 * MAX_NAME_CHARACTERS).decode("utf-8", "replace")
+    shown = "".join(character for character in first if character.isprintable()).strip()
+    return Decision(approved_by=shown[:MAX_NAME_CHARACTERS] or name)
+
+
+def _end(process: Any) -> None:
+    """Kill the program and its children if it still runs."""
+    import os
+    import signal
+    from contextlib import suppress
+
+    if process.poll() is None:
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        process.wait()
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()

@@ -1,0 +1,63 @@
+"""Where approvals come from, and what a program of the host can and cannot approve."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from rolebundle.errors import UsageError
+from rolebundle.policy.approvals import Approvals, ask_program
+
+SHELL = "/bin/sh"
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+
+
+def decision(script: str, seconds: float = 10.0) -> tuple[str, str]:
+    return ask_program((SHELL, "-c", script), {"version": 1}, seconds)
+
+
+def test_the_values_of_the_option() -> None:
+    assert Approvals.parse("none") == Approvals("none")
+    assert Approvals.parse("request") == Approvals("request")
+    assert Approvals.parse("command:ask --name 'a b; c'") == Approvals(
+        "command", ("ask", "--name", "a b; c")
+    )
+
+
+@pytest.mark.parametrize("text", ["", "all", "command:", "command: ", "command:'x", "ask"])
+def test_any_other_value_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--approvals"):
+        Approvals.parse(text)
+
+
+def test_exit_code_0_approves_with_the_name_that_was_printed() -> None:
+    assert decision("echo '  Ana Silva '; echo more") == ("Ana Silva", "")
+    assert decision("printf '\\033[31mAna'") == ("[31mAna", "")
+    assert decision("exit 0") == ("sh", "")
+
+
+@pytest.mark.parametrize("script", ["echo Ana; exit 1", "echo Ana; kill -9 $$"])
+def test_every_other_end_approves_nothing(script: str) -> None:
+    assert decision(script) == ("", "sh did not approve it")
+
+
+def test_a_program_that_cannot_be_started_approves_nothing(tmp_path: Path) -> None:
+    approved_by, refusal = ask_program((str(tmp_path / "none"),), {})
+    assert (approved_by, "cannot be started" in refusal) == ("", True)
+
+
+def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    approved_by, refusal = decision(f"sleep 300 & echo $! > '{child}'; wait", 0.3)
+    assert (approved_by, "did not decide within 0.3 s" in refusal) == ("", True)
+    status = Path(f"/proc/{int(child.read_text())}/stat")
+    if status.exists():  # ended, and not yet collected by its new parent
+        assert status.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_program_that_reads_nothing_does_not_block() -> None:
+    question = {"passages": ["x" * 1000] * 1000}
+    assert ask_program((SHELL, "-c", "exec 0<&-; exit 1"), question)[0] == ""
