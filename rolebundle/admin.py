@@ -46,6 +46,7 @@ from rolebundle.workspace import Workspace
 
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
+    from rolebundle.contracts.backup import BackupReport, RestoreReport
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.ingest.sync import IngestOptions, IngestReport
 
@@ -247,6 +248,39 @@ class Admin:
             StorageError: one of them could not be deleted.
         """
         return storage_purge.delete_backups(self.workspace.path)
+
+    def back_up(
+        self, target: Path, overlay_folders: Sequence[Path] = (), *, rotate: bool = False
+    ) -> BackupReport:
+        """Copy the corpus and its audit while others may write, and check the copy.
+
+        Args:
+            target: the backup's name, or the folder of a rotation.
+            overlay_folders: where the overlays are whose digests are recorded.
+            rotate: name the backup by the time, and remove older backups that are not kept.
+
+        Raises:
+            UsageError: something has the name of the backup.
+            CorpusCorrupt: the corpus is damaged. There is no backup.
+            StorageError: the backup cannot be written.
+        """
+        from rolebundle.policy import backup
+
+        make = backup.rotate if rotate else backup.back_up
+        report = make(self.workspace.path, target, overlay_folders)
+        self.workspace.recorder.note(
+            self.workspace.corpus, "backup", details={"documents": report.manifest.documents}
+        )
+        return report
+
+    def restore(
+        self, source: Path, overlay_folders: Sequence[Path] = (), *, confirmed: bool = False
+    ) -> RestoreReport:
+        """Put a backup in the place of the corpus; see :func:`rolebundle.policy.backup.restore`."""
+        from rolebundle.policy import backup
+
+        self.close()
+        return backup.restore(source, self.workspace.path, overlay_folders, confirmed=confirmed)
 
     def _complete_purges(self, corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:
         receipts = purge.finish_purges(corpus, patience_ms)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from rolebundle.contracts.audit import AuditRow, AuditSettings, Verification
+from rolebundle.contracts.backup import BackupManifest, BackupReport, RestoreReport
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
@@ -50,6 +51,8 @@ SCHEMAS: dict[str, type[Contract]] = {
     "audit-rows": AuditRows,
     "audit-settings": AuditSettings,
     "audit-verification": Verification,
+    "backup-manifest": BackupManifest,
+    "backup-result": BackupReport,
     "bridges": BridgeReport,
     "bundle": RetrievalBundle,
     "compact-bundle": CompactBundle,
@@ -74,6 +77,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "quarantine-details": QuarantineDetails,
     "quarantine-list": QuarantineList,
     "receipt": Receipt,
+    "restore-result": RestoreReport,
     "role-details": RoleDetails,
     "role-list": RoleList,
     "get-request": GetRequest,

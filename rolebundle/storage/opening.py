@@ -18,8 +18,11 @@ import apsw
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, partition, vector_index
+from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.lexical_index import content_view
+from rolebundle.storage.lock import FolderLock
+from rolebundle.storage.partial import OWNER_ONLY
 from rolebundle.storage.sqlite_file import (
     FileFormat,
     busy_timeout,
@@ -52,7 +55,7 @@ def open_reader(path: Path) -> Corpus:
     """
     corpus = Corpus.open_read_only(path, corpus_format())
     try:
-        version = corpus.value("PRAGMA user_version")
+        version = schema_version(corpus)
         if version < latest_version():
             raise WrongFile(
                 "older_schema",
@@ -66,26 +69,51 @@ def open_reader(path: Path) -> Corpus:
     return corpus
 
 
-def open_writer(path: Path) -> Corpus:
+def open_writer(path: Path, *, lock: bool = True) -> Corpus:
     """Open a corpus for writing. Create or migrate it if necessary.
 
     An existing file is first checked through a read-only connection, so that a foreign or newer
     file is refused before a byte of it changes.
 
+    Args:
+        path: the file.
+        lock: prevent other processes from replacing the file while it is open. False for a private
+            copy.
+
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
+    if is_missing_or_empty(path):
+        _create_empty(path)
+    release = FolderLock(path, exclusive=False).release if lock else None
+    try:
+        corpus = _open_writer(path)
+    except BaseException:
+        if release is not None:
+            release()
+        raise
+    corpus.on_close = release
+    return corpus
+
+
+def _create_empty(path: Path) -> None:
+    """Create a file that only its owner can read. SQLite would let others read it, too."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
+    except FileExistsError:
+        pass  # A process that was killed in its first moment leaves an empty file. It is filled.
+    except OSError as error:
+        raise StorageError(
+            "cannot_create",
+            f"{path}: it cannot be created ({error.strerror})",
+            "choose another file with --db",
+        ) from error
+
+
+def _open_writer(path: Path) -> Corpus:
     if not is_missing_or_empty(path):
         Corpus.open_read_only(path, corpus_format()).close()
-    else:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageError(
-                "cannot_create",
-                f"{path}: its folder cannot be created ({error.strerror})",
-                "choose another file with --db",
-            ) from error
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
     db = corpus.db
     try:
@@ -144,6 +172,11 @@ def latest_version() -> int:
     return len(migrations())
 
 
+def schema_version(corpus: Corpus) -> int:
+    """The schema version of an open file."""
+    return int(corpus.value("PRAGMA user_version"))
+
+
 @cache
 def corpus_format() -> FileFormat:
     """How a corpus file is recognized. Every older schema can be migrated."""
@@ -186,7 +219,7 @@ def apply_migrations(corpus: Corpus) -> None:
     if version >= latest:
         return
     if version > 0:
-        back_up(db, Path(f"{corpus.path}.schema-{version}.bak"))
+        back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
     with corpus.writing():
         # Another process may have been faster while we waited for the lock.
         version = db.pragma("user_version")
@@ -214,29 +247,3 @@ def _fill_compartments(corpus: Corpus) -> None:
         if corpus.load_bundled_extension("vec1"):
             corpus.run(f"DROP TABLE IF EXISTS fast_{index.id}")
     partition.assign_compartments(corpus, partition.no_denied_patterns)
-
-
-def back_up(db: apsw.Connection, target: Path) -> None:
-    """Copy the corpus to ``target``, consistent also while others write.
-
-    The copy gets its name when it is complete and on the disk, and never takes the name of another
-    backup. So a run that is killed here does not hinder the next one.
-
-    Raises:
-        StorageError: the copy could not be written.
-    """
-    partial = target.with_name(f"{target.name}.{uuid4().hex}.partial")
-    try:
-        db.execute("VACUUM INTO ?", (str(partial),))
-        with partial.open("rb+") as stream:
-            os.fsync(stream.fileno())
-        free = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
-        partial.replace(next((name for name in free if not name.exists()), target))
-    except OSError as error:
-        raise StorageError(
-            "backup_failed",
-            f"{target}: the backup before the migration failed ({error.strerror})",
-            "make room beside the corpus and run the same command again",
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)

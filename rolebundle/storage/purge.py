@@ -13,6 +13,7 @@ done nothing, or left a row with what remains to be done.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,9 +32,12 @@ from rolebundle.storage import (
     vector_index,
 )
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
+from rolebundle.storage.backup import KEPT
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.partial import files_beside
 
 _THESE = "IN (SELECT value FROM json_each(?))"
+_COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT}(?:-journal|-wal|-shm)?")
 
 
 class Extent(NamedTuple):
@@ -336,17 +340,8 @@ def _waiting(corpus: Corpus, milliseconds: int | None) -> Iterator[None]:
 
 
 def backups(path: Path) -> list[Path]:
-    """The backups that migrations left beside a corpus, also partial ones."""
-    prefix = f"{path.name}.schema-"
-    try:
-        beside = sorted(path.absolute().parent.iterdir())
-    except OSError:
-        return []
-    return [
-        entry
-        for entry in beside
-        if entry.name.startswith(prefix) and ".bak" in entry.name[len(prefix) :]
-    ]
+    """The copies of a corpus beside it: backups of migrations, and files that were set aside."""
+    return [file for file, _ in files_beside(path, _COPY)]
 
 
 def delete_backups(path: Path) -> int:

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
-from uuid import uuid4
 
 import apsw
 
@@ -25,7 +24,7 @@ from rolebundle.errors import (
     StorageError,
     WrongFile,
 )
-from rolebundle.storage.location import is_there
+from rolebundle.storage.partial import partial_file, rename_if_free
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
@@ -84,6 +83,7 @@ class SqliteFile:
     writable: bool
     file_format: FileFormat
     stamp: tuple[int, ...] = ()
+    on_close: Callable[[], None] | None = field(default=None, kw_only=True)
 
     @classmethod
     def open_read_only(
@@ -244,8 +244,12 @@ class SqliteFile:
 
     def close(self) -> None:
         """Close the file. The last writer to close folds the write-ahead log into the file."""
-        with self._mapped_errors():
-            self.db.close()
+        try:
+            with self._mapped_errors():
+                self.db.close()
+        finally:
+            if self.on_close is not None:
+                self.on_close()
 
     def __enter__(self) -> Self:
         """The file itself, closed at the end of the block."""
@@ -374,50 +378,25 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     Raises:
         StorageError: it cannot be created here.
     """
-    partial = path.with_name(f"{path.name}.{uuid4().hex}.partial")
     try:
-        # SQLite gives the file's permissions also to the log beside it.
-        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with (
-            mapped_errors(path, file_format),
-            SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
-        ):
-            file.db.pragma("synchronous", "extra")
-            with file.writing():
-                file.db.pragma("application_id", file_format.application_id)
-                file.db.pragma("user_version", file_format.newest)
-                fill(file)
-            file.db.pragma("journal_mode", "wal")
-        return _rename_if_free(partial, path)
+        with partial_file(path) as partial:
+            with (
+                mapped_errors(path, file_format),
+                SqliteFile(path, apsw.Connection(str(partial)), True, file_format) as file,
+            ):
+                file.db.pragma("synchronous", "extra")
+                with file.writing():
+                    file.db.pragma("application_id", file_format.application_id)
+                    file.db.pragma("user_version", file_format.newest)
+                    fill(file)
+                file.db.pragma("journal_mode", "wal")
+            return rename_if_free(partial, path)
     except OSError as error:
         raise StorageError(
             "cannot_create",
             f"{path}: the file cannot be created ({error.strerror})",
             "give yourself write permission in the corpus's folder",
         ) from error
-    finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            with suppress(OSError):
-                Path(f"{partial}{suffix}").unlink(missing_ok=True)
-
-
-def _rename_if_free(partial: Path, path: Path) -> bool:
-    try:
-        path.hardlink_to(partial)
-    except FileExistsError:
-        return False
-    except OSError:
-        # Some file systems have no hard links. Then another process may still come in between.
-        if is_there(path):
-            return False
-        partial.replace(path)
-    with suppress(OSError):  # Not every system opens a folder.
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    return True
 
 
 def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:

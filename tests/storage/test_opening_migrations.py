@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
 from rolebundle.retrieval import lexical
-from rolebundle.storage import lexical_index, opening, partition, vector_index
+from rolebundle.storage import lexical_index, opening, partition, store, vector_index
+from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -86,12 +88,15 @@ def test_each_corpus_has_its_own_id(tmp_path: Path) -> None:
 def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
     db = build(tmp_path, [document("d0", ["the token"])])
     with open_writer(db) as corpus:
-        opening.back_up(corpus.db, tmp_path / "copy.bak")
-        opening.back_up(corpus.db, tmp_path / "copy.bak")
-        with pytest.raises((StorageError, apsw.Error)):
-            opening.back_up(corpus.db, tmp_path / "none" / "copy.bak")
+        back_up(corpus, tmp_path / "copy.bak")
+        back_up(corpus, tmp_path / "copy.bak")  # It would be the same.
+        store.increment_generation(corpus)
+        back_up(corpus, tmp_path / "copy.bak")
+        with pytest.raises(StorageError):
+            back_up(corpus, tmp_path / "none" / "copy.bak")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.bak", "copy.bak.2", db.name]
     for name in ("copy.bak", "copy.bak.2"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
         with open_writer(tmp_path / name) as corpus:
             assert corpus.value("SELECT content FROM chunk") == "the token"
 

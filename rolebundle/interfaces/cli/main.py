@@ -34,6 +34,8 @@ _COMMANDS = {
     "eval": "rolebundle.interfaces.cli.eval",
     "audit": "rolebundle.interfaces.cli.audit",
     "purge": "rolebundle.interfaces.cli.purge",
+    "backup": "rolebundle.interfaces.cli.backup",
+    "restore": "rolebundle.interfaces.cli.restore",
     "bridges": "rolebundle.interfaces.cli.bridges",
     "serve": "rolebundle.interfaces.cli.serve",
     "mcp": "rolebundle.interfaces.cli.mcp",

@@ -33,6 +33,7 @@ def db(sample_with_vectors: Path, tmp_path: Path) -> Path:
     ("schema", "command"),
     [
         ("audit-rows", "audit list"),
+        ("backup-result", "backup BACKUP"),
         ("bridges", "bridges"),
         ("embed-plan", "embed --dry-run"),
         ("embed-result", "embed"),
@@ -52,7 +53,11 @@ def db(sample_with_vectors: Path, tmp_path: Path) -> Path:
     ],
 )
 def test_the_output_fits_the_contract(db: Path, schema: str, command: str) -> None:
-    places = {"TREE": str(db.parent / "tree"), "POLICY": str(db.parent / "policy.json")}
+    places = {
+        "TREE": str(db.parent / "tree"),
+        "POLICY": str(db.parent / "policy.json"),
+        "BACKUP": str(db.parent / "backup.db"),
+    }
     arguments = [places.get(word, word) for word in command.split()]
     if arguments[:2] not in (["overlay", "show"], ["overlay", "list"]):
         arguments += ["--db", str(db)]

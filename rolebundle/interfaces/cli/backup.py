@@ -1,0 +1,63 @@
+"""`rolebundle backup`: a verified copy of the corpus and its audit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.policy.overlays import overlay_folders
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@db_option
+@click.option(
+    "--rotate",
+    "--backups",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Back up into this folder, and keep one backup of each of 7 days and of each of 4 weeks.",
+)
+@overlay_dir_option
+@json_option
+def backup(
+    file: Path | None,
+    db: str | None,
+    folder: Path | None,
+    overlay_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Copy the corpus with its policy and its audit, while other processes may write.
+
+    The backup is FILE, FILE.audit if there is an audit, and FILE.manifest.json with their hashes
+    and the digests of the overlays. FILE gets its name after a full check. A file that is there is
+    not replaced. The documents that a purge erases later stay in the backup.
+
+    \b
+    rolebundle backup /media/disk/team.db
+    rolebundle backup --rotate ~/backups
+    """
+    if (file is None) == (folder is None):
+        raise click.UsageError("name the backup's FILE, or give --rotate DIR")
+    with admin_for(db) as admin:
+        report = admin.back_up(
+            file or folder or Path(), overlay_folders(overlay_dirs), rotate=file is None
+        )
+    if as_json:
+        print_json(report)
+    else:
+        manifest = report.manifest
+        click.echo(
+            writable(
+                f"{report.location}: {counted(manifest.documents, 'document')}, "
+                f"{counted(manifest.chunks, 'chunk')}, generation {manifest.generation}; checked"
+            )
+        )
+        for removed in report.removed:
+            click.echo(writable(f"removed: {removed}"))
+    for warning in report.warnings:
+        click.echo(writable(f"warning: {warning}"), err=True)

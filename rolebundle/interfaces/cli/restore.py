@@ -1,0 +1,73 @@
+"""`rolebundle restore`: put a verified backup in the place of the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.backup import RestoreReport
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.policy.overlays import overlay_folders
+
+_AUDIT = {
+    "kept": "the present audit is kept",
+    "restored": "the audit of the backup takes the place of the present one",
+    "none": "no audit",
+}
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@db_option
+@click.option("--confirm", is_flag=True, help="Do it. Without this, only show what would be done.")
+@overlay_dir_option
+@json_option
+def restore(
+    file: Path, db: str | None, confirm: bool, overlay_dirs: tuple[Path, ...], as_json: bool
+) -> None:
+    """Put a backup in the place of the corpus, which may be damaged or missing.
+
+    The backup is verified first. The former corpus is kept as NAME.replaced-DATE-TIME with its log,
+    until you delete it. The present audit is kept if it continues that of the backup. While another
+    process has the corpus open for writing, nothing is done (exit code 5).
+
+    \b
+    rolebundle restore /media/disk/team.db
+    rolebundle restore /media/disk/team.db --confirm
+    """
+    with admin_for(db) as admin:
+        report = admin.restore(file, overlay_folders(overlay_dirs), confirmed=confirm)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    if report.purges_undone:
+        click.echo(
+            f"warning: {counted(report.purges_undone, 'purge')} came after this backup; it has the "
+            "purged documents, so purge them again",
+            err=True,
+        )
+    if not confirm:
+        raise UsageError(
+            "not_confirmed",
+            f"{report.location}: nothing was changed",
+            "run the same command with --confirm",
+        )
+
+
+def _print(report: RestoreReport) -> None:
+    done = "restored" if report.done else "would restore"
+    lines = [
+        f"{done}: {report.location} from {report.backup}"
+        + (f" of {report.created_at}" if report.created_at else " (it has no manifest)"),
+        f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
+        f"{_AUDIT[report.audit]}",
+    ]
+    if report.replaced:
+        lines.append(f"the former corpus is kept: {report.replaced}")
+    if report.overlays_changed:
+        lines.append(f"overlays that changed since: {', '.join(report.overlays_changed)}")
+    click.echo(writable("\n".join(lines)))

@@ -1,0 +1,186 @@
+"""Copies of a corpus and its audit, and putting another file in the place of a corpus.
+
+A file that takes the place of another one must not meet that one's log: SQLite would apply it to
+the new file. So the log of a sound file is first folded into it, and what is left of it is set
+aside. Whenever the process is killed, the path names the complete old file or the complete new
+one. Only of a file that SQLite cannot read, the log is already aside in one of these moments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import file_digest
+from pathlib import Path
+
+import apsw
+
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
+from rolebundle.storage.partial import (
+    COMPANIONS,
+    files_beside,
+    partial_file,
+    sync_file,
+    sync_folder,
+)
+from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, is_missing_or_empty, own_error
+
+KEPT_LABELS = ("replaced", "damaged")
+"""Of files that were set aside: ``NAME.replaced-20261101-093000``."""
+
+KEPT = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
+"""The end of their names, as a regular expression."""
+
+
+def back_up(corpus: SqliteFile, target: Path) -> None:
+    """Copy the corpus to ``target``, consistent also while others write.
+
+    The copy gets its name when it is complete and on the disk. It never takes the name of another
+    backup; if one is the same, such as that of a run that was killed later, there is no new one.
+
+    Raises:
+        StorageError: the copy could not be written.
+    """
+    try:
+        with partial_file(target) as partial:
+            copy_database(corpus, partial)
+            names = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
+            taken = [name for name in names if os.path.lexists(name)]
+            digest = sha256_of(partial)
+            if all(not name.is_file() or sha256_of(name) != digest for name in taken):
+                partial.replace(next((name for name in names if name not in taken), target))
+                sync_folder(target.parent)
+    except OSError as error:
+        raise StorageError(
+            "backup_failed",
+            f"{target}: the backup before the migration failed ({error.strerror})",
+            "make room beside the corpus and run the same command again",
+        ) from error
+
+
+def copy_database(file: SqliteFile, target: Path) -> None:
+    """Copy all that an open file has at this moment into an empty file, and sync it.
+
+    Raises:
+        OSError: it could not be synced.
+        StorageError, CorpusCorrupt, CorpusBusy: it could not be copied.
+    """
+    query_only = file.value("PRAGMA query_only")
+    file.run("PRAGMA query_only = 0")
+    try:
+        file.db.execute("VACUUM INTO ?", (str(target),))
+    except apsw.Error as error:
+        # Of the two files only the copy is written.
+        at_fault = file.path if isinstance(error, apsw.CorruptError) else target
+        raise file.file_format.translate(at_fault, own_error(error, at_fault)) from error
+    finally:
+        file.run(f"PRAGMA query_only = {int(query_only)}")
+    sync_file(target)
+
+
+def page_problem(file: SqliteFile) -> str:
+    """What SQLite's own check finds wrong with the file, or an empty text."""
+    result = str(file.value("PRAGMA integrity_check(1)"))
+    return "" if result == "ok" else result
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+# -- replacing a file ------------------------------------------------------------------------------
+
+
+def replace_file(
+    new: Path, path: Path, file_format: FileFormat, label: str, moment: str
+) -> Path | None:
+    """Give a complete, synced file the name of another one, which is kept under a new name.
+
+    Call it with the exclusive lock of the folder.
+
+    Args:
+        new: the file; it has no log.
+        path: the name to take. There may be no file, or a damaged one.
+        file_format: what the old file should be.
+        label: one of ``KEPT_LABELS``.
+        moment: the time, as ``20261101-093000``.
+
+    Returns:
+        The name under which the old file or its log is kept; ``None`` if there was neither.
+
+    Raises:
+        WrongFile: the old file belongs to another application. Nothing was changed.
+        CorpusBusy: another process is writing to it. Nothing was changed.
+        StorageError: it could not be replaced.
+    """
+    kept = _kept_name(path, label, moment)
+    if not is_missing_or_empty(path):
+        _fold_log(path, file_format)
+    try:
+        if path.exists():
+            _keep(path, kept)
+        for suffix in COMPANIONS:
+            with suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").replace(f"{kept}{suffix}")
+        sync_folder(path.parent)
+        new.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(
+            "not_replaced",
+            f"{path}: it could not be replaced ({error.strerror})",
+            "give yourself write permission to its folder and run the same command again",
+        ) from error
+    return kept if any(os.path.lexists(f"{kept}{suffix}") for suffix in ("", *COMPANIONS)) else None
+
+
+def _kept_name(path: Path, label: str, moment: str) -> Path:
+    """A name that is free, or that a run which was killed has already given to this file."""
+    for other in kept_files(path):
+        with suppress(OSError):
+            if path.samefile(other):
+                return other
+    names = (path.with_name(f"{path.name}.{label}-{moment}{n}") for n in ("", *_numbers()))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _numbers() -> Sequence[str]:
+    return [f".{n}" for n in range(2, 1000)]
+
+
+def _keep(path: Path, kept: Path) -> None:
+    if kept.exists():
+        return
+    try:
+        kept.hardlink_to(path)
+    except OSError:
+        # Some file systems have no hard links. Then there is a moment without a file.
+        path.replace(kept)
+
+
+def _fold_log(path: Path, file_format: FileFormat) -> None:
+    """Fold the log into the file, so that the file alone is complete. Nothing if it is damaged."""
+    try:
+        with SqliteFile.open_for_writing(path, file_format) as file:
+            [(busy, *_)] = file.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+    except CorpusCorrupt:
+        return
+    except StorageError as error:
+        if error.code != "read_only" or not is_missing_or_empty(Path(f"{path}-wal")):
+            raise
+        return
+    if busy:
+        raise CorpusBusy(
+            "corpus_busy",
+            f"{path}: another process is reading or writing it",
+            "end that process or wait for it, and run the same command again",
+        )
+
+
+def kept_files(path: Path) -> list[Path]:
+    """The files that were set aside when another one took the place of ``path``, oldest first."""
+    return [file for file, _ in files_beside(path, re.compile(KEPT))]

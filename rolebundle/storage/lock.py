@@ -1,0 +1,73 @@
+"""A lock on a corpus's folder: many processes may write, or one may replace the corpus file.
+
+SQLite's locks belong to the file that is open. They do not keep a writer from continuing with a
+file that another one has replaced, and what it writes then is lost. Readers take no lock: they
+finish with the file that they have open.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+from rolebundle.errors import CorpusBusy
+from rolebundle.storage.sqlite_file import busy_timeout
+
+_PAUSE_SECONDS = 0.02
+
+
+class FolderLock:
+    """The lock of one process, until :meth:`release`.
+
+    Some file systems have no locks; there it does nothing.
+
+    Args:
+        corpus: the corpus file; its folder must exist.
+        exclusive: wait until nobody writes, and keep writers out. Otherwise other writers may have
+            the lock, too.
+
+    Raises:
+        CorpusBusy: another process kept it for the usual time.
+    """
+
+    def __init__(self, corpus: Path, *, exclusive: bool) -> None:
+        self._descriptor = -1
+        if sys.platform != "win32":  # An open file cannot be replaced there.
+            with suppress(OSError):
+                folder = Path(os.path.realpath(corpus)).parent
+                self._descriptor = os.open(folder, os.O_RDONLY)
+        deadline = monotonic() + busy_timeout() / 1000
+        while self._descriptor >= 0 and not self._is_taken(exclusive):
+            if monotonic() >= deadline:
+                self.release()
+                raise CorpusBusy(
+                    "corpus_busy",
+                    f"{corpus}: another process "
+                    + ("has it open for writing" if exclusive else "is replacing the file"),
+                    "wait for it to end and run the same command again",
+                )
+            sleep(_PAUSE_SECONDS)
+
+    def _is_taken(self, exclusive: bool) -> bool:
+        """Try to take the lock. True also if there are no locks here."""
+        if sys.platform == "win32":
+            return True
+        import fcntl
+
+        try:
+            kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+            fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            self.release()
+        return True
+
+    def release(self) -> None:
+        """Let others have it."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

@@ -1,0 +1,112 @@
+"""Row 19: a backup under write is a committed state; a restore survives what a kill left."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from rolebundle.policy import backup
+from rolebundle.storage import store
+from rolebundle.storage.opening import open_reader, open_writer
+from support.amounts import rounds
+from support.corpora import build, document, file_of, scratch_folder
+from support.killing import Report, run_child
+from support.sound import assert_sound, contents
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+
+TEXT = " ".join(f"word{n}" for n in range(200))
+
+
+def write_states(db: Path, last: int | None = None) -> Callable[[Report], None]:
+    """Commit one state after the other: state n has n documents, and two that say n."""
+
+    def work(report: Report) -> None:
+        with open_writer(db) as corpus:
+            first = 1 + corpus.value("SELECT count(*) FROM document WHERE document_id LIKE 'n%'")
+            for state in count(first):
+                with corpus.writing():
+                    for name in ("a", "b", f"n{state}"):
+                        texts = [f"the state {state} of {name}: {TEXT}"]
+                        store.put_file(corpus, file_of(name), [document(name, texts)])
+                    store.increment_generation(corpus)
+                report(str(state))
+                if state == last:
+                    return
+
+    return work
+
+
+def state_of(db: Path) -> int:
+    """Which state a corpus has. Fails if it is between two."""
+    with open_reader(db) as corpus:
+        texts = [text for (text,) in corpus.rows("SELECT content FROM chunk ORDER BY chunk_id")]
+        added = corpus.value("SELECT count(*) FROM document WHERE document_id LIKE 'n%'")
+    assert all(text.startswith(f"the state {added} of ") for text in texts[:2])
+    assert len(texts) == added + 2
+    return int(added)
+
+
+@rounds(3, 100)
+def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
+    with scratch_folder() as folder:
+        db = folder / "c.db"
+        run_child(write_states(db, last=3))
+        taken: list[int] = []
+        child = os.fork()
+        if child == 0:
+            try:
+                write_states(db)(lambda _: None)
+            finally:
+                os._exit(1)
+        try:
+            for number in range(rounds):
+                before = state_of(db)
+                report = backup.back_up(db, folder / f"{number}.bak", ())
+                assert report.warnings == []
+                taken.append(state_of(folder / f"{number}.bak"))
+                assert before <= taken[-1] <= state_of(db)
+                assert report.manifest.documents == taken[-1] + 2
+                assert_sound(folder / f"{number}.bak")
+                (folder / f"{number}.bak").unlink()
+        finally:
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+        print(f"{rounds} backups of the states {taken[0]} to {taken[-1]}")
+        assert taken[-1] > taken[0] or rounds < 3, "nobody wrote meanwhile"
+
+
+@rounds(3, 100)
+def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> None:
+    chance = random.Random(5)
+    with scratch_folder() as folder:
+        db = build(folder, [document(name, ["the state 0"]) for name in "ab"], name="base.db")
+        saved = folder / "saved.db"
+        backup.back_up(db, saved, ())
+        expected = contents(saved)
+        logs = 0
+        for number in range(rounds):
+            place = folder / str(number)
+            place.mkdir()
+            target = Path(shutil.copy(db, place / "c.db"))
+            killed = run_child(write_states(target), chance.uniform(0.02, 0.2))
+            log = Path(f"{target}-wal")
+            logs += log.exists() and log.stat().st_size > 0
+            report = backup.restore(saved, target, (), confirmed=True)
+            assert contents(target) == expected
+            assert_sound(target)
+            assert report.replaced is not None
+            kept = Path(report.replaced)
+            if killed.reported:
+                assert state_of(kept) >= int(killed.reported[-1])
+            assert_sound(kept)
+            shutil.rmtree(place)
+        print(f"{rounds} restores, {logs} over a log that was not folded")
+        assert logs >= rounds // 2

@@ -1,0 +1,298 @@
+"""`backup` and `restore`: what is verified, kept, refused and reported."""
+
+from __future__ import annotations
+
+import json
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from rolebundle.policy import backup
+from rolebundle.policy.backup import manifest_path
+from rolebundle.storage.location import audit_path
+from rolebundle.storage.opening import open_writer
+from support.commands import invoke
+from support.corpora import build, document, fill
+from support.sound import assert_sound, contents
+
+
+@pytest.fixture
+def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A corpus with an audit."""
+    monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+    db = build(tmp_path, [document("d0", ["the token"]), document("d1", ["a key"])], name="c.db")
+    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    return db
+
+
+@pytest.fixture
+def saved(db: Path, tmp_path: Path) -> Path:
+    saved = tmp_path / "saved.db"
+    assert invoke("backup", saved, "--db", db).code == 0
+    return saved
+
+
+def add(db: Path, name: str) -> None:
+    with open_writer(db) as corpus:
+        fill(corpus, [document(name, ["something new"])])
+
+
+def names(folder: Path) -> set[str]:
+    """The files of a folder, without those that SQLite puts beside them."""
+    return {path.name for path in folder.iterdir() if not path.name.endswith(("-wal", "-shm"))}
+
+
+class TestBackup:
+    def test_the_backup_is_a_corpus_with_an_audit_and_a_manifest(
+        self, db: Path, saved: Path
+    ) -> None:
+        assert contents(saved) == contents(db)
+        assert invoke("audit", "verify", "--db", saved).code == 0
+        manifest = json.loads(manifest_path(saved).read_text())
+        assert (manifest["documents"], manifest["chunks"]) == (2, 2)
+        assert manifest["corpus"]["sha256"] == backup.sha256_of(saved)
+        assert manifest["audit"]["name"] == "saved.db.audit"
+        assert set(manifest["overlays"]) >= {"docs-writer"}
+        for file in (saved, audit_path(saved), manifest_path(saved)):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    def test_nothing_is_replaced(self, db: Path, saved: Path) -> None:
+        before = saved.read_bytes()
+        outcome = invoke("backup", saved, "--db", db)
+        assert outcome.code == 2
+        assert "[backup_exists]" in outcome.err
+        assert saved.read_bytes() == before
+
+    @pytest.mark.parametrize("suffix", [".audit", ".manifest.json"])
+    def test_foreign_files_beside_the_backup_are_not_replaced(
+        self, db: Path, tmp_path: Path, suffix: str
+    ) -> None:
+        (tmp_path / f"b.db{suffix}").write_text("mine")
+        assert invoke("backup", tmp_path / "b.db", "--db", db).code == 2
+        assert (tmp_path / f"b.db{suffix}").read_text() == "mine"
+        assert not (tmp_path / "b.db").exists()
+
+    def test_what_a_killed_backup_left_does_not_hinder_the_next(
+        self, db: Path, saved: Path, tmp_path: Path
+    ) -> None:
+        saved.unlink()  # It gets its name last.
+        partial = tmp_path / f"saved.db.999999999-{'0' * 32}.partial"
+        partial.write_text("half")
+        add(db, "d2")
+        assert invoke("backup", saved, "--db", db).code == 0
+        assert contents(saved) == contents(db)
+        assert not partial.exists()
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+
+    def test_a_damaged_corpus_is_not_backed_up(self, db: Path, tmp_path: Path) -> None:
+        with open_writer(db) as corpus:
+            corpus.run("UPDATE chunk SET content = 'forged' WHERE id = 1")
+        before = names(tmp_path)
+        outcome = invoke("backup", tmp_path / "b.db", "--db", db)
+        assert outcome.code == 7
+        assert "rolebundle doctor" in outcome.err
+        assert names(tmp_path) == before
+
+    def test_a_tampered_audit_is_reported_and_copied(self, db: Path, tmp_path: Path) -> None:
+        import apsw
+
+        with apsw.Connection(str(audit_path(db))) as log:
+            log.execute("UPDATE entry SET agent = 'mallory'")
+        outcome = invoke("backup", tmp_path / "b.db", "--db", db)
+        assert outcome.code == 0
+        assert "warning: the audit is in the backup as it is" in outcome.err
+
+    def test_usage(self, db: Path, tmp_path: Path) -> None:
+        assert invoke("backup", "--db", db).code == 2
+        assert invoke("backup", tmp_path / "b", "--rotate", tmp_path, "--db", db).code == 2
+        assert invoke("backup", tmp_path / "b", "--db", tmp_path / "none.db").code == 2
+        assert invoke("backup", tmp_path / "no" / "b", "--db", db).code == 6
+
+
+class TestRotation:
+    def test_seven_days_and_four_weeks_are_kept(self, db: Path, tmp_path: Path) -> None:
+        start = datetime(2026, 11, 1, 12, tzinfo=UTC)
+        backups = [
+            (start - timedelta(hours=10 * number), Path(str(number))) for number in range(120)
+        ]
+        kept = backup._kept(backups)
+        days = {moment.date() for moment, path in backups if path in kept}
+        assert {start.date() - timedelta(days=n) for n in range(7)} <= days
+        assert len(kept) <= 11
+        weeks = {moment.isocalendar()[:2] for moment, path in backups if path in kept}
+        assert len(weeks) == 4
+        assert Path("0") in kept
+
+    def test_only_own_complete_backups_are_removed(self, db: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "rotation"
+        first = invoke("backup", "--rotate", folder, "--db", db, "--json").json()["location"]
+        for file in sorted(folder.iterdir()):
+            # An hour before, so on the same day or the one before.
+            file.rename(file.with_name(file.name.replace(Path(first).stem, "c-20260101-000000")))
+        foreign = folder / "c-20260101-010000.db"
+        foreign.write_text("mine")
+        again = invoke("backup", "--backups", folder, "--db", db, "--json").json()
+        assert again["removed"] == []  # another week, another day
+        for file in sorted(folder.glob("c-20260101-000000*")):
+            file.rename(
+                file.with_name(
+                    file.name.replace(
+                        "20260101-000000", datetime.now(UTC).strftime("%Y%m%d-000000")
+                    )
+                )
+            )
+        Path(again["location"]).unlink()
+        last = invoke("backup", "--rotate", folder, "--db", db, "--json").json()
+        assert len(last["removed"]) == 1
+        assert foreign.read_text() == "mine"
+
+
+class TestRestore:
+    def test_only_with_confirm(self, db: Path, saved: Path, tmp_path: Path) -> None:
+        add(db, "d2")
+        before, files = contents(db), names(tmp_path)
+        outcome = invoke("restore", saved, "--db", db)
+        assert outcome.code == 2
+        assert "would restore" in outcome.out
+        assert "[not_confirmed]" in outcome.err
+        assert contents(db) == before
+        assert names(tmp_path) == files
+
+    def test_the_former_corpus_is_kept(self, db: Path, saved: Path) -> None:
+        expected = contents(db)
+        add(db, "d2")
+        changed = contents(db)
+        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        assert contents(db) == expected
+        assert_sound(db)
+        assert contents(Path(report["replaced"])) == changed
+        assert report["audit"] == "kept"
+        # And back again: what was set aside can be restored, too.
+        assert invoke("restore", report["replaced"], "--confirm", "--db", db).code == 0
+        assert contents(db) == changed
+        kinds = [
+            row["kind"] for row in invoke("audit", "list", "--json", "--db", db).json()["rows"]
+        ]
+        assert kinds.count("restore") == 2
+
+    @pytest.mark.parametrize("damage", ["missing", "empty", "garbage", "cut", "stale log"])
+    def test_over_a_corpus_that_is_damaged_or_missing(
+        self, db: Path, saved: Path, damage: str
+    ) -> None:
+        image = db.read_bytes()
+        for suffix in ("-wal", "-shm"):
+            Path(f"{db}{suffix}").unlink(missing_ok=True)
+        if damage == "missing":
+            db.unlink()
+        elif damage == "stale log":
+            db.write_bytes(b"garbage" * 1000)
+            Path(f"{db}-wal").write_bytes(image[:5000])
+            Path(f"{db}-journal").write_bytes(image[:5000])
+        else:
+            db.write_bytes(
+                {"empty": b"", "garbage": b"garbage" * 1000, "cut": image[:9000]}[damage]
+            )
+        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        assert contents(db) == contents(saved)
+        assert_sound(db)
+        assert (report["replaced"] is None) == (damage == "missing")
+        if damage == "stale log":
+            assert Path(f"{report['replaced']}-wal").read_bytes() == image[:5000]
+            assert not Path(f"{db}-journal").exists()
+
+    @pytest.mark.parametrize("suffix", ["", ".audit", ".manifest.json"])
+    def test_a_damaged_backup_changes_nothing(self, db: Path, saved: Path, suffix: str) -> None:
+        add(db, "d2")
+        before = contents(db)
+        audit_path(db).unlink()  # so that the one of the backup is needed
+        file = Path(f"{saved}{suffix}")
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 0x80
+        file.write_bytes(data)
+        outcome = invoke("restore", saved, "--confirm", "--db", db)
+        assert outcome.code == 7
+        assert "[backup_damaged]" in outcome.err
+        assert contents(db) == before
+
+    def test_damage_without_a_manifest_is_found_by_the_check(self, db: Path, saved: Path) -> None:
+        manifest_path(saved).unlink()
+        with open_writer(saved) as corpus:
+            corpus.run("UPDATE chunk SET content = 'forged' WHERE id = 1")
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 7
+
+    def test_an_audit_that_lost_rows_is_replaced_and_kept(self, db: Path, tmp_path: Path) -> None:
+        older = audit_path(db).read_bytes()
+        add(db, "d2")
+        assert invoke("retrieve", "token", "--lexical-only", "--db", db).code == 0
+        saved = tmp_path / "saved.db"
+        assert invoke("backup", saved, "--db", db).code == 0
+        for suffix in ("-wal", "-shm"):
+            Path(f"{audit_path(db)}{suffix}").unlink(missing_ok=True)
+        audit_path(db).write_bytes(older)
+        report = invoke("restore", saved, "--confirm", "--json", "--db", db).json()
+        assert report["audit"] == "restored"
+        assert invoke("audit", "verify", "--db", db).code == 0
+        assert len(list(tmp_path.glob("c.db.audit.replaced-*"))) == 1
+
+    def test_refused_while_another_process_writes(self, db: Path, saved: Path) -> None:
+        before = db.read_bytes()
+        with open_writer(db):
+            outcome = invoke("restore", saved, "--confirm", "--db", db)
+        assert outcome.code == 5
+        assert db.read_bytes() == before
+        import apsw
+
+        # A writer that does not know the lock of this package.
+        connection = apsw.Connection(str(db))
+        connection.execute("BEGIN IMMEDIATE")
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 5
+        connection.close()
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+
+    def test_other_files_are_refused(self, db: Path, saved: Path, tmp_path: Path) -> None:
+        import apsw
+
+        other = tmp_path / "other.db"
+        with apsw.Connection(str(other)) as connection:
+            connection.execute("CREATE TABLE t (a)")
+        data = other.read_bytes()
+        assert invoke("restore", saved, "--confirm", "--db", other).code == 8
+        assert other.read_bytes() == data
+        assert invoke("restore", other, "--confirm", "--db", db).code == 8
+        assert invoke("restore", db, "--confirm", "--db", db).code == 2
+        assert invoke("restore", tmp_path / "none", "--confirm", "--db", db).code == 2
+
+    def test_purges_that_come_back_are_named(self, db: Path, saved: Path) -> None:
+        assert invoke("purge", "d0", "--yes", "--db", db).code == 0
+        outcome = invoke("restore", saved, "--confirm", "--db", db)
+        assert outcome.code == 0
+        assert "warning: 1 purge came after this backup" in outcome.err
+
+    def test_a_purge_names_the_file_that_was_set_aside(self, db: Path, saved: Path) -> None:
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        outcome = invoke("purge", "d0", "--yes", "--backups", "--json", "--db", db)
+        assert outcome.json()["backups_deleted"] == 1
+
+    def test_changed_overlays_are_named(
+        self, db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        overlays = tmp_path / "overlays"
+        overlays.mkdir()
+        own = overlays / "own.json"
+        own.write_text('{"role_id": "own", "version": "1.0"}')
+        saved = tmp_path / "saved.db"
+        assert invoke("backup", saved, "--overlay-dir", overlays, "--db", db).code == 0
+        own.write_text('{"role_id": "own", "version": "1.0", "mission": "Another one."}')
+        outcome = invoke("restore", saved, "--overlay-dir", overlays, "--json", "--db", db)
+        assert outcome.json()["overlays_changed"] == ["own"]
+
+    def test_a_backup_of_an_older_schema(self, db: Path, saved: Path) -> None:
+        import apsw
+
+        manifest_path(saved).unlink()
+        with apsw.Connection(str(saved)) as connection:
+            connection.pragma("user_version", 1)
+        assert invoke("restore", saved, "--confirm", "--db", db).code == 0
+        assert invoke("status", "--db", db).code == 8
