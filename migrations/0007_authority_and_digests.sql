@@ -29,3 +29,13 @@ CREATE TABLE seal (
     tables       BLOB NOT NULL,
     indexes      BLOB NOT NULL
 ) STRICT;
+
+-- Whether an answer needs a record in the audit, and the audit's head when the corpus was last
+-- written. A missing or shortened audit is noticed by it.
+CREATE TABLE audit_state (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    required INTEGER NOT NULL CHECK (required IN (0, 1)),
+    log_id   TEXT NOT NULL,
+    rows     INTEGER NOT NULL,
+    hash     TEXT NOT NULL
+) STRICT;

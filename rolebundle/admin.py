@@ -5,11 +5,13 @@ No method here checks who asks. What agents may ask is in ``engine.py``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.lookup import BetterModel, CorpusStatus
 from rolebundle.contracts.receipt import Receipt
@@ -41,6 +43,7 @@ from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.quarantine import Flagged, flagged_documents
+from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 from rolebundle.storage.vector_index import active_index
 from rolebundle.workspace import Workspace
 
@@ -64,6 +67,43 @@ class Admin:
     def __init__(self, workspace: Path | Workspace) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
+    @contextmanager
+    def _open_writer(self, *, create: bool = False) -> Iterator[Corpus]:
+        """Open the corpus for writing; at the end it remembers the head of a required audit."""
+        path = self.workspace.path
+        with open_writer(path) if create else self.workspace.open_writer() as corpus:
+            yield corpus
+            self.workspace.recorder.store_head(corpus)
+
+    def set_audit(
+        self, mode: AuditMode | None = None, query: QueryMode | None = None
+    ) -> AuditSettings:
+        """Change the settings of the audit, and return those in effect.
+
+        The mode ``required`` is also stored in the corpus, with the audit's head: then an audit
+        that is missing, or that lost its last rows, gives no answers. Setting it again accepts the
+        audit that is there, and records which head is missing.
+
+        Raises:
+            UsageError: there is no corpus.
+            CorpusBusy, WrongFile, CorpusCorrupt, StorageError: they were not changed.
+        """
+        from rolebundle.policy.audit import AuditLog
+
+        known = load_stored_audit(self.workspace.corpus)
+        with AuditLog(self.workspace.path, floor="required" if known.required else "off") as log:
+            if mode is None and query is None:
+                return log.settings()
+            settings = log.settings()
+            settings = AuditSettings(mode=mode or settings.mode, query=query or settings.query)
+            lost = known.required and not log.has(known)
+            log.set(settings, {"lost_rows": known.rows} if lost else {})
+        required = settings.mode == "required"
+        if required or known.required:
+            with self._open_writer() as corpus, corpus.writing():
+                save_stored_audit(corpus, StoredAudit(required))
+        return settings
+
     def ingest(
         self,
         paths: Sequence[Path],
@@ -78,7 +118,7 @@ class Admin:
         """
         from rolebundle.ingest.sync import ingest
 
-        with open_writer(self.workspace.path) as corpus:
+        with self._open_writer(create=True) as corpus:
             self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
             provider = None if lexical_only else self.workspace.passage_provider(corpus)
             report = ingest(corpus, paths, provider, options, progress=progress or _no_progress)
@@ -108,7 +148,7 @@ class Admin:
         Raises:
             EmbedderError: the model is not available. Vectors that were stored before are kept.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             current = active_index(corpus)
             if spec is not None:
                 provider, connection = provider_for(spec), spec_to_json(spec)
@@ -144,7 +184,7 @@ class Admin:
         Raises:
             UsageError: no index or several have this name, or chunks wait for their vector in it.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             indexes.use_index(corpus, named_index(corpus, name))
 
     def drop_index(self, name: str) -> None:
@@ -156,7 +196,7 @@ class Admin:
         Raises:
             UsageError: no index or several have this name, or it is active.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             indexes.drop_index(corpus, named_index(corpus, name))
 
     def optimize(self) -> Optimized:
@@ -166,7 +206,7 @@ class Admin:
             ConfigurationError: this build of apsw has no ``vec1``, or there are too few vectors.
             UsageError: the corpus has no embedding index.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             index = active_index(corpus)
             if index is None:
                 raise UsageError(
@@ -179,7 +219,7 @@ class Admin:
 
         It has the vectors of texts that were removed or changed, in case they come back.
         """
-        with self.workspace.open_writer() as corpus, corpus.writing():
+        with self._open_writer() as corpus, corpus.writing():
             count, _ = vector_index.cache_size(corpus)
             vector_index.clear_cache(corpus)
             return count
@@ -206,7 +246,7 @@ class Admin:
         Raises:
             UsageError: it is not in quarantine.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             quarantine.release_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "release")
 
@@ -216,7 +256,7 @@ class Admin:
         Raises:
             UsageError: it is not in quarantine.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             quarantine.drop_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "drop")
 
@@ -227,14 +267,14 @@ class Admin:
 
     def purge(self, selection: PurgeSelection) -> Receipt:
         """Erase documents from the corpus's files; see :func:`rolebundle.policy.purge.purge`."""
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             receipt = purge.purge(corpus, selection)
             self._record_purge(corpus, receipt)
             return receipt
 
     def finish_purges(self) -> list[Receipt]:
         """Complete the pending purges and return their receipts."""
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             return self._complete_purges(corpus)
 
     def backups(self) -> list[Path]:
@@ -335,7 +375,7 @@ class Admin:
         Raises:
             ConfigurationError: the policy is malformed. The former policy stays in force.
         """
-        with self.workspace.open_writer() as corpus:
+        with self._open_writer() as corpus:
             moved = access.set_policy(corpus, content, kind, location, iso_utc(datetime.now(UTC)))
         self.workspace.recorder.begin()
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
@@ -355,7 +395,7 @@ class Admin:
             CorpusBusy, StorageError: the file could not be opened for a check or repair.
         """
         if check or repair:
-            with self.workspace.open_writer() as corpus:
+            with self._open_writer() as corpus:
                 if repair:
                     corpus_check.repair(corpus)
                 return corpus_status(corpus, corpus_check.find_problems(corpus))

@@ -42,6 +42,7 @@ from rolebundle.storage.audit import (
 )
 from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.sqlite_file import SqliteFile
+from rolebundle.storage.stored_audit import StoredAudit
 
 if TYPE_CHECKING:
     from rolebundle.contracts.bundle import RetrievalBundle
@@ -69,7 +70,7 @@ class AuditLog:
         self, corpus: Path, *, floor: AuditMode = "off", clock: Callable[[], str] | None = None
     ) -> None:
         self.path = audit_path(corpus)
-        self._floor = floor
+        self.floor = floor
         self._clock = clock or _now
         self._writer: SqliteFile | None = None
         self._last_settings: AuditSettings | None = None
@@ -89,7 +90,7 @@ class AuditLog:
             WrongFile, CorpusCorrupt, StorageError: they cannot be read.
         """
         if not self.exists:
-            return AuditSettings(mode=self._floor)
+            return AuditSettings(mode=self.floor)
         with open_audit_reader(self.path) as log:
             return self._with_floor(_settings_of(log))
 
@@ -127,13 +128,18 @@ class AuditLog:
         return create_audit(self.path, settings, self._clock, details)
 
     def _with_floor(self, settings: AuditSettings) -> AuditSettings:
-        mode = max(settings.mode, self._floor, key=AUDIT_MODES.index)
+        mode = max(settings.mode, self.floor, key=AUDIT_MODES.index)
         return AuditSettings(mode=mode, query=settings.query)
 
     # -- recording -----------------------------------------------------------------------------
 
-    def record(self, entry: AuditEntry) -> Recorded:
+    def record(self, entry: AuditEntry, known: StoredAudit = StoredAudit()) -> Recorded:  # noqa: B008 - immutable
         """Write an entry to the disk, if the settings ask for records.
+
+        Args:
+            entry: what to record.
+            known: what the corpus remembers of the audit. If records are required, an audit that
+                does not have this head any more is refused.
 
         Returns:
             the row, and a warning if it could not be written, or if the rows before it were
@@ -144,11 +150,13 @@ class AuditLog:
                 `required`, or unknown because the file cannot be read. The caller must not answer.
         """
         with self._lock:
-            if self._last_settings is None and self._floor == "off" and not self.exists:
+            if self._last_settings is None and self.floor == "off" and not self.exists:
                 return Recorded()
             mode: AuditMode | None = None
             try:
                 log = self._open_writer()
+                if known.required and not _reaches(log, known):
+                    raise self._shortened(known)
                 self._last_settings = self._with_floor(_settings_of(log))
                 mode = self._last_settings.mode
                 if mode == "off":
@@ -165,6 +173,39 @@ class AuditLog:
             "run `rolebundle audit verify`",
         )
 
+    def has(self, known: StoredAudit) -> bool:
+        """Whether the audit has the head that the corpus remembers.
+
+        Raises:
+            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+        """
+        if not self.exists:
+            return False
+        with open_audit_reader(self.path) as log:
+            return _reaches(log, known)
+
+    def remembered(self, known: StoredAudit) -> StoredAudit:
+        """What the corpus should remember of the audit: its head, unless it lost what is known.
+
+        Raises:
+            WrongFile, CorpusCorrupt, StorageError: it cannot be read.
+        """
+        if not known.required or not self.exists:
+            return known
+        with open_audit_reader(self.path) as log, log.reading():
+            if not _reaches(log, known):
+                return known
+            head = audit.read_head(log)
+        return StoredAudit(True, head.log_id, head.rows, head.hash)
+
+    def _shortened(self, known: StoredAudit) -> StorageError:
+        return StorageError(
+            "audit_shortened",
+            f"{self.path}: is not the audit that the corpus knows, or lacks row {known.rows} of it",
+            "put the right file back, or accept the loss with `rolebundle audit set --mode "
+            "required`, which is recorded",
+        )
+
     def _open_writer(self) -> SqliteFile:
         # If the file was renamed or deleted, a row in it would be lost.
         if self._writer is not None and not self._writer.is_current():
@@ -178,7 +219,7 @@ class AuditLog:
         known = self._last_settings.mode if self._last_settings else None
         if not self.exists:
             # Removing the file does not turn the audit off.
-            return known or self._floor
+            return known or self.floor
         # The file is there: use its settings if it can at least be read.
         try:
             return self.settings().mode
@@ -192,6 +233,10 @@ class AuditLog:
             return Recorded()
         if mode == "on":
             return Recorded(None, f"this was not recorded in the audit: {error.message}")
+        if isinstance(error, UsageError):  # there is none
+            error.hint = (
+                "put the file back, or begin a new one with `rolebundle audit set --mode required`"
+            )
         raise StorageError(
             "audit_unwritable",
             f"this call cannot be recorded in the audit, so it gets no answer: {error.message}",
@@ -367,6 +412,10 @@ def _settings_of(log: SqliteFile) -> AuditSettings:
     if not (modes and queries):
         raise tampered(log.path, "its settings are not known")
     return AuditSettings(mode=modes[0], query=queries[0])
+
+
+def _reaches(log: SqliteFile, known: StoredAudit) -> bool:
+    return not known.log_id or audit.reaches(log, known.log_id, known.rows, known.hash)
 
 
 class _OwnNumbering:

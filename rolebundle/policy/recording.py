@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from rolebundle.storage import stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there
+from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.audit import AuditEntry, AuditKind
+    from rolebundle.contracts.audit import AuditEntry, AuditKind, AuditMode
     from rolebundle.contracts.bundle import RetrievalBundle
     from rolebundle.policy.audit import AuditLog
 
@@ -41,9 +42,10 @@ class Recorder:
         Raises:
             StorageError: ``audit_unwritable``: it is required, and could not be written.
         """
-        log = self._open_log(corpus)
+        known = load_stored_audit(corpus)
+        log = self._open_log(corpus, known)
         if log is not None:
-            warning = log.record(entry()).warning
+            warning = log.record(entry(), known).warning
             # Not again until it changes: a thousand answers would repeat the same warning.
             if warning and warning != self._warned:
                 self.warn(warning)
@@ -125,14 +127,34 @@ class Recorder:
         with AuditLog(self.path) as log:
             log.begin(AuditSettings(mode="on"))
 
-    def _open_log(self, corpus: Corpus) -> AuditLog | None:
+    def store_head(self, corpus: Corpus) -> None:
+        """Store the audit's head in the corpus, if records are required.
+
+        Args:
+            corpus: open for writing, outside of a transaction.
+        """
+        known = load_stored_audit(corpus)
+        if known.required:
+            from rolebundle.policy.audit import AuditLog
+
+            with AuditLog(self.path) as log:
+                stored = log.remembered(known)
+            if stored != known:
+                with corpus.writing():
+                    save_stored_audit(corpus, stored)
+
+    def _open_log(self, corpus: Corpus, known: StoredAudit) -> AuditLog | None:
+        floor: AuditMode = "on" if stored_policy.has_policy(corpus) else "off"
+        if known.required:
+            floor = "required"
+        if self._log is not None and self._log.floor != floor:
+            self.close()
         if self._log is None:
-            has_policy = stored_policy.has_policy(corpus)
-            if not has_policy and not is_there(audit_path(self.path)):
+            if floor == "off" and not is_there(audit_path(self.path)):
                 return None
             from rolebundle.policy.audit import AuditLog
 
-            self._log = AuditLog(self.path, floor="on" if has_policy else "off")
+            self._log = AuditLog(self.path, floor=floor)
         return self._log
 
     def close(self) -> None:

@@ -363,6 +363,13 @@ def read_head(log: SqliteFile) -> Head:
     return Head(*rows[0])
 
 
+def reaches(log: SqliteFile, log_id: str, rows: int, last_hash: str) -> bool:
+    """Whether the audit is the one with this id and still has its row of this number and hash."""
+    if read_head(log).log_id != log_id:
+        return False
+    return not rows or log.rows("SELECT hash FROM entry WHERE seq = ?", (rows,)) == [(last_hash,)]
+
+
 def rows_sql(*, by: bool, since: bool, kind: bool, newest: bool) -> str:
     """One page of rows, oldest or newest first. Bindings: seq, then one per condition, limit."""
     conditions = [f"seq {'<' if newest else '>'} ?"]

@@ -14,17 +14,17 @@ from rolebundle.contracts.audit import (
     QUERY_MODES,
     AuditMode,
     AuditRow,
-    AuditSettings,
     QueryMode,
 )
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.reports import AuditRows
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.interfaces.cli.options import db_option, json_option
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.render import one_line
 from rolebundle.policy.audit import AuditLog, iso_moment
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.stored_audit import load_stored_audit
 
 _QUERY_CHARS = 80
 _DEFAULT_LIMIT = 20
@@ -140,7 +140,8 @@ def show_command(seq: int, db: str | None, agent: str | None, as_json: bool) -> 
 def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     """Check that no row was changed, removed, moved or inserted. Exit code 7 if one was.
 
-    Prints the head, SEQ:HASH. A person who can write the file could also replace all of it. To
+    If records are required, the audit must have the head that the corpus remembers. Prints the
+    head, SEQ:HASH. A person who can write the file could also replace all of it. To
     detect that, keep the head where they cannot write, and give it with --expect.
 
     \b
@@ -149,7 +150,7 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
     rolebundle audit verify --json
     """
     with _log(db) as log:
-        result = log.verify(expect)
+        result = log.verify(expect or _known_head(db))
     if as_json:
         _print_contract(result)
     elif result.ok:
@@ -201,7 +202,9 @@ def set_command(
 ) -> None:
     """Set whether and how records are made, for every interface. The change itself is recorded.
 
-    Without options, show the settings.
+    Without options, show the settings. The mode `required` is also stored in the corpus, with the
+    audit's head. Then an audit that is missing or shortened gives no answers, until it is back or
+    until `--mode required` is set again, which records how many rows are lost.
 
     \b
     rolebundle audit set --mode on
@@ -211,16 +214,22 @@ def set_command(
     path = corpus_path(db)
     # Without a corpus there is nothing to audit, and a later corpus would get this file.
     open_reader(path).close()
-    with AuditLog(path) as log:
-        settings = log.settings()
-        if mode or query:
-            settings = log.set(
-                AuditSettings(mode=mode or settings.mode, query=query or settings.query)
-            )
+    with admin_for(db) as admin:
+        settings = admin.set_audit(mode, query)
     if as_json:
         _print_contract(settings)
     else:
         click.echo(f"mode {settings.mode}, query {settings.query}")
+
+
+def _known_head(db: str | None) -> str:
+    """The head that the corpus remembers of a required audit; empty if there is none."""
+    path = corpus_path(db)
+    if not path.exists():
+        return ""
+    with open_reader(path) as corpus:
+        known = load_stored_audit(corpus)
+    return f"{known.rows}:{known.hash}" if known.required and known.rows else ""
 
 
 def _log(db: str | None) -> AuditLog:

@@ -1,0 +1,106 @@
+"""A required audit that is missing, shortened or replaced gives no answers."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import StorageError
+from rolebundle.policy.audit import AuditLog
+from rolebundle.storage.location import audit_path
+from support.commands import Outcome, invoke
+
+REQUEST = RetrievalRequest(task="token", lexical_only=True)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    """A corpus that knows four rows of its audit: settings, two answers, an ingest."""
+    path = tmp_path / "c.db"
+    assert ingested(path, "a.md").code == 0
+    assert invoke("audit", "set", "--mode", "required", "--db", path).code == 0
+    assert asked(path).code == asked(path).code == 0
+    shutil.copyfile(audit_path(path), tmp_path / "short.audit")
+    assert ingested(path, "b.md").code == 0
+    assert asked(path).code == 0  # readers never write: the corpus does not know this row
+    return path
+
+
+def ingested(db: Path, name: str) -> Outcome:
+    (db.parent / "docs").mkdir(exist_ok=True)
+    (db.parent / "docs" / name).write_text(f"# {name}\n\nThe token of {name}.\n", encoding="utf-8")
+    return invoke("ingest", db.parent / "docs", "--lexical-only", "--db", db)
+
+
+def asked(db: Path) -> Outcome:
+    return invoke("retrieve", "token", "--lexical-only", "--db", db)
+
+
+def remove(db: Path) -> None:
+    audit_path(db).unlink()
+
+
+def shorten(db: Path) -> None:
+    shutil.copyfile(db.parent / "short.audit", audit_path(db))
+
+
+def replace(db: Path) -> None:
+    other = db.parent / "other" / "c.db"
+    other.parent.mkdir()
+    shutil.copyfile(db, other)
+    invoke("audit", "set", "--mode", "required", "--db", other)
+    for _ in range(9):
+        asked(other)
+    shutil.copyfile(audit_path(other), audit_path(db))
+
+
+@pytest.mark.parametrize("lose", [remove, shorten, replace])
+def test_an_audit_that_lost_rows_gives_no_answer(db: Path, lose: Callable[[Path], None]) -> None:
+    lose(db)
+    refused = asked(db)
+    assert (refused.code, refused.out) == (6, "")
+    assert "[audit_unwritable]" in refused.err
+    assert "rolebundle audit set --mode required" in refused.err
+    # A write of the corpus does not make the corpus forget.
+    invoke("embed", "--db", db)
+    assert asked(db).code == 6
+    assert invoke("audit", "verify", "--db", db).code in (2, 7)
+
+
+@pytest.mark.parametrize("lose", [remove, shorten])
+def test_the_owner_can_accept_the_loss_and_that_is_recorded(
+    db: Path, lose: Callable[[Path], None]
+) -> None:
+    lose(db)
+    assert invoke("audit", "set", "--mode", "required", "--db", db).code == 0
+    assert asked(db).code == 0
+    rows = [row for row in AuditLog(db).rows(kind="settings") if "lost_rows" in row.details]
+    assert [row.details["lost_rows"] for row in rows] == [4]
+    assert invoke("audit", "verify", "--db", db).code == 0
+
+
+def test_the_right_file_put_back_is_enough(db: Path) -> None:
+    kept = audit_path(db).rename(db.parent / "kept")
+    assert asked(db).code == 6
+    kept.rename(audit_path(db))
+    assert asked(db).code == 0
+
+
+def test_records_that_are_optional_again_are_not_required(db: Path) -> None:
+    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    remove(db)
+    assert asked(db).code == 0
+
+
+def test_a_server_notices_the_loss_while_it_runs(db: Path) -> None:
+    with Engine(db) as engine:
+        engine.retrieve(REQUEST)
+        remove(db)
+        with pytest.raises(StorageError) as caught:
+            engine.retrieve(REQUEST)
+    assert caught.value.code == "audit_unwritable"
