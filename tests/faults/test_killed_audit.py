@@ -20,7 +20,7 @@ from support.amounts import rounds
 from support.commands import invoke, invoke_as_a_common_user
 from support.corpora import scratch_folder
 from support.killing import Report, run_child
-from support.shim import replay, shimmed_disk
+from support.shim import shimmed_disk
 
 REQUIRED = AuditSettings(mode="required", query="text")
 
@@ -120,43 +120,6 @@ def test_kill_of_one_of_several_writers(rounds: int) -> None:
         with AuditLog(corpus) as log:
             others = [row for row in log.rows() if row.agent.startswith("other-")]
             assert len(others) == 40 * rounds, "a living writer lost a row"
-
-
-@rounds(10, 1000)
-def test_what_was_acknowledged_survives_a_power_loss(rounds: int) -> None:
-    chance = random.Random(4)
-    with scratch_folder() as folder:
-        acknowledged: list[tuple[int, str]] = []
-        corpus = folder / "c.db"
-        with AuditLog(corpus) as log:
-            log.set(REQUIRED)
-        new_file = Path(f"{corpus}.audit").read_bytes()
-        with shimmed_disk() as disk, AuditLog(corpus) as log:
-            for number in range(60):
-                row = log.record(entry(number)).row
-                assert row is not None
-                acknowledged.append((len(disk.log), f"row {row.seq} {row.hash}"))
-                if number == 30:
-                    assert log._writer is not None
-                    log._writer.db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
-        operations = disk.log
-        for number in range(rounds):
-            moment = chance.randrange(len(operations) + 1)
-            torn = (lambda: False, lambda: chance.random() < 0.5, lambda: True)[number % 3]
-            place = folder / f"{number}"
-            place.mkdir()
-            replay_onto(new_file, operations, moment, place, torn)
-            promised = [line for at, line in acknowledged if at <= moment]
-            assert assert_kept(place / "c.db", promised) >= len(promised) + 1
-
-
-def replay_onto(new_file: bytes, log: list, moment: int, place: Path, torn: object) -> None:
-    """The files after a power loss, from the one that was there before the log begins."""
-    from support.shim import Operation
-
-    name = "c.db.audit"
-    base = [Operation("write", name, 0, new_file), Operation("sync", name)]
-    replay(base + log, moment + len(base), place, torn)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

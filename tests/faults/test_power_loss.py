@@ -1,0 +1,229 @@
+"""Row 4: whatever a power loss leaves of the files, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.policy.audit import AuditLog
+from support.corpora import document, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.old_schema import of_schema_1
+from support.operations import (
+    STEPS,
+    Place,
+    Rows,
+    final_contents,
+    small_batches,
+    stored_rows,
+)
+from support.power_loss import Files, crash_state, intact_state, write_files
+from support.shim import Disk, Operation, shimmed_disk
+from support.sound import assert_sound
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+SEQUENCES = 50
+STATES = 500
+SAMPLED = {0: 8, 1: 8, 2: 8}
+"""Sequence → states by default."""
+DATABASES = ("c.db", "c.db.audit", "saved.db", "saved.db.audit")
+
+
+@pytest.fixture(autouse=True)
+def _small_batches() -> Iterator[None]:
+    with small_batches():
+        yield
+
+
+class Sequence(NamedTuple):
+    """Steps, and the schema of the corpus before them; 0 if there is none."""
+
+    schema: int
+    steps: tuple[str, ...]
+
+
+def sequence(number: int) -> Sequence:
+    """The first ones have every step; the others are drawn."""
+    fixed = (
+        Sequence(0, ("create", "ingest", "policy", "purge", "audit")),
+        Sequence(1, ("ingest", "embed", "update")),
+        Sequence(0, ("ingest", "require", "release", "back up", "update", "restore")),
+    )
+    if number < len(fixed):
+        return fixed[number]
+    chance = random.Random(number)
+    begin = chance.choice((("ingest",), ("create", "audit", "ingest"), ("audit", "ingest")))
+    rest = chance.sample([step for step in STEPS if step not in ("create", "ingest")], 3)
+    if "restore" in rest:
+        rest.insert(chance.randint(0, rest.index("restore")), "back up")
+    return Sequence(number % 4 == 3, (*begin, *rest))
+
+
+class Recorded(NamedTuple):
+    """What a sequence did to the files, and its result without a fault."""
+
+    disk: Disk
+    final: dict[str, object]
+    audit_rows: int
+
+
+def record(place: Place, schema: int, steps: tuple[str, ...]) -> Recorded:
+    place.folder.mkdir()
+    if schema:
+        old = [document(f"d{n}", [f"token {n}", "part"]) for n in range(6)]
+        beside = place.folder.parent / f"{place.folder.name}-old"
+        beside.mkdir()
+        shutil.copy(of_schema_1(beside, old, HashingProvider())[0], place.db)
+    with shimmed_disk(place.folder) as disk:
+        for step in steps:
+            STEPS[step](place, disk.acknowledge)
+            disk.acknowledge(f"step {step}")
+    return Recorded(disk, final_contents(place.db), count_audit_rows(place.db))
+
+
+def count_audit_rows(db: Path) -> int:
+    with AuditLog(db) as log:
+        return log.verify().rows if log.exists else 0
+
+
+def rows_of(files: Files, name: str, folder: Path) -> Rows:
+    """The rows of a database, from its files."""
+    if not files.get(name):
+        return {}
+    write_files(files, folder)
+    try:
+        return stored_rows(folder / name)
+    finally:
+        shutil.rmtree(folder)
+
+
+class History:
+    """The states that the transactions of a sequence led to, one database at a time."""
+
+    def __init__(self, disk: Disk, folder: Path) -> None:
+        self._states: dict[str, list[tuple[int, Rows]]] = {name: [(0, {})] for name in DATABASES}
+        syncs = (number + 1 for number, row in enumerate(disk.log) if row.kind == "sync")
+        before: dict[str, Files] = {}
+        for until in (0, *syncs, len(disk.log)):
+            files = intact_state(disk, until)
+            for name in DATABASES:
+                own = {key: files[key] for key in files if key.startswith(name)}
+                if own == before.get(name):
+                    continue
+                before[name] = own
+                rows = rows_of(own, name, folder)
+                if rows != self._states[name][-1][1]:
+                    self._states[name].append((until, rows))
+
+    def allowed(self, name: str, acknowledged: int) -> list[Rows]:
+        """The states that may be left after what was acknowledged so far."""
+        states = self._states[name]
+        first = max(number for number, (until, _) in enumerate(states) if until <= acknowledged)
+        return [rows for _, rows in states[first:]]
+
+
+def moments(disk: Disk, states: int, chance: random.Random) -> Iterator[int]:
+    """Half of them are right before and after a sync or a change of names, where it matters."""
+    near = [
+        number + after
+        for number, operation in enumerate(disk.log)
+        for after in (0, 1)
+        if operation.kind not in ("write", "truncate")
+    ]
+    for number in range(states):
+        yield chance.choice(near) if number % 2 else chance.randint(0, len(disk.log))
+
+
+def steps_left(log: list[Operation], until: int, steps: tuple[str, ...]) -> tuple[str, ...]:
+    """The steps that were not acknowledged so far, which a user gives again."""
+    done = sum(row.kind == "acknowledge" and row.to.startswith("step ") for row in log[:until])
+    return steps[done:]
+
+
+def check_state(
+    place: Place, recorded: Recorded, history: History, until: int, left: tuple[str, ...]
+) -> None:
+    """One state: it has what was acknowledged, it is sound, and the rest of the steps complete it."""
+    log = recorded.disk.log
+    acknowledged = max((n for n in range(until) if log[n].kind == "acknowledge"), default=-1)
+    for name in DATABASES:
+        assert stored_rows(place.folder / name) in history.allowed(name, acknowledged + 1), (
+            "acknowledged, and lost",
+            name,
+        )
+    names = [path.name for path in place.folder.iterdir()]
+    if any(".schema-" in row.to for row in log) and schema_of(place.db) > 1:
+        assert any(name.endswith(".bak") for name in names), "migrated, and the backup is lost"
+    assert_sound(place.db)
+    assert_answers(place.db)
+    rows_before = count_audit_rows(place.db)
+    for step in left:
+        STEPS[step](place, lambda _: None)
+    assert_sound(place.db)
+    assert final_contents(place.db) == recorded.final
+    if left:
+        assert count_audit_rows(place.db) >= rows_before
+    else:
+        assert rows_before == recorded.audit_rows
+
+
+def assert_answers(db: Path) -> None:
+    """An agent gets an answer, also if the audit must record it."""
+    if db.exists() and db.stat().st_size:
+        with Engine(db, agent="bot") as engine:
+            engine.retrieve(RetrievalRequest(task="new", limit=1, lexical_only=True))
+
+
+def schema_of(db: Path) -> int:
+    import apsw
+
+    if not db.exists() or db.stat().st_size == 0:
+        return 0
+    connection = apsw.Connection(str(db))
+    try:
+        return int(connection.pragma("user_version"))
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "states"),
+    [*SAMPLED.items()]
+    + [pytest.param(n, STATES, marks=pytest.mark.slow) for n in range(SEQUENCES)],
+)
+def test_a_power_loss_loses_nothing_acknowledged(number: int, states: int) -> None:
+    schema, steps = sequence(number)
+    chance = random.Random(number)
+    with scratch_folder() as folder:
+        recorded = record(Place(folder / "whole"), schema, steps)
+        history = History(recorded.disk, folder / "history")
+        tried: set[int] = set()
+        for until in moments(recorded.disk, states, chance):
+            files = crash_state(recorded.disk, until, chance)
+            identity = hash((until, tuple(files.items())))
+            if identity in tried:
+                continue
+            tried.add(identity)
+            place = Place(folder / "state")
+            place.folder.mkdir()
+            write_files(files, place.folder)
+            try:
+                check_state(
+                    place, recorded, history, until, steps_left(recorded.disk.log, until, steps)
+                )
+            except BaseException as error:
+                error.add_note(
+                    f"sequence {number} {steps}, after {until} of {len(recorded.disk.log)}"
+                )
+                raise
+            shutil.rmtree(place.folder)
+        print(f"sequence {number}: {len(recorded.disk.log)} operations, {len(tried)} states")
