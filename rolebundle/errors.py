@@ -19,7 +19,11 @@ programs; ``message`` and ``hint`` are for people.
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
+
+FULL_ERRNOS = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""The system's reasons for "full": no space, a file too large, a quota used up."""
 
 
 class RolebundleError(Exception):

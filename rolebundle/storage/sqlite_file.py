@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import apsw
 
 from rolebundle.errors import (
+    FULL_ERRNOS,
     ConfigurationError,
     CorpusBusy,
     CorpusCorrupt,
@@ -35,6 +36,16 @@ Binding = str | int | float | bytes | None
 
 _CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 _IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
+
+
+_NO_SHARED_MEMORY = (
+    apsw.SQLITE_IOERR_SHMOPEN,
+    apsw.SQLITE_IOERR_SHMSIZE,
+    apsw.SQLITE_IOERR_SHMMAP,
+    apsw.SQLITE_IOERR_SHMLOCK,
+)
+_WITHOUT_LOCKS = "unix-none"
+"""SQLite's file system that takes no lock and needs no shared memory."""
 
 
 def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
@@ -233,7 +244,7 @@ class SqliteFile:
         return self.db.in_transaction
 
     def _mapped_errors(self) -> AbstractContextManager[None]:
-        return mapped_errors(self.path, self.file_format)
+        return mapped_errors(self.path, self.file_format, self.db)
 
     def is_current(self) -> bool:
         """Whether the path still names the file that is open here.
@@ -404,41 +415,60 @@ def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
 
     Args:
         path: the file.
-        frozen: include size and time of change. A connection that assumes that nobody writes
-            does not notice a change by itself.
+        frozen: include sizes and times of change of the file and its log. A connection that
+            assumes that nobody writes does not notice a change by itself.
     """
     try:
         status = path.stat()
     except OSError:
         return ()
     identity = (status.st_dev, status.st_ino)
-    return (*identity, status.st_mtime_ns, status.st_size) if frozen else identity
+    if not frozen:
+        return identity
+    log = (0, 0)
+    with suppress(OSError):
+        log_status = _log_of(path).stat()
+        log = (log_status.st_mtime_ns, log_status.st_size)
+    return (*identity, status.st_mtime_ns, status.st_size, *log)
+
+
+def _log_of(path: Path) -> Path:
+    return Path(f"{path}-wal")
 
 
 def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connection, bool]:
     """The connection, and whether it assumes that the file never changes."""
     try:
         return _connect(str(path.absolute()), patience_ms), False
-    except (apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        # A file in WAL mode needs a shared-memory file beside it, which a read-only folder does
-        # not allow. Without a log the file alone is complete.
-        log = Path(f"{path}-wal")
-        if log.exists() and log.stat().st_size > 0:
-            raise StorageError(
-                "log_unreadable",
-                f"{path}: has an unmerged log beside it in a read-only folder",
-                "open it once where the folder can be written, for example with "
-                "`rolebundle status`, or copy both files",
-            ) from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
+        # A file in WAL mode needs a shared-memory file beside it, which a read-only folder or a
+        # full disk does not allow. Whoever writes has one, so nobody writes.
+        if isinstance(error, apsw.IOError) and _detail(error) not in _NO_SHARED_MEMORY:
+            raise
         from urllib.parse import quote
 
-        name = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-        return _connect(name, patience_ms), True
+        name = f"file:{quote(str(path.absolute()))}?mode=ro"
+        log = _log_of(path)
+        if not log.exists() or log.stat().st_size == 0:
+            # Without a log the file alone is complete.
+            return _connect(f"{name}&immutable=1", patience_ms), True
+        if _WITHOUT_LOCKS not in apsw.vfs_names():
+            raise StorageError(
+                "log_unreadable",
+                f"{path}: has an unmerged log beside it, and no shared memory for reading it",
+                "make room, or open it once where the folder can be written, for example with "
+                "`rolebundle status`",
+            ) from error
+        # The index of the log is then in this process's memory.
+        return _connect(f"{name}&vfs={_WITHOUT_LOCKS}", patience_ms, exclusive=True), True
 
 
-def _connect(name: str, patience_ms: int | None) -> apsw.Connection:
+def _connect(name: str, patience_ms: int | None, *, exclusive: bool = False) -> apsw.Connection:
     db = apsw.Connection(name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
+        if exclusive:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            db.pragma("locking_mode", "exclusive")
         db.set_busy_timeout(busy_timeout() if patience_ms is None else patience_ms)
         db.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
@@ -460,8 +490,15 @@ def harden(db: apsw.Connection) -> None:
 
 
 @contextmanager
-def mapped_errors(path: Path, file_format: FileFormat) -> Iterator[None]:
+def mapped_errors(
+    path: Path, file_format: FileFormat, db: apsw.Connection | None = None
+) -> Iterator[None]:
     """Raise SQLite's errors in the block as errors of this package.
+
+    Args:
+        path: the file.
+        file_format: what it is.
+        db: the connection, which knows the system's reason for an error.
 
     Raises:
         StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
@@ -469,7 +506,8 @@ def mapped_errors(path: Path, file_format: FileFormat) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise file_format.translate(path, own_error(error, path)) from error
+        reason = db.system_errno if db is not None and _is_kind(error, _IO) else 0
+        raise file_format.translate(path, own_error(error, path, reason)) from error
     except UnicodeDecodeError as error:
         # Only text was stored. If something else comes back, the file was damaged.
         damage = CorpusCorrupt(
@@ -480,9 +518,9 @@ def mapped_errors(path: Path, file_format: FileFormat) -> Iterator[None]:
         raise file_format.translate(path, damage) from error
 
 
-def own_error(error: apsw.Error, path: Path) -> RolebundleError:
-    """Our error for an error of SQLite about the file at ``path``."""
-    if _is_kind(error, apsw.FullError):
+def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
+    """Our error for an error of SQLite about the file at ``path``, and the system's reason."""
+    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error):
         return StorageError(
             "storage_full",
             f"{path}: no room left to write ({error})",
@@ -523,6 +561,15 @@ def own_error(error: apsw.Error, path: Path) -> RolebundleError:
         f"{path}: {type(error).__name__}: {error}",
         "run `rolebundle status --check` on the file",
     )
+
+
+def _has_no_room(error: apsw.Error) -> bool:
+    """Whether there was no room for the memory that readers and writers share."""
+    return _detail(error) == apsw.SQLITE_IOERR_SHMSIZE
+
+
+def _detail(error: apsw.Error) -> int:
+    return getattr(error, "extendedresult", 0)
 
 
 def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> bool:

@@ -180,7 +180,8 @@ def test_a_file_size_limit(tmp_path: Path) -> None:
 
     many = notes(tmp_path / "many", 60)
     full = invoke_in_a_child("ingest", many, "--lexical-only", "--db", db, before=limit)
-    assert full.code == 6, full.err
+    assert full.code == 6
+    assert "[storage_full]" in full.err
     assert "Traceback" not in full.err
     assert contents(db) == before
     note = invoke_in_a_child("retrieve", "note", "--lexical-only", "--db", db, before=limit)
@@ -211,7 +212,7 @@ def test_an_output_that_cannot_be_written(sample_db: Path, command: str) -> None
             check=False,
         )
     assert done.returncode == 6
-    assert "[io_error]" in done.stderr
+    assert "[storage_full]" in done.stderr
     assert "Traceback" not in done.stderr
 
 

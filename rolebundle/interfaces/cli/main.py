@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from rolebundle.errors import RolebundleError, StorageError
+from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError
 from rolebundle.interfaces.cli.output import writable
 
 # pydantic looks through all installed packages for plugins when it builds the first model. That
@@ -130,9 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = 0
     except OSError as error:
         _drop_output()
+        name, step = "io_error", "check the disk and the permissions"
+        if error.errno in FULL_ERRNOS:
+            name, step = "storage_full", "free some disk space"
         _print_error(
-            f"error: reading or writing failed: {error} [io_error]\n"
-            "  next: check the disk and the permissions, then run the same command again"
+            f"error: reading or writing failed: {error} [{name}]\n"
+            f"  next: {step}, then run the same command again"
         )
         code = StorageError.exit_code
     except Exception as error:
