@@ -50,6 +50,7 @@ from rolebundle.workspace import Workspace
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
     from rolebundle.contracts.backup import BackupReport, RestoreReport
+    from rolebundle.contracts.doctor import DoctorReport
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.ingest.sync import IngestOptions, IngestReport
 
@@ -288,6 +289,12 @@ class Admin:
             StorageError: one of them could not be deleted.
         """
         return storage_purge.delete_backups(self.workspace.path)
+
+    def examine(self) -> DoctorReport:
+        """Check the corpus and what belongs to it; see :func:`rolebundle.doctor.examine`."""
+        from rolebundle.doctor import examine
+
+        return examine(self.workspace.path)
 
     def back_up(
         self, target: Path, overlay_folders: Sequence[Path] = (), *, rotate: bool = False

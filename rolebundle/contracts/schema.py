@@ -11,6 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.doctor import DoctorReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.overlay import Overlay
@@ -57,6 +58,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "bundle": RetrievalBundle,
     "compact-bundle": CompactBundle,
     "comparison": Comparison,
+    "doctor": DoctorReport,
     "embed-plan": EmbedPlan,
     "embed-result": EmbedResult,
     "embedding-indexes": EmbeddingIndexes,

@@ -111,7 +111,7 @@ def _is_unchanged(task: FileTask, settings: RunSettings) -> bool:
     if path != file.path or recipe != _recipe(file, _reader(file), settings):
         return False
     try:
-        return file_hash == _file_hash(read_bytes(file.location, path, settings.size_cap))
+        return file_hash == hash_of_file(read_bytes(file.location, path, settings.size_cap))
     except DocumentError:
         return False
 
@@ -136,7 +136,7 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
-        identity = (file.path, _file_hash(data), _recipe(file, reader, settings))
+        identity = (file.path, hash_of_file(data), _recipe(file, reader, settings))
         if identity == task.known:
             return Unchanged(file.location)
         if reader.name not in _BINARY_FORMATS and looks_binary(data):
@@ -175,7 +175,8 @@ def _markup(data: bytes, path: str) -> bytes | None:
     return decode(data, path)[0].encode("utf-8", "replace")
 
 
-def _file_hash(data: bytes) -> str:
+def hash_of_file(data: bytes) -> str:
+    """The stored hash of a file's bytes."""
     # Most processors have instructions for SHA-256, which make it twice as fast as blake2b.
     return sha256(data, usedforsecurity=False).hexdigest()
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import file_digest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import apsw
 
@@ -25,13 +27,23 @@ from rolebundle.storage.partial import (
     sync_file,
     sync_folder,
 )
-from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, is_missing_or_empty, own_error
+from rolebundle.storage.sqlite_file import (
+    FileFormat,
+    SqliteFile,
+    busy_timeout,
+    is_missing_or_empty,
+    own_error,
+    stamp_of,
+)
 
 KEPT_LABELS = ("replaced", "damaged")
 """Of files that were set aside: ``NAME.replaced-20261101-093000``."""
 
 KEPT = rf"\.(?:{'|'.join(KEPT_LABELS)})-\d{{8}}-\d{{6}}(?:\.\d+)?"
 """The end of their names, as a regular expression."""
+
+_CONTENT = ("", "-wal", "-journal")
+_COPY_ATTEMPTS = 5
 
 
 def back_up(corpus: SqliteFile, target: Path) -> None:
@@ -78,6 +90,67 @@ def copy_database(file: SqliteFile, target: Path) -> None:
     finally:
         file.run(f"PRAGMA query_only = {int(query_only)}")
     sync_file(target)
+
+
+@contextmanager
+def private_copy(path: Path) -> Iterator[Path]:
+    """A copy of a file with its log in a folder of its own, which is deleted after the block.
+
+    What is done with the copy changes nothing of the file, nor of the folder that it is in.
+
+    Raises:
+        StorageError: it cannot be copied.
+    """
+    with TemporaryDirectory(prefix="rolebundle-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder) / "copy.db"
+        try:
+            for _ in range(_COPY_ATTEMPTS):
+                before = _stamps(path)
+                _copy_files(path, copy)
+                if _stamps(path) == before:
+                    break
+            else:
+                # Others write all the time. SQLite waits for a moment between two writes.
+                _copy_pages(path, copy)
+        except OSError as error:
+            raise StorageError(
+                "copy_failed",
+                f"{path}: it cannot be copied to {folder} for the check ({error.strerror})",
+                "give yourself read permission, or set TMPDIR to a folder with enough room",
+            ) from error
+        yield copy
+
+
+def _stamps(path: Path) -> list[tuple[int, ...]]:
+    return [stamp_of(Path(f"{path}{suffix}"), frozen=True) for suffix in _CONTENT]
+
+
+def _copy_files(path: Path, copy: Path) -> None:
+    for suffix in _CONTENT:
+        target = Path(f"{copy}{suffix}")
+        try:
+            shutil.copyfile(f"{path}{suffix}", target)
+        except FileNotFoundError:
+            if not suffix:
+                raise
+            target.unlink(missing_ok=True)
+
+
+def _copy_pages(path: Path, copy: Path) -> None:
+    for suffix in _CONTENT:
+        Path(f"{copy}{suffix}").unlink(missing_ok=True)
+    try:
+        source = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        target = apsw.Connection(str(copy))
+        try:
+            source.set_busy_timeout(busy_timeout())
+            with target.backup("main", source, "main") as pages:
+                pages.step()
+        finally:
+            source.close()
+            target.close()
+    except apsw.Error as error:
+        raise own_error(error, path) from error
 
 
 def page_problem(file: SqliteFile) -> str:

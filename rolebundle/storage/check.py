@@ -58,7 +58,7 @@ def repair(corpus: Corpus) -> list[str]:
         raise CorpusCorrupt(
             "beyond_repair",
             f"{corpus.path}: the file itself is damaged ({problem.message})",
-            "restore a backup, or ingest the documents into a new file with --db",
+            "run `rolebundle doctor --repair`, or `rolebundle restore BACKUP`",
         )
     done = []
     with corpus.writing():

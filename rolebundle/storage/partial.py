@@ -18,7 +18,9 @@ COMPANIONS = ("-journal", "-wal", "-shm")
 """What SQLite puts beside a file."""
 OWNER_ONLY = 0o600
 
-_SUFFIX = re.compile(r"\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?")
+_SUFFIX = re.compile(
+    r"(?:\.schema-\d+\.bak|\.audit|\.rerank)?\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?"
+)
 
 
 @contextmanager

@@ -31,6 +31,10 @@ BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 
+DAMAGE_HINT = (
+    "run `rolebundle doctor`, then `rolebundle doctor --repair` or `rolebundle restore BACKUP`"
+)
+
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | None
 
@@ -322,7 +326,7 @@ def check_path(path: Path, file_format: FileFormat) -> None:
         empty = CorpusCorrupt(
             "corpus_empty_file",
             f"{path}: the file is empty, so it was cut off or never filled",
-            "delete it to start again, or restore a backup",
+            "run `rolebundle restore BACKUP`, or delete it and ingest the documents again",
         )
         raise file_format.translate(path, empty)
 
@@ -408,6 +412,11 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
             f"{path}: the file cannot be created ({error.strerror})",
             "give yourself write permission in the corpus's folder",
         ) from error
+
+
+def sqlite_version() -> str:
+    """The version of the SQLite library."""
+    return str(apsw.sqlite_lib_version())
 
 
 def stamp_of(path: Path, *, frozen: bool = False) -> tuple[int, ...]:
@@ -513,7 +522,7 @@ def mapped_errors(
         damage = CorpusCorrupt(
             "corpus_corrupt",
             f"{path}: the file is damaged (a text in it is no longer UTF-8)",
-            "restore a backup, or ingest the documents into a new file with --db",
+            DAMAGE_HINT,
         )
         raise file_format.translate(path, damage) from error
 
@@ -542,7 +551,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
         return CorpusCorrupt(
             "corpus_corrupt",
             f"{path}: the file is damaged ({error})",
-            "restore a backup, or ingest the documents into a new file with --db",
+            DAMAGE_HINT,
         )
     if _is_kind(error, apsw.ReadOnlyError):
         return StorageError(
@@ -559,7 +568,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
     return CorpusCorrupt(
         "corpus_unusable",
         f"{path}: {type(error).__name__}: {error}",
-        "run `rolebundle status --check` on the file",
+        "run `rolebundle doctor`",
     )
 
 
@@ -586,7 +595,7 @@ def damaged(what: str) -> CorpusCorrupt:
     return CorpusCorrupt(
         "corpus_corrupt",
         f"the corpus is damaged: {what} is not what was stored",
-        "run `rolebundle status --check`, then restore a backup or ingest into a new file",
+        DAMAGE_HINT,
     )
 
 

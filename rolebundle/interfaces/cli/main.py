@@ -34,6 +34,7 @@ _COMMANDS = {
     "eval": "rolebundle.interfaces.cli.eval",
     "audit": "rolebundle.interfaces.cli.audit",
     "purge": "rolebundle.interfaces.cli.purge",
+    "doctor": "rolebundle.interfaces.cli.doctor",
     "backup": "rolebundle.interfaces.cli.backup",
     "restore": "rolebundle.interfaces.cli.restore",
     "bridges": "rolebundle.interfaces.cli.bridges",
@@ -143,7 +144,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         _print_error(
             f"error: internal error: {type(error).__name__}: {error} [internal]\n"
-            "  next: please report it; ROLEBUNDLE_DEBUG=1 shows where it happened"
+            "  next: run `rolebundle doctor`; if it finds nothing, please report this: "
+            "ROLEBUNDLE_DEBUG=1 shows where it happened"
         )
         code = EXIT_INTERNAL
     sys.exit(code if isinstance(code, int) else 0)

@@ -30,7 +30,7 @@ def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
         raise CorpusCorrupt(
             "check_failed",
             f"{status.location}: the check found {codes}",
-            "run `rolebundle status --repair`; if problems remain, ingest again into a new file",
+            "run `rolebundle doctor --repair`, or `rolebundle restore BACKUP`",
         )
 
 

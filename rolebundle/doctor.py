@@ -1,0 +1,329 @@
+"""The checks of `rolebundle doctor`. None changes a byte of the user's files.
+
+The corpus and the audit are read from private copies, because even a read-only connection may
+create SQLite's files beside the file that it reads.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from shlex import quote
+from time import monotonic
+
+from rolebundle.contracts.doctor import CheckState, DoctorCheck, DoctorReport
+from rolebundle.embedding.registry import provider_for, spec_from_json
+from rolebundle.errors import (
+    CorpusCorrupt,
+    DocumentError,
+    RolebundleError,
+    WrongFile,
+)
+from rolebundle.ingest.prepare import hash_of_file
+from rolebundle.ingest.walk import read_bytes
+from rolebundle.policy.access import policy_problem
+from rolebundle.policy.audit import verify_file
+from rolebundle.storage import purge, store, stored_policy
+from rolebundle.storage.backup import page_problem, private_copy
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.location import audit_path, is_there, rerank_cache_path
+from rolebundle.storage.opening import (
+    corpus_format,
+    latest_version,
+    open_writer,
+    schema_version,
+)
+from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, stale_partials
+from rolebundle.storage.sqlite_file import check_path
+from rolebundle.storage.vector_index import active_index, stale_reason
+
+SECONDS_FOR_FILES = 5.0
+"""How long the ingested files are compared. The others are not counted."""
+SECONDS_FOR_MODEL = 3.0
+REPAIR = "rolebundle doctor --repair, or rolebundle restore BACKUP"
+
+_MAX_PROBLEMS = 20
+_DISTRIBUTIONS = ("rolebundle", "apsw", "sqlite-vec")
+_SPARE_BYTES = 64 * 1024 * 1024
+
+
+def examine(path: Path) -> DoctorReport:
+    """Check a corpus and what belongs to it.
+
+    Raises:
+        UsageError: there is no corpus.
+        WrongFile: it belongs to another application, or a newer version made it.
+        StorageError: it cannot be read.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        check_path(path, corpus_format())
+    except CorpusCorrupt as error:
+        return _report(path, [_problem("content", error.message, error.hint)])
+    checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
+    checks += _examine_content(path)
+    checks.append(_audit(audit_path(path)))
+    return _report(path, checks)
+
+
+def _report(path: Path, checks: list[DoctorCheck]) -> DoctorReport:
+    is_sound = all(check.state != "problem" for check in checks)
+    return DoctorReport(location=str(path), sound=is_sound, checks=checks)
+
+
+def _check(name: str, state: CheckState, message: str, remedy: str = "") -> DoctorCheck:
+    return DoctorCheck(name=name, state=state, message=message, remedy=remedy)
+
+
+def _ok(name: str, message: str) -> DoctorCheck:
+    return _check(name, "ok", message)
+
+
+def _warning(name: str, message: str, remedy: str) -> DoctorCheck:
+    return _check(name, "warning", message, remedy)
+
+
+def _problem(name: str, message: str, remedy: str) -> DoctorCheck:
+    return _check(name, "problem", message, remedy)
+
+
+# -- the machine and the files beside the corpus ---------------------------------------------------
+
+
+def _versions() -> DoctorCheck:
+    from rolebundle.storage.sqlite_file import sqlite_version
+
+    numbers = [f"Python {platform.python_version()}", f"SQLite {sqlite_version()}"]
+    missing = []
+    for name in _DISTRIBUTIONS:
+        try:
+            numbers.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    message = ", ".join(numbers) + f", schema {latest_version()}"
+    if missing:
+        return _warning(
+            "versions",
+            f"{message}; not installed as a package: {', '.join(missing)}",
+            "pip install rolebundle",
+        )
+    return _ok("versions", message)
+
+
+def _own_files(path: Path) -> list[Path]:
+    """The corpus, its audit, its rerank cache and the copies beside it, as far as they exist."""
+    files = [
+        Path(f"{file}{suffix}")
+        for file in (path, audit_path(path), rerank_cache_path(path))
+        for suffix in ("", *COMPANIONS)
+    ]
+    return [file for file in files if is_there(file)] + purge.backups(path)
+
+
+def _permissions(path: Path) -> DoctorCheck:
+    if sys.platform == "win32":
+        return _ok("permissions", "not checked on Windows")
+    wide = []
+    for file in _own_files(path):
+        try:
+            if file.stat().st_mode & 0o077:
+                wide.append(file)
+        except OSError:
+            continue
+    if wide:
+        names = ", ".join(file.name for file in wide)
+        return _warning(
+            "permissions",
+            f"other users may open {names}",
+            f"chmod {OWNER_ONLY:o} {' '.join(quote(str(file)) for file in wide)}",
+        )
+    return _ok("permissions", "only the owner can open the files")
+
+
+def _space(path: Path) -> DoctorCheck:
+    try:
+        free = shutil.disk_usage(path.parent).free
+        needed = 2 * path.stat().st_size + _SPARE_BYTES
+    except OSError as error:
+        return _warning("space", f"cannot be read ({error.strerror})", "check the disk")
+    message = f"{free:,} bytes free beside the corpus"
+    if free < needed:
+        return _warning(
+            "space",
+            f"{message}; a purge or repair needs up to {needed:,}",
+            "free some disk space",
+        )
+    return _ok("space", message)
+
+
+def _leftovers(path: Path) -> Iterator[DoctorCheck]:
+    partial = stale_partials(path)
+    if partial:
+        names = " ".join(quote(str(file)) for file in partial)
+        yield _warning("leftovers", f"{len(partial)} files of killed runs", f"rm {names}")
+    copies = purge.backups(path)
+    if copies:
+        names = ", ".join(file.name for file in copies)
+        yield _warning(
+            "leftovers",
+            f"older copies of the corpus, which a purge does not change: {names}",
+            "rolebundle purge --backups, if you do not need them",
+        )
+    if not (partial or copies):
+        yield _ok("leftovers", "none")
+
+
+# -- the content -----------------------------------------------------------------------------------
+
+
+def _examine_content(path: Path) -> Iterator[DoctorCheck]:
+    """The checks that need the corpus open. If it is damaged, those that can still be done."""
+    with ExitStack() as stack:
+        try:
+            copy = stack.enter_context(private_copy(path))
+            with Corpus.open_read_only(copy, corpus_format()) as corpus:
+                schema = schema_version(corpus)
+                problem = page_problem(corpus) if schema < latest_version() else ""
+            if problem:
+                yield _problem("content", problem, REPAIR)
+                return
+            if schema < latest_version():
+                yield _warning(
+                    "content",
+                    f"schema {schema}; only the file's pages were checked",
+                    "rolebundle ingest PATH migrates it",
+                )
+                return
+            corpus = stack.enter_context(open_writer(copy, lock=False))
+            problems = find_problems(corpus)
+        except CorpusCorrupt as error:
+            yield _problem("content", error.message.removeprefix(f"{copy}: "), REPAIR)
+            return
+        except WrongFile as error:
+            raise type(error)(
+                error.code, error.message.replace(str(copy), str(path)), error.hint
+            ) from error
+        for found in problems[:_MAX_PROBLEMS]:
+            message = found.message.replace(str(copy), str(path))
+            yield _problem("content", f"{message} [{found.code}]", REPAIR)
+        if problems[_MAX_PROBLEMS:]:
+            yield _problem("content", f"and {len(problems) - _MAX_PROBLEMS} more problems", REPAIR)
+        if not problems:
+            yield _ok("content", "rows, hashes and indexes agree")
+        for name, check in (
+            ("policy", _policy),
+            ("purges", _purges),
+            ("model", _model),
+            ("roots", _roots),
+        ):
+            try:
+                yield check(corpus)
+            except CorpusCorrupt:
+                yield _warning(name, "not checked, because the corpus is damaged", REPAIR)
+
+
+def _policy(corpus: Corpus) -> DoctorCheck:
+    stored = stored_policy.load_policy(corpus)
+    if stored is None:
+        return _ok("policy", "none")
+    problem = policy_problem(stored)
+    if problem:
+        return _warning("policy", f"every agent is denied: {problem}", "rolebundle scopes set FILE")
+    return _ok("policy", f"in effect since {stored.set_at}")
+
+
+def _purges(corpus: Corpus) -> DoctorCheck:
+    pending = len(purge.unfinished(corpus))
+    if pending:
+        return _warning("purges", f"{pending} pending", "rolebundle purge --finish")
+    return _ok("purges", "none pending")
+
+
+def _model(corpus: Corpus) -> DoctorCheck:
+    index = active_index(corpus)
+    if index is None:
+        return _ok("model", "none: the corpus has no vectors, and retrieval is lexical")
+    model = index.identity.model
+    name = f"{model.provider}:{model.model}"
+    try:
+        # Only servers on this machine are permitted unless the caller names another host.
+        spec = spec_from_json(index.reach, model, deadline_seconds=SECONDS_FOR_MODEL)
+        current = provider_for(spec).identity
+    except RolebundleError as error:
+        return _warning("model", f"{name}: {error.message}", error.hint)
+    if current != model:
+        return _warning(
+            "model",
+            f"{name} is another version than that of the index",
+            f"rolebundle embed --provider {model.provider} --model {model.model}",
+        )
+    stale = stale_reason(corpus, index)
+    if stale:
+        return _warning("model", f"{name}: {stale}", "rolebundle embed")
+    return _ok("model", f"{name}, at hand")
+
+
+def _roots(corpus: Corpus) -> DoctorCheck:
+    """Whether the ingested files are still there, and how many of them changed."""
+    files = store.known_files(corpus)
+    roots = {root_of(location, path) for location, (path, _, _) in files.items()}
+    missing = sorted(str(root) for root in roots if not root.exists())
+    gone = changed = compared = 0
+    end = monotonic() + SECONDS_FOR_FILES
+    for location, (path, expected, _) in files.items():
+        if monotonic() > end:
+            break
+        compared += 1
+        try:
+            changed += hash_of_file(read_bytes(location, path, sys.maxsize - 1)) != expected
+        except DocumentError:
+            gone += 1
+    message = f"{len(roots)} folders, {len(files)} files"
+    if compared < len(files):
+        message += f", {compared} of them compared"
+    if missing:
+        return _warning(
+            "roots",
+            f"{message}; not there: {', '.join(missing)}",
+            "bring them back before the next ingest, which would remove their documents",
+        )
+    if gone or changed:
+        folders = " ".join(sorted(quote(str(root)) for root in roots))
+        return _warning(
+            "roots",
+            f"{message}; {changed} changed and {gone} cannot be read since",
+            f"rolebundle ingest {folders}, with the options of the first time",
+        )
+    return _ok("roots", f"{message}, unchanged")
+
+
+def root_of(location: str, path: str) -> Path:
+    """The folder that a file's path in the corpus is relative to."""
+    folder = Path(location)
+    for _ in Path(path).parts:
+        folder = folder.parent
+    return folder
+
+
+# -- the audit -------------------------------------------------------------------------------------
+
+
+def _audit(path: Path) -> DoctorCheck:
+    if not is_there(path):
+        return _ok("audit", "none")
+    remedy = "keep the file as evidence; see rolebundle audit verify"
+    try:
+        with private_copy(path) as copy:
+            result = verify_file(copy)
+    except RolebundleError as error:
+        return _problem("audit", error.message, remedy)
+    if result.problem is not None:
+        return _problem("audit", f"{path}: {result.problem.message}", remedy)
+    return _ok("audit", f"{result.rows} rows, head {result.head}")

@@ -1,0 +1,278 @@
+"""`doctor`: each check finds what it is for, and none changes a byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.contracts.doctor import DoctorReport
+from rolebundle.storage import backup, store
+from rolebundle.storage.location import audit_path
+from rolebundle.storage.opening import open_writer
+from support.commands import invoke, invoke_as_a_common_user
+from support.corpora import build, document, fill
+from support.killing import run_child
+
+Snapshot = dict[str, tuple[int, int, str]]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "notes"
+    tree.mkdir()
+    (tree / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
+    (tree / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
+    return tree
+
+
+@pytest.fixture
+def db(tree: Path, tmp_path: Path) -> Path:
+    (tmp_path / "store").mkdir()
+    db = tmp_path / "store" / "c.db"
+    assert invoke("ingest", tree, "--lexical-only", "--db", db).code == 0
+    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    return db
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """Every file of a folder with its time, mode and hash."""
+    return {
+        path.name: (
+            path.stat().st_mtime_ns,
+            path.stat().st_mode,
+            sha256(path.read_bytes()).hexdigest(),
+        )
+        for path in folder.iterdir()
+    }
+
+
+def examined(db: Path, code: int = 0) -> DoctorReport:
+    """The report; nothing in the folder may have changed."""
+    before = snapshot(db.parent), db.parent.stat().st_mtime_ns
+    outcome = invoke("doctor", "--json", "--db", db)
+    assert (snapshot(db.parent), db.parent.stat().st_mtime_ns) == before
+    assert outcome.code == code, outcome
+    report = DoctorReport.model_validate_json(outcome.out)
+    assert report.sound == (code == 0)
+    return report
+
+
+def states(report: DoctorReport) -> dict[str, str]:
+    return {check.name: check.state for check in report.checks}
+
+
+def finding(report: DoctorReport, name: str, state: str = "warning") -> tuple[str, str]:
+    """The message and remedy of the only check that is not ok."""
+    [check] = [check for check in report.checks if check.state != "ok"]
+    assert (check.name, check.state) == (name, state)
+    assert check.remedy
+    return check.message, check.remedy
+
+
+def raw(db: Path, *statements: str) -> None:
+    connection = apsw.Connection(str(db))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+def test_a_sound_corpus(db: Path) -> None:
+    report = examined(db)
+    assert states(report) == dict.fromkeys(
+        ["versions", "permissions", "space", "leftovers", "content", "policy", "purges", "model",
+         "roots", "audit"],
+        "ok",
+    )  # fmt: skip
+    text = invoke("doctor", "--db", db)
+    assert len(text.out.splitlines()) == 1 + len(report.checks)
+    assert all(line.startswith("ok ") for line in text.out.splitlines()[1:])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+def test_a_log_that_was_not_folded(db: Path) -> None:
+    """What a killed writer left is part of what is checked, and stays as it is."""
+
+    def write(_: Any) -> None:
+        corpus = open_writer(db)
+        fill(corpus, [document("new", ["The newest one."])])
+        os.kill(os.getpid(), 9)
+
+    assert run_child(write).killed
+    assert Path(f"{db}-wal").stat().st_size > 0
+    examined(db)
+    raw(db, "UPDATE chunk SET content = 'forged' WHERE content = 'The newest one.'")
+    examined(db, 7)
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "zeroed", "header", "empty"])
+def test_a_damaged_file(db: Path, damage: str) -> None:
+    data = bytearray(db.read_bytes())
+    if damage == "flip":
+        data[data.index(b"The token.")] ^= 1
+    elif damage == "zeroed":
+        data[8192:20000] = bytes(20000 - 8192)
+    elif damage == "header":
+        data[:16] = bytes(16)
+    db.write_bytes({"cut": data[: len(data) // 2], "empty": b""}.get(damage, data))
+    problems = [check for check in examined(db, 7).checks if check.state == "problem"]
+    assert {check.name for check in problems} == {"content"}
+    assert all("rolebundle" in check.remedy for check in problems)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="permissions as Linux has them")
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_read_only_file_or_folder(db: Path, what: str) -> None:
+    for file in db.parent.iterdir():
+        file.chmod(0o444)
+    if what == "folder":
+        db.parent.chmod(0o555)
+    before = snapshot(db.parent)
+    outcome = invoke_as_a_common_user("doctor", "--db", db)
+    assert outcome.code == 0, outcome
+    assert "ok       content" in outcome.out
+    assert snapshot(db.parent) == before
+    db.parent.chmod(0o755)
+
+
+def test_files_that_others_may_open(db: Path) -> None:
+    for file in (db, audit_path(db)):
+        file.chmod(0o640)
+    message, remedy = finding(examined(db), "permissions")
+    assert message == "other users may open c.db, c.db.audit"
+    assert remedy == f"chmod 600 {db} {audit_path(db)}"
+
+
+def test_all_files_are_created_for_the_owner_alone(db: Path, tree: Path) -> None:
+    former = os.umask(0o022)
+    try:
+        with open_writer(db) as corpus:
+            fill(corpus, [document("new", ["Something."])])
+            modes = {path.name: path.stat().st_mode & 0o777 for path in db.parent.iterdir()}
+            assert {"c.db", "c.db-wal", "c.db-shm", "c.db.audit"} <= modes.keys()
+            assert set(modes.values()) == {0o600}
+    finally:
+        os.umask(former)
+
+
+def test_leftovers(db: Path) -> None:
+    partial = db.with_name(f"c.db.audit.999999999-{'0' * 32}.partial")
+    partial.touch(0o600)
+    message, remedy = finding(examined(db), "leftovers")
+    assert message == "1 files of killed runs"
+    assert remedy == f"rm {partial}"
+    partial.unlink()
+    # The file of a process that still runs is none.
+    running = db.with_name(f"c.db.{os.getpid()}-{'0' * 32}.partial")
+    running.touch(0o600)
+    examined(db)
+    running.unlink()
+    for name in ("c.db.schema-6.bak", "c.db.damaged-20261101-000000"):
+        shutil.copy(db, db.with_name(name))
+    message, remedy = finding(examined(db), "leftovers")
+    assert "c.db.damaged-20261101-000000, c.db.schema-6.bak" in message
+    assert "purge --backups" in remedy
+
+
+def test_a_policy_file_that_changed(db: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"agents": {"ada": {"scopes": [], "access_level": "internal"}}}')
+    assert invoke("scopes", "set", policy, "--db", db).code == 0
+    examined(db)
+    policy.write_text("{}")
+    message, remedy = finding(examined(db), "policy")
+    assert "every agent is denied" in message
+    assert "scopes set" in remedy
+
+
+def test_a_pending_purge(db: Path) -> None:
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("INSERT INTO purge VALUES ('r', '2026-11-01T00:00:00Z', 1, 1, 1, 'erased')")
+    assert "purge --finish" in finding(examined(db), "purges")[1]
+
+
+def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
+    (tree / "a.md").write_text("changed", encoding="utf-8")
+    (tree / "b.md").unlink()
+    message, remedy = finding(examined(db), "roots")
+    assert "1 changed and 1 cannot be read since" in message
+    assert str(tree) in remedy
+    shutil.rmtree(tree)
+    assert f"not there: {tree}" in finding(examined(db), "roots")[0]
+
+
+def test_a_model_that_is_not_at_hand(tmp_path: Path) -> None:
+    from rolebundle.storage import vector_index
+    from support.fake_embedder import HashingProvider
+
+    db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
+    for reach in (
+        '{"provider": "ollama", "model": "m", "url": "http://127.0.0.1:9"}',
+        '{"provider": "openai", "model": "m", "url": "http://model.example"}',
+        "{}",
+    ):
+        with open_writer(db) as corpus, corpus.writing():
+            index = vector_index.active_index(corpus)
+            assert index is not None
+            vector_index.set_reach(corpus, index, reach)
+        [model] = [check for check in examined(db).checks if check.name == "model"]
+        assert model.state == "warning", reach
+
+
+def test_a_tampered_audit(db: Path) -> None:
+    raw(audit_path(db), "UPDATE entry SET agent = 'mallory'")
+    assert "row 1 was altered" in finding(examined(db, 7), "audit", "problem")[0]
+
+
+def test_an_older_schema(db: Path) -> None:
+    raw(db, "PRAGMA user_version = 1")
+    message, remedy = finding(examined(db), "content")
+    assert "schema 1" in message
+    assert "rolebundle ingest" in remedy
+
+
+def test_what_is_no_corpus(tmp_path: Path) -> None:
+    raw(tmp_path / "other.db", "CREATE TABLE t (a)")
+    assert invoke("doctor", "--db", tmp_path / "other.db").code == 8
+    assert invoke("doctor", "--db", tmp_path / "none.db").code == 2
+    assert list(tmp_path.iterdir()) == [tmp_path / "other.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+def test_while_others_write(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            with open_writer(db) as corpus:
+                corpus.db.pragma("wal_autocheckpoint", 1)
+                while True:
+                    with corpus.writing():
+                        store.increment_generation(corpus)
+        finally:
+            os._exit(1)
+    try:
+        for attempts in (5, 0):
+            monkeypatch.setattr(backup, "_COPY_ATTEMPTS", attempts)
+            assert invoke("doctor", "--db", db).code == 0
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+def test_an_unexpected_error_names_the_doctor(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rolebundle.admin import Admin
+
+    def fail(_: Admin) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Admin, "examine", fail)
+    outcome = invoke("doctor", "--db", db)
+    assert outcome.code == 1
+    assert "[internal]" in outcome.err
+    assert "rolebundle doctor" in outcome.err
