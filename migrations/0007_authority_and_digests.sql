@@ -26,8 +26,8 @@ ALTER TABLE embedding_cache ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 -- Each transaction ends with writing them.
 CREATE TABLE seal (
     only_row     INTEGER PRIMARY KEY CHECK (only_row = 1),
-    tables       BLOB NOT NULL,
-    indexes      BLOB NOT NULL
+    tables       BLOB NOT NULL DEFAULT x'',
+    indexes      BLOB NOT NULL DEFAULT x''
 ) STRICT;
 
 -- Whether an answer needs a record in the audit, and the audit's head when the corpus was last

@@ -69,10 +69,11 @@ class Admin:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
 
     @contextmanager
-    def _open_writer(self, *, create: bool = False) -> Iterator[Corpus]:
+    def _open_writer(self, *, create: bool = False, verify: bool = True) -> Iterator[Corpus]:
         """Open the corpus for writing; at the end it remembers the head of a required audit."""
         path = self.workspace.path
-        with open_writer(path) if create else self.workspace.open_writer() as corpus:
+        opened = open_writer(path) if create else self.workspace.open_writer(verify=verify)
+        with opened as corpus:
             yield corpus
             self.workspace.recorder.store_head(corpus)
 
@@ -402,7 +403,7 @@ class Admin:
             CorpusBusy, StorageError: the file could not be opened for a check or repair.
         """
         if check or repair:
-            with self._open_writer() as corpus:
+            with self._open_writer(verify=False) as corpus:
                 if repair:
                     corpus_check.repair(corpus)
                 return corpus_status(corpus, corpus_check.find_problems(corpus))

@@ -65,15 +65,18 @@ class Workspace:
             self._restricted_reader = reader
         return self._restricted_reader
 
-    def open_writer(self) -> Corpus:
+    def open_writer(self, *, verify: bool = True) -> Corpus:
         """Open the corpus for writing. Unlike an ingest, this neither creates nor migrates it.
+
+        Args:
+            verify: see :func:`rolebundle.storage.opening.open_writer`.
 
         Raises:
             UsageError: there is no corpus file.
             WrongFile, CorpusCorrupt, CorpusBusy, StorageError: it cannot be opened.
         """
-        open_reader(self.path).close()
-        return open_writer(self.path)
+        open_reader(self.path, verify=verify).close()
+        return open_writer(self.path, verify=verify)
 
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.

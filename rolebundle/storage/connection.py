@@ -17,6 +17,7 @@ from time import perf_counter
 import apsw
 
 from rolebundle.errors import Interrupted
+from rolebundle.storage import seal
 from rolebundle.storage.sqlite_file import Row, SqliteFile
 
 MAX_CACHED_FREQUENCIES = 10_000
@@ -70,6 +71,14 @@ class Corpus(SqliteFile):
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """One write transaction, which ends with a new seal."""
+        with SqliteFile.writing(self):
+            intact = seal.compare(self)
+            yield
+            seal.write(self, intact)
 
     # -- interruption --------------------------------------------------------------------------
 

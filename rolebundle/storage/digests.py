@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row
 
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
@@ -52,21 +53,8 @@ _OTHERS = {
 }
 """Tables of which a digest covers just the row: the key, and the columns."""
 
-_encode = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), check_circular=False, default=bytes.hex
-).encode
-
 Claim = tuple[str, int]
 """What a document supersedes, and whether its owner says so (1) or only the document (0)."""
-
-
-def row_digest(values: Sequence[object]) -> bytes:
-    """The digest of a row: BLAKE2b, 16 bytes, of its values as a JSON array; bytes as hexadecimal.
-
-    Raises:
-        TypeError: a value is no text, number, bytes, list or ``None``.
-    """
-    return blake2b(_encode(values).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def content_hash(content: str) -> str:

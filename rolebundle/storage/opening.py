@@ -17,7 +17,7 @@ import apsw
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
-from rolebundle.storage import digests, partition, vector_index
+from rolebundle.storage import digests, partition, seal, vector_index
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.lexical_index import content_view
@@ -25,6 +25,7 @@ from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.partial import OWNER_ONLY
 from rolebundle.storage.sqlite_file import (
     FileFormat,
+    SqliteFile,
     busy_timeout,
     is_missing_or_empty,
     mapped_errors,
@@ -46,8 +47,12 @@ _MIGRATION_NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 _VIEW_NAME = re.compile(r"^indexed_(\d{1,9})$")
 
 
-def open_reader(path: Path) -> Corpus:
+def open_reader(path: Path, *, verify: bool = True) -> Corpus:
     """Open a corpus for retrieval. Takes no write lock and works on a read-only file (law 8).
+
+    Args:
+        path: the corpus file.
+        verify: refuse a corpus whose seal is broken.
 
     Raises:
         UsageError: there is no file.
@@ -63,13 +68,16 @@ def open_reader(path: Path) -> Corpus:
                 "run `rolebundle ingest` once with this version: it backs the file up "
                 "and migrates it",
             )
+        if verify:
+            with corpus.reading():
+                seal.verify(corpus)
     except BaseException:
         corpus.close()
         raise
     return corpus
 
 
-def open_writer(path: Path, *, lock: bool = True) -> Corpus:
+def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus:
     """Open a corpus for writing. Create or migrate it if necessary.
 
     An existing file is first checked through a read-only connection, so that a foreign or newer
@@ -79,6 +87,7 @@ def open_writer(path: Path, *, lock: bool = True) -> Corpus:
         path: the file.
         lock: prevent other processes from replacing the file while it is open. False for a private
             copy.
+        verify: refuse a corpus whose seal is broken. Only a check or a repair opens such a one.
 
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
@@ -87,7 +96,7 @@ def open_writer(path: Path, *, lock: bool = True) -> Corpus:
         _create_empty(path)
     release = FolderLock(path, exclusive=False).release if lock else None
     try:
-        corpus = _open_writer(path)
+        corpus = _open_writer(path, verify)
     except BaseException:
         if release is not None:
             release()
@@ -111,9 +120,12 @@ def _create_empty(path: Path) -> None:
         ) from error
 
 
-def _open_writer(path: Path) -> Corpus:
+def _open_writer(path: Path, verify: bool) -> Corpus:
     if not is_missing_or_empty(path):
-        Corpus.open_read_only(path, corpus_format()).close()
+        with Corpus.open_read_only(path, corpus_format()) as corpus:
+            if verify and corpus.value("PRAGMA user_version") == latest_version():
+                with corpus.reading():
+                    seal.verify(corpus)
     corpus = Corpus.open_for_writing(path, corpus_format(), create=True)
     db = corpus.db
     try:
@@ -220,7 +232,7 @@ def apply_migrations(corpus: Corpus) -> None:
         return
     if version > 0:
         back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
-    with corpus.writing():
+    with SqliteFile.writing(corpus):
         # Another process may have been faster while we waited for the lock.
         version = db.pragma("user_version")
         for entry in migrations()[version:]:
@@ -233,6 +245,8 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _DIGESTS:
             vector_index.rehash(corpus)
             digests.write_all(corpus)
+        if version < latest:
+            seal.write(corpus)
         db.pragma("user_version", latest)
 
 

@@ -24,10 +24,10 @@ from rolebundle.storage.digests import (
     UNINDEXED_COLUMNS,
     chunk_digest,
     document_digest,
-    row_digest,
 )
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row, check_types
 
 FileIdentity = tuple[str, str, str]

@@ -19,7 +19,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.digests import row_digest
+from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row, check_types
 
 MAX_NEIGHBOURS = 4096

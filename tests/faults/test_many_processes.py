@@ -173,7 +173,7 @@ def build_fresh(folder: Path) -> Any:
 
 def vectors_of(corpus: Any) -> Any:
     return corpus.rows(
-        "SELECT c.chunk_id, e.vector_hash FROM embedded e JOIN chunk c ON c.id = e.chunk ORDER BY 1"
+        "SELECT c.chunk_id, e.vector FROM embedded e JOIN chunk c ON c.id = e.chunk ORDER BY 1"
     )
 
 

@@ -90,7 +90,8 @@ def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
     with open_writer(db) as corpus:
         back_up(corpus, tmp_path / "copy.bak")
         back_up(corpus, tmp_path / "copy.bak")  # It would be the same.
-        store.increment_generation(corpus)
+        with corpus.writing():
+            store.increment_generation(corpus)
         back_up(corpus, tmp_path / "copy.bak")
         with pytest.raises(StorageError):
             back_up(corpus, tmp_path / "none" / "copy.bak")

@@ -43,7 +43,7 @@ def contents(path: Path) -> dict[str, Any]:
             "files": corpus.rows("SELECT path, content_hash, recipe FROM file ORDER BY path"),
             "counted": corpus.rows("SELECT documents, chunks FROM corpus_state"),
             "vectors": corpus.rows(
-                "SELECT c.chunk_id, e.vector_hash FROM embedded e JOIN chunk c ON c.id = e.chunk "
+                "SELECT c.chunk_id, e.vector FROM embedded e JOIN chunk c ON c.id = e.chunk "
                 "ORDER BY c.chunk_id"
             ),
             "compartments": corpus.rows(

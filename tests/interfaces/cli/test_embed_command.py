@@ -198,7 +198,7 @@ class TestList:
 
     def test_the_approximate_index_and_its_problem(self, db: Path) -> None:
         state = approximate_index.ApproximateState(4, 4, 0.97, 6, 5)
-        with open_writer(db) as corpus:
+        with open_writer(db) as corpus, corpus.writing():
             [part] = vector_index.all_indexes(corpus)[0].parts
             approximate_index.store_state(corpus, part, state)
         out = invoke("embed", "list", "--db", db).out
