@@ -1,12 +1,17 @@
 -- Where a document's authority comes from, and hashes that find damage that SQLite does not detect.
 
--- JSON arrays. "self_declared": the governance keys whose value is the document's own declaration.
--- "refused_claims": what the document declared and may not have, each as "key: value".
+-- JSON arrays. "self_declared": the governance keys whose value is the document's own declaration;
+-- "unknown" if an earlier version stored it. "refused_claims": what the document declared and may not
+-- have, each as "key: value".
 ALTER TABLE document ADD COLUMN self_declared TEXT NOT NULL DEFAULT '[]';
 ALTER TABLE document ADD COLUMN refused_claims TEXT NOT NULL DEFAULT '[]';
+UPDATE document SET self_declared = '["unknown"]'
+    WHERE trust_tier IN ('authoritative', 'preferred') OR supersedes <> '[]';
 
--- 1: the owner declared it, so it also holds for a document of another source.
-ALTER TABLE supersession ADD COLUMN by_owner INTEGER NOT NULL DEFAULT 0 CHECK (by_owner IN (0, 1));
+-- Which documents may be superseded: those of the same source, also less trusted ones of others if
+-- the owner gave the newer document its source, or any if the owner declared or allowed it.
+ALTER TABLE supersession ADD COLUMN reach TEXT NOT NULL DEFAULT 'source'
+    CHECK (reach IN ('source', 'less_trusted', 'any'));
 
 -- Manifests in nested checkouts that the owner has approved, by their content.
 CREATE TABLE approved_manifest (

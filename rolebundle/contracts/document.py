@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTier
 
@@ -13,6 +13,11 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+SupersessionReach = Literal["source", "less_trusted", "any"]
+"""Which documents a document may supersede: those of its source; also less trusted ones of other
+sources; or any. It never is a more trusted one."""
+
+
 class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
@@ -20,6 +25,10 @@ class DocumentMetadata(NamedTuple):
     ``valid_until``, the first and the last second at which the document applies; ``None`` for no
     bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
     and disagrees with.
+
+    ``self_declared`` are the governance keys whose value is the document's own declaration.
+    ``refused_claims`` are declarations that the owner does not allow, each as ``key: value``.
+    ``reach`` is which documents it may supersede; it is only set before the document is stored.
     """
 
     document_id: str
@@ -43,6 +52,9 @@ class DocumentMetadata(NamedTuple):
     retrieval_hints: tuple[str, ...] = ()
     supersedes: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    self_declared: tuple[str, ...] = ()
+    refused_claims: tuple[str, ...] = ()
+    reach: SupersessionReach = "source"
 
 
 class Superseder(NamedTuple):
@@ -59,7 +71,7 @@ class Passage(NamedTuple):
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
     ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
-    documents that claim to replace its document, but are less trusted.
+    documents that claim to replace its document, and may not.
     """
 
     rowid: int

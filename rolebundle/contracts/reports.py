@@ -7,6 +7,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lookup import IndexStatus
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.terms import TrustTier
 
 
 class SkippedFile(Contract):
@@ -17,6 +18,17 @@ class SkippedFile(Contract):
     message: str
 
 
+class TrustGrant(Contract):
+    """How many documents of a run were raised to a trust tier above `general`.
+
+    ``path`` is the manifest that did it; empty if they declare it themselves.
+    """
+
+    path: str
+    trust_tier: TrustTier
+    documents: int
+
+
 class IngestResult(Contract):
     """`ingest`.
 
@@ -25,7 +37,10 @@ class IngestResult(Contract):
         skipped: files and documents that were not ingested.
         flagged: number of documents of this run with findings of the scan.
         quarantined: number of documents of this run that were put into quarantine.
-        notes: notes on files that were ingested.
+        notes: notes on files that were ingested, and on manifests. The code ``claim_refused`` means
+            that a document or manifest declares what the owner does not allow;
+            ``manifest_ignored`` that a manifest does not count.
+        grants: who raised the trust of documents of this run.
         documents: number of documents in the corpus after the run.
         chunks: number of chunks in the corpus after the run.
         embedded: number of chunks that were embedded in this run.
@@ -41,6 +56,7 @@ class IngestResult(Contract):
     flagged: int
     quarantined: int
     notes: list[SkippedFile]
+    grants: list[TrustGrant]
     documents: int
     chunks: int
     embedded: int

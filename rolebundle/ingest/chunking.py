@@ -102,9 +102,12 @@ class _Atoms:
 def chunk_document(
     document_id: str, parsed: ParsedDocument, settings: ChunkSettings
 ) -> tuple[StoredChunk, ...]:
-    """The chunks of a document, in order. Ready-made chunks are not changed."""
+    """The chunks of a document, in order. Ready-made chunks are not changed.
+
+    A ready-made chunk without an id gets one.
+    """
     if parsed.ready:
-        return tuple(_ready_chunks(parsed))
+        return tuple(_ready_chunks(document_id, parsed))
     if not parsed.blocks:
         return ()
     text, starts = _text_of(parsed)
@@ -122,10 +125,9 @@ def chunk_document(
             continue
         digest = content_hash(content)
         first_block, last_block = atoms.blocks[first], atoms.blocks[end - 1]
-        counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
         chunks.append(
             StoredChunk(
-                chunk_id=f"{document_id}#{digest[:10]}" + (f"-{count}" if count > 1 else ""),
+                chunk_id=_chunk_id(document_id, digest, counts),
                 headings=paths[first_block],
                 content=content,
                 content_type=_content_type(parsed.blocks, first_block, last_block),
@@ -138,18 +140,26 @@ def chunk_document(
     return tuple(chunks)
 
 
-def _ready_chunks(parsed: ParsedDocument) -> Iterator[StoredChunk]:
+def _chunk_id(document_id: str, digest: str, counts: dict[str, int]) -> str:
+    """The id of the next chunk with this hash; ``counts`` has how many there are by hash."""
+    counts[digest[:10]] = count = counts.get(digest[:10], 0) + 1
+    return f"{document_id}#{digest[:10]}" + (f"-{count}" if count > 1 else "")
+
+
+def _ready_chunks(document_id: str, parsed: ParsedDocument) -> Iterator[StoredChunk]:
+    counts: dict[str, int] = {}
     for chunk in parsed.ready:
         if not chunk.content or chunk.content.isspace():
             continue
+        digest = content_hash(chunk.content)
         yield StoredChunk(
-            chunk_id=chunk.chunk_id,
+            chunk_id=chunk.chunk_id or _chunk_id(document_id, digest, counts),
             headings=(),
             content=chunk.content,
             content_type=chunk.content_type,
             start_line=chunk.start_line,
             end_line=chunk.end_line,
-            content_hash=content_hash(chunk.content),
+            content_hash=digest,
             tags=chunk.tags,
             applicable_roles=chunk.applicable_roles,
             excluded_roles=chunk.excluded_roles,

@@ -1,16 +1,16 @@
-"""Metadata of documents: front matter overrides folder manifests, which override flags.
+"""Metadata of documents, from flags, folder manifests and the document itself.
 
-Each key is resolved before a document is chunked.
+The nearest declaration of a key counts: front matter overrides manifests, which override flags. For
+the keys that govern a document the order is the other way round; see :mod:`authority`.
 """
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,7 +18,9 @@ from pydantic import ValidationError
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
+from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority, lower_tier
 from rolebundle.ingest.readers import reader_names
 from rolebundle.text.globs import matches
 
@@ -26,88 +28,116 @@ MANIFEST_NAME = "rolebundle.toml"
 
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
 _READER_KEYS = ("reader", "separator")
+_AUTHORITY_KEYS = ("max_trust", "trust_documents")
+_RULE_KEYS = frozenset({"glob", *_READER_KEYS, *_AUTHORITY_KEYS})
 _CHUNKING_KEYS = ("size", "overlap", "maximum")
+_MAX_REFUSED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One ``[[rule]]`` of a manifest: defaults of the files that match its glob."""
+    """One ``[[rule]]`` of a manifest: valid metadata of the files that match its glob.
+
+    ``None`` and empty strings leave to earlier rules what they say.
+    """
 
     glob: str
-    values: Mapping[str, object]
+    values: Mapping[str, Any]
     reader: str = ""
     separator: str = ""
+    max_trust: TrustTier | None = None
+    trust_documents: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """The ``rolebundle.toml`` of a folder. Later rules override earlier ones, key by key."""
 
-    defaults: Mapping[str, object]
+    defaults: Mapping[str, Any]
     rules: tuple[Rule, ...] = ()
+    max_trust: TrustTier | None = None
+    """The highest trust tier that a document or a nested manifest may declare for itself."""
+    trust_documents: bool = False
+    """Whether documents may change what the manifest sets for them."""
     ignore: tuple[str, ...] = ()
     ignore_keys: frozenset[str] = frozenset()
     chunking: Mapping[str, int] = field(default_factory=dict)
     """``size``, ``overlap`` and ``maximum``; only used in the outermost manifest."""
+    sources: frozenset[str] = frozenset()
+    """All source ids that it assigns, casefolded."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileDefaults:
-    """The defaults of one file, from manifests and flags."""
+    """What flags and manifests say of one file."""
 
-    values: Mapping[str, object]
+    authority: Authority = field(default_factory=Authority)
     reader: str = ""
     separator: str = ""
     fingerprint: str = field(init=False)
-    """Values and separator as one text, to compare them. Most files of a folder share it."""
+    """All but the reader as one text, to compare it. Most files of a folder share it."""
 
     def __post_init__(self) -> None:
-        fingerprint = repr((self.separator, sorted(self.values.items())))
-        object.__setattr__(self, "fingerprint", fingerprint)
+        authority = self.authority
+        parts = (
+            self.separator,
+            sorted(authority.values.items()),
+            sorted(authority.bound),
+            sorted(authority.sources),
+            authority.max_trust,
+            authority.trusts_documents,
+            sorted(authority.by_owner),
+        )
+        object.__setattr__(self, "fingerprint", repr(parts))
 
 
 EMPTY_MANIFEST = Manifest(defaults={})
 
 
-def has_manifest(folder: Path) -> bool:
-    """Whether the folder has a manifest. False if the folder may not be entered."""
-    return os.path.isfile(folder / MANIFEST_NAME)  # noqa: PTH113 - Path.is_file() may raise
+def parse_manifest(content: bytes, path: str) -> Manifest:
+    """The manifest with this content.
 
-
-def load_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, or ``EMPTY_MANIFEST`` if it has none.
+    Args:
+        content: the bytes of the file.
+        path: its path, for messages.
 
     Raises:
-        ConfigurationError: it cannot be read or contains an unknown key or an invalid value.
+        ConfigurationError: it is no TOML, or contains an unknown key or an invalid value.
     """
-    path = folder / MANIFEST_NAME
-    if not has_manifest(folder):
-        return EMPTY_MANIFEST
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        raw = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ConfigurationError(
             "bad_manifest",
             f"{path}: not readable as TOML ({error})",
             "correct the file and run again",
         ) from error
-    allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking")
+    allowed = ("defaults", "rule", "ignore", "ignore_keys", "chunking", *_AUTHORITY_KEYS)
     for key in raw:
         if key not in allowed:
-            raise _unknown(ConfigurationError, "bad_manifest", str(path), key, allowed)
-    rules = raw.get("rule", [])
-    if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
+            raise _unknown(ConfigurationError, "bad_manifest", path, key, allowed)
+    raw_rules = raw.get("rule", [])
+    if not isinstance(raw_rules, list) or not all(isinstance(rule, dict) for rule in raw_rules):
         raise ConfigurationError(
             "bad_manifest", f"{path}: 'rule' must be tables", "write each rule under [[rule]]"
         )
-    defaults = raw.get("defaults", {})
-    validated(defaults, f"{path} [defaults]", ConfigurationError, "bad_manifest")
+    place = f"{path} [defaults]"
+    defaults = validated(raw.get("defaults", {}), place, ConfigurationError, "bad_manifest")
+    rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
+    values = defaults.declared_values()
+    sources = {
+        one["source_id"] for one in (values, *(rule.values for rule in rules)) if "source_id" in one
+    }
+    max_trust, trust_documents = _authority_keys(raw, path)
     return Manifest(
-        defaults=defaults,
-        rules=tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(rules, start=1)),
+        defaults=values,
+        rules=rules,
+        max_trust=max_trust,
+        trust_documents=bool(trust_documents),
         ignore=_strings(raw, "ignore", path),
         ignore_keys=frozenset(_strings(raw, "ignore_keys", path)),
         chunking=_chunking(raw.get("chunking", {}), path),
+        sources=frozenset(map(str.casefold, sources)),
     )
 
 
@@ -125,16 +155,41 @@ def check_reader(name: str, place: str) -> None:
         )
 
 
-def file_defaults(manifest: Manifest, path: str, flags: Mapping[str, object]) -> FileDefaults:
-    """The defaults of the file at ``path``: rules override defaults, which override flags."""
-    values: dict[str, object] = {**flags, **manifest.defaults}
-    reader = separator = ""
+def with_manifest(
+    above: FileDefaults, manifest: Manifest, path: str, manifest_path: str, *, is_owner: bool
+) -> tuple[FileDefaults, tuple[str, ...]]:
+    """What holds for a file after a manifest has had its say.
+
+    Args:
+        above: what the levels above say.
+        manifest: the next manifest. Its later rules override earlier ones and its defaults.
+        path: the path of the file, relative to the manifest.
+        manifest_path: the path of the manifest, for reports.
+        is_owner: whether it is the outermost manifest.
+
+    Returns:
+        The defaults of the file, and what the manifest declared in vain, as ``key: value``.
+    """
+    values = dict(manifest.defaults)
+    reader, separator = above.reader, above.separator
+    max_trust, trust_documents = manifest.max_trust, manifest.trust_documents
     for rule in manifest.rules:
         if matches(rule.glob, path):
             values.update(rule.values)
             reader = rule.reader or reader
             separator = rule.separator or separator
-    return FileDefaults(values, reader, separator)
+            max_trust = rule.max_trust or max_trust
+            if rule.trust_documents is not None:
+                trust_documents = rule.trust_documents
+    authority, refused = above.authority.with_level(
+        values,
+        path=manifest_path,
+        is_owner=is_owner,
+        max_trust=max_trust,
+        trusts_documents=trust_documents,
+        sources=manifest.sources,
+    )
+    return FileDefaults(authority, reader, separator), refused
 
 
 def validated(
@@ -165,11 +220,10 @@ def validated(
 
 def resolve(
     path: str,
-    defaults: Mapping[str, object],
+    authority: Authority,
     declared: Mapping[str, object],
     inferred: Mapping[str, object],
     *,
-    default_source: str,
     record_name: str = "",
     declared_at: int = 1,
     ignore_keys: frozenset[str] = frozenset(),
@@ -178,10 +232,10 @@ def resolve(
 
     Args:
         path: the file, relative to the ingested folder.
-        defaults: valid metadata from flags and manifests.
-        declared: unvalidated metadata that the document declares; takes precedence.
-        inferred: metadata from the format; defaults and declared metadata take precedence.
-        default_source: the source_id if none is declared.
+        authority: what flags and manifests say of the file.
+        declared: unvalidated metadata that the document declares. It takes precedence, unless the
+            levels above bind the key.
+        inferred: metadata from the format; everything else takes precedence.
         record_name: the name of the document in a file of several documents, else empty.
         declared_at: the line where the declaration of the document begins.
         ignore_keys: declared keys that the manifest ignores.
@@ -190,12 +244,21 @@ def resolve(
         DocumentError: the document declares an unknown key or an invalid value, or is never valid.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    merged: dict[str, Any] = _usable(inferred)
-    if defaults:
-        merged |= DeclaredMetadata.model_validate(defaults).declared_values()
+    merged: dict[str, Any] = {**_usable(inferred), **authority.values}
+    refused: tuple[str, ...] = ()
+    self_declared: list[str] = []
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-        merged |= checked.declared_values()
+        weighed = authority.weigh(checked.declared_values(), has_no_say=authority.binds_documents)
+        self_declared = [
+            key
+            for key, value in weighed.values.items()
+            if key in GOVERNANCE_KEYS and value != authority.values.get(key)
+        ]
+        merged |= weighed.values
+        refused = weighed.refused
+    if authority.max_trust and "trust_tier" not in merged:
+        merged["trust_tier"] = lower_tier("general", authority.max_trust)
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
     if valid_from and valid_until and valid_from > valid_until:
         raise DocumentError(
@@ -205,15 +268,25 @@ def resolve(
         )
     _fold(merged, "tags", "keywords")
     _fold(merged, "retrieval_hints", "authors", "author")
-    source_id = merged.pop("source_id", default_source)
+    source_id = merged.pop("source_id", authority.default_source)
     location = f"{path}#{record_name}" if record_name else path
-    document_id = merged.pop("document_id", f"{source_id}/{location}")
+    derived_id = f"{source_id}/{location}"
+    document_id = merged.pop("document_id", derived_id)
     if "title" not in merged:
         name = record_name or PurePosixPath(path).stem.replace("_", " ").replace("-", " ")
         merged["title"] = name
     merged.setdefault("uri", location)
     lists = {name: tuple(value) for name, value in merged.items() if isinstance(value, list)}
-    return DocumentMetadata(document_id=document_id, source_id=source_id, **{**merged, **lists})
+    # The id of a record is a part of its derived id, so that nothing of it is lost.
+    harmless = {f"document_id: {derived_id}", f"document_id: {record_name}"}
+    return DocumentMetadata(
+        document_id=document_id,
+        source_id=source_id,
+        **{**merged, **lists},
+        self_declared=tuple(sorted(self_declared)),
+        refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
+        reach=authority.reach(self_declared),
+    )
 
 
 def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
@@ -238,18 +311,44 @@ def _rule(raw: Mapping[str, object], place: str) -> Rule:
         raise ConfigurationError(
             "bad_manifest", f"{place}: has no glob", 'add a line such as glob = "docs/**"'
         )
-    values = {k: v for k, v in raw.items() if k != "glob" and k not in _READER_KEYS}
-    validated(values, place, ConfigurationError, "bad_manifest")
+    values = {key: value for key, value in raw.items() if key not in _RULE_KEYS}
+    checked = validated(values, place, ConfigurationError, "bad_manifest")
     reader, separator = (raw.get(key, "") for key in _READER_KEYS)
     if not isinstance(reader, str) or not isinstance(separator, str):
         raise ConfigurationError(
             "bad_manifest", f"{place}: reader and separator must be strings", "put them in quotes"
         )
     check_reader(reader, place)
-    return Rule(glob, values, reader, separator)
+    return Rule(glob, checked.declared_values(), reader, separator, *_authority_keys(raw, place))
 
 
-def _strings(raw: Mapping[str, object], key: str, path: Path) -> tuple[str, ...]:
+def _authority_keys(raw: Mapping[str, object], place: str) -> tuple[TrustTier | None, bool | None]:
+    """``max_trust`` and ``trust_documents``; ``None`` if they are missing."""
+    max_trust, trust_documents = (raw.get(key) for key in _AUTHORITY_KEYS)
+    if not isinstance(trust_documents, bool | None):
+        raise ConfigurationError(
+            "bad_manifest", f"{place}: trust_documents must be true or false", "without quotes"
+        )
+    return check_max_trust(max_trust, place), trust_documents
+
+
+def check_max_trust(value: object, place: str) -> TrustTier | None:
+    """Check a trust tier that bounds others; ``None`` for no bound.
+
+    Raises:
+        ConfigurationError: there is no such tier.
+    """
+    tier = next((tier for tier in TRUST_TIERS if tier == value), None)
+    if tier is None and value is not None:
+        raise ConfigurationError(
+            "bad_manifest",
+            f"{place}: max_trust = {_short(value)} is no trust tier",
+            f"trust tiers: {', '.join(TRUST_TIERS)}",
+        )
+    return tier
+
+
+def _strings(raw: Mapping[str, object], key: str, path: str) -> tuple[str, ...]:
     values = raw.get(key, [])
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ConfigurationError(
@@ -258,7 +357,7 @@ def _strings(raw: Mapping[str, object], key: str, path: Path) -> tuple[str, ...]
     return tuple(values)
 
 
-def _chunking(raw: object, path: Path) -> Mapping[str, int]:
+def _chunking(raw: object, path: str) -> Mapping[str, int]:
     if not isinstance(raw, dict):
         raise ConfigurationError("bad_manifest", f"{path}: chunking must be a table", "see --help")
     for key, value in raw.items():

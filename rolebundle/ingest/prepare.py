@@ -6,7 +6,7 @@ Runs in worker processes: no access to the corpus, and only plain values in and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.intake_scan import (
     MARKUP_READERS,
@@ -33,6 +34,7 @@ from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
+_MAX_NAMED_CLAIMS = 5
 _BINARY_FORMATS = frozenset({"pdf"})
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
@@ -52,7 +54,6 @@ class RunSettings:
 
     chunks: ChunkSettings
     size_cap: int
-    default_source: str
     scan: ScanSettings | None = None
     """Settings of the intake scan; ``None`` for no scan."""
 
@@ -144,21 +145,25 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
         documents: list[IntakeDocument] = []
         notes: list[Skipped] = []
+        refused: list[str] = []
         has_bad_metadata = False
         for parsed in reader.read(data, file.path, ReaderOptions(file.defaults.separator)):
             if isinstance(parsed, DocumentError):
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
             try:
-                metadata = _metadata(file, parsed, settings)
+                metadata = _metadata(file, parsed)
             except DocumentError as error:
                 if not parsed.key:
                     raise
                 notes.append(Skipped(file.path, error.code, error.message))
                 has_bad_metadata = True
                 continue
-            documents.append(IntakeDocument(parsed, metadata, markup))
+            refused += metadata.refused_claims
+            documents.append(IntakeDocument(_allowed(file, parsed), metadata, markup))
             notes += [Skipped(file.path, "note", note) for note in parsed.notes]
+        if refused:
+            notes.insert(0, _refused_note(file, refused))
         if has_bad_metadata:
             # Without a recipe no later run takes the file for unchanged.
             identity = (*identity[:2], "")
@@ -190,15 +195,26 @@ def _reader(file: FileEntry) -> Reader:
 
 def _recipe(file: FileEntry, reader: Reader, settings: RunSettings) -> str:
     """A hash of everything that determines the stored documents, except path and bytes."""
+    defaults = file.defaults
     return _recipe_hash(
-        reader.name, reader.version, settings, file.defaults.fingerprint, file.ignore_keys
+        reader.name,
+        reader.version,
+        settings,
+        defaults.fingerprint,
+        defaults.authority.default_source,
+        file.ignore_keys,
     )
 
 
 # Cached, because most files of a folder have the same recipe.
 @lru_cache(maxsize=1024)
 def _recipe_hash(
-    reader: str, version: int, settings: RunSettings, defaults: str, ignore_keys: frozenset[str]
+    reader: str,
+    version: int,
+    settings: RunSettings,
+    defaults: str,
+    default_source: str,
+    ignore_keys: frozenset[str],
 ) -> str:
     # Hashes are stored: if `repr(settings.scan)` changes, all files are read again.
     chunks = settings.chunks
@@ -208,22 +224,57 @@ def _recipe_hash(
         CHUNKER_VERSION,
         FORMS_VERSION,
         defaults,
-        settings.default_source,
+        AUTHORITY_VERSION,
+        default_source,
         sorted(ignore_keys),
     )
     return blake2b(repr((*parts, *numbers)).encode(), digest_size=8).hexdigest()
 
 
-def _metadata(file: FileEntry, parsed: ParsedDocument, settings: RunSettings) -> DocumentMetadata:
+def _metadata(file: FileEntry, parsed: ParsedDocument) -> DocumentMetadata:
     return resolve(
         file.path,
-        file.defaults.values,
+        file.defaults.authority,
         parsed.declared,
         parsed.inferred,
-        default_source=settings.default_source,
         record_name=parsed.key,
         declared_at=parsed.declared_at,
         ignore_keys=file.ignore_keys,
+    )
+
+
+def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
+    """The document without what its ready-made chunks may not declare.
+
+    Their ids could be another document's. Roles that it is for would raise its rank.
+    """
+    authority = file.defaults.authority
+    if not parsed.ready:
+        return parsed
+    if authority.binds_documents:
+        chunks = [replace(chunk, chunk_id="", applicable_roles=()) for chunk in parsed.ready]
+    elif "applicable_roles" in authority.bound:
+        roles = authority.values["applicable_roles"]
+        chunks = [
+            replace(
+                chunk, applicable_roles=tuple(filter(roles.__contains__, chunk.applicable_roles))
+            )
+            for chunk in parsed.ready
+        ]
+    else:
+        return parsed
+    return replace(parsed, ready=tuple(chunks))
+
+
+def _refused_note(file: FileEntry, refused: Sequence[str]) -> Skipped:
+    """A note on the declarations of a file's documents that the owner does not allow."""
+    distinct = list(dict.fromkeys(refused))
+    named = ", ".join(distinct[:_MAX_NAMED_CLAIMS])
+    more = f" and {len(distinct) - _MAX_NAMED_CLAIMS} more" if distinct[_MAX_NAMED_CLAIMS:] else ""
+    return Skipped(
+        file.path,
+        "claim_refused",
+        f"{file.path}: it may not declare {named}{more}: flags or a manifest say otherwise",
     )
 
 

@@ -15,8 +15,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
+from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
@@ -27,13 +29,13 @@ from rolebundle.ingest.indexes import (
     ensure_index,
     fill_index,
 )
-from rolebundle.ingest.metadata import (
-    FileDefaults,
-    check_reader,
-    has_manifest,
-    load_manifest,
-    validated,
+from rolebundle.ingest.manifests import (
+    IgnoredManifest,
+    ManifestPolicy,
+    read_manifest,
+    root_of,
 )
+from rolebundle.ingest.metadata import FileDefaults, check_reader, validated
 from rolebundle.ingest.prepare import (
     TRANSIENT_CODES,
     FileTask,
@@ -50,7 +52,7 @@ from rolebundle.ingest.workers import (
 )
 from rolebundle.policy.access import deny_matcher
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage import compartments, documents, lexical_index, store
+from rolebundle.storage import approvals, compartments, documents, lexical_index, store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -59,8 +61,21 @@ ERROR_CODES = frozenset(
 )
 """Errors in documents that their author must correct. The run continues; its exit code is 10."""
 
+_MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused"})
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
+
+
+@dataclass(slots=True)
+class Grant:
+    """How many documents a manifest, or documents themselves, raised to a trust tier.
+
+    ``path`` is the manifest's; empty for the documents themselves.
+    """
+
+    path: str
+    trust_tier: TrustTier
+    documents: int
 
 
 @dataclass(slots=True)
@@ -72,7 +87,8 @@ class IngestReport:
         skipped: files, folders and records that were not stored.
         flagged: the number of stored documents with findings of the intake scan.
         quarantined: the number of stored documents that the intake scan quarantined.
-        notes: remarks on files that were stored.
+        notes: remarks on files that were stored, and on manifests.
+        grants: what manifests gave to documents that were stored in this run.
         documents, chunks: totals of the corpus after the run.
         embedded: the number of chunks that got a vector in this run.
         waiting: the number of chunks of the corpus without a vector.
@@ -87,6 +103,7 @@ class IngestReport:
     flagged: int = 0
     quarantined: int = 0
     notes: list[Skipped] = field(default_factory=list)
+    grants: list[Grant] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -103,7 +120,10 @@ class IngestOptions:
     """Settings of a run.
 
     Attributes:
-        flags: metadata of all files; manifests and front matter take precedence.
+        flags: metadata of all files. Manifests and front matter take precedence, but may only lower
+            what governs a document.
+        max_trust: the highest trust tier that manifests and documents may declare.
+        manifests: whether folder manifests count.
         reader: the reader of files for which no manifest names one. Default: by the file's name.
         separator: in a ``separated`` file, a line that begins with this text starts a new document.
         chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
@@ -114,6 +134,8 @@ class IngestOptions:
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
+    max_trust: TrustTier | None = None
+    manifests: bool = True
     reader: str = ""
     separator: str = ""
     chunking: Mapping[str, int] = field(default_factory=dict)
@@ -161,10 +183,12 @@ def _ingest(
     options: IngestOptions,
     progress: Progress,
 ) -> IngestReport:
-    validated(options.flags, "command line", ConfigurationError, "bad_flag")
+    flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
+    approved = {one.location: one.content_hash for one in approvals.approvals(corpus)}
+    policy = ManifestPolicy(options.manifests, approved)
     # All walks come first, so that a wrong path or manifest stops the run before the first write.
-    walks = [_walk_path(path, options) for path in paths]
+    walks = [_walk_path(path, options, flags.declared_values(), policy) for path in paths]
     index, problem = _index_for(corpus, provider, options.connection)
     known = store.known_files(corpus)
     report = IngestReport()
@@ -206,12 +230,13 @@ class _WalkResult:
     """The files at and below one path.
 
     ``unreadable`` lists the locations of files and folders that could not be read. Their documents
-    stay in the corpus.
+    stay in the corpus. ``notes`` are remarks on manifests.
     """
 
     start: str
     files: list[FileEntry]
     skipped: list[Skipped]
+    notes: list[Skipped]
     unreadable: list[str]
     settings: RunSettings
 
@@ -226,7 +251,9 @@ class _WalkResult:
         ]
 
 
-def _walk_path(path: Path, options: IngestOptions) -> _WalkResult:
+def _walk_path(
+    path: Path, options: IngestOptions, flags: Mapping[str, object], policy: ManifestPolicy
+) -> _WalkResult:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
     if any("\ud800" <= character <= "\udfff" for character in str(start)):
         raise UsageError(
@@ -236,18 +263,30 @@ def _walk_path(path: Path, options: IngestOptions) -> _WalkResult:
         )
     if not os.path.lexists(start):
         raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
-    root = root_of(start)
+    root, ignored = root_of(start, policy)
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
-    for entry in walk(root, start, FileDefaults(options.flags, options.reader, options.separator)):
+    notes = [
+        Skipped(one.location, "manifest_ignored", f"{one.location}: ignored, because {one.reason}")
+        for one in ignored
+    ]
+    authority, _ = Authority(default_source=source_name(root)).with_level(
+        flags, max_trust=options.max_trust
+    )
+    defaults = FileDefaults(authority, options.reader, options.separator)
+    for entry in walk(root, start, defaults, policy):
         if isinstance(entry, FileEntry):
             files.append(entry)
+        elif entry.code in _MANIFEST_CODES:
+            notes.append(entry)
         else:
             skipped.append(entry)
     unreadable = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
-    chunks = ChunkSettings(**{**load_manifest(root).chunking, **options.chunking})
-    settings = RunSettings(chunks, options.size_cap, source_name(root), options.scan)
-    return _WalkResult(str(start), files, skipped, unreadable, settings)
+    manifest = read_manifest(root, root, policy)
+    from_manifest = {} if isinstance(manifest, IgnoredManifest) else manifest.chunking
+    chunks = ChunkSettings(**{**from_manifest, **options.chunking})
+    settings = RunSettings(chunks, options.size_cap, options.scan)
+    return _WalkResult(str(start), files, skipped, notes, unreadable, settings)
 
 
 def _ingest_files(
@@ -259,6 +298,7 @@ def _ingest_files(
     progress: Progress,
 ) -> None:
     report.skipped += walk_result.skipped
+    report.notes += walk_result.notes
     # Removed before others are added: a file that was moved has the same document ids.
     removed = walk_result.missing(known, {file.location for file in walk_result.files})
     _remove(corpus, removed, report)
@@ -296,16 +336,6 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
         store.drop_unused(corpus)
         store.increment_generation(corpus)
     report.removed += len(locations)
-
-
-def root_of(start: Path) -> Path:
-    """The folder that document ids are relative to: the outermost parent with a manifest.
-
-    Without a manifest it is the ingested folder, or the folder of the ingested file.
-    """
-    folder = start if start.is_dir() and not start.is_symlink() else start.parent
-    with_manifest = [parent for parent in (folder, *folder.parents) if has_manifest(parent)]
-    return with_manifest[-1] if with_manifest else folder
 
 
 def source_name(root: Path) -> str:
@@ -372,8 +402,26 @@ def _store_batch(
             report.skipped.append(Skipped(path, problem.code, f"{path}: {problem.message}"))
             continue
         kept.add(task.file.location)
+        _count_grants(task, file, report)
         if task.known is None:
             report.added += 1
         else:
             report.updated += 1
     return kept
+
+
+def _count_grants(task: FileTask, file: Prepared, report: IngestReport) -> None:
+    for document in file.documents:
+        metadata = document.metadata
+        is_own = "trust_tier" in metadata.self_declared
+        path = "" if is_own else task.file.defaults.authority.trust_from
+        if (path or is_own) and trust_rank(metadata.trust_tier) > trust_rank("general"):
+            grants = [
+                grant
+                for grant in report.grants
+                if (grant.path, grant.trust_tier) == (path, metadata.trust_tier)
+            ]
+            if not grants:
+                grants = [Grant(path, metadata.trust_tier, 0)]
+                report.grants += grants
+            grants[0].documents += 1

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.metadata import (
-    EMPTY_MANIFEST,
+from rolebundle.ingest.manifests import (
     MANIFEST_NAME,
-    FileDefaults,
-    Manifest,
-    file_defaults,
-    load_manifest,
+    IgnoredManifest,
+    ManifestPolicy,
+    read_manifest,
 )
+from rolebundle.ingest.metadata import EMPTY_MANIFEST, FileDefaults, Manifest, with_manifest
 from rolebundle.text.globs import matches
 
 DEFAULT_SIZE_CAP = 20 * 1024 * 1024
@@ -64,52 +64,91 @@ class Skipped:
     message: str
 
 
-def walk(root: Path, start: Path, flags: FileDefaults) -> list[FileEntry | Skipped]:
+def walk(
+    root: Path, start: Path, flags: FileDefaults, policy: ManifestPolicy | None = None
+) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
+
+    Manifests that do not count, and what the others declare in vain, are at the end.
 
     Args:
         root: the folder that paths are relative to, with the outermost manifest.
         start: a file or folder at or below ``root``.
         flags: defaults of all files, from the command line.
+        policy: which manifests count.
 
     Raises:
         ConfigurationError: a manifest is invalid.
     """
-    folder = _Folder(root, root, "", _own_manifest(root, ""))
+    findings = _Findings(policy or ManifestPolicy())
+    folder = _Folder(root, root, "", _own_manifest(root, root, "", findings), findings)
     for part in start.relative_to(root).parts[:-1]:
         folder = folder.child(part)
+    entries: list[FileEntry | Skipped] = []
     if start.is_dir() and not start.is_symlink():
         if start != root:
             folder = folder.child(start.name)
         # One list for all folders: nested generators would pass each file through every level.
-        entries: list[FileEntry | Skipped] = []
         _walk_folder(folder, flags, entries)
-        return entries
-    return [_entry_for(folder, start.name, str(start), start.lstat(), flags)]
+    else:
+        entries.append(_entry_for(folder, start.name, str(start), start.lstat(), flags))
+    return entries + findings.notes()
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What a walk finds out about manifests."""
+
+    policy: ManifestPolicy
+    ignored: list[Skipped] = field(default_factory=list)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(path of a manifest, claim) → the number of files for which it is refused."""
+
+    def notes(self) -> list[Skipped]:
+        refused = [
+            Skipped(path, "claim_refused", f"{path}: refused for {count} files: {claim}")
+            for (path, claim), count in self.refused.items()
+        ]
+        return [*self.ignored, *refused]
+
+
+class _OwnManifest(NamedTuple):
+    """A manifest, its path from the root, and the length of the path of its folder."""
+
+    prefix_length: int
+    path: str
+    manifest: Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder and the manifests that apply to it.
+    """A folder and the manifests that apply to it, the outermost first.
 
-    ``prefix`` is its path from the root with a slash at its end. Each manifest comes with the
-    length of the prefix of its own folder.
+    ``prefix`` is its path from the root with a slash at its end.
     """
 
     root: Path
     location: Path
     prefix: str
-    manifests: tuple[tuple[int, Manifest], ...]
+    manifests: tuple[_OwnManifest, ...]
+    findings: _Findings
 
     def child(self, name: str) -> _Folder:
         location, prefix = self.location / name, f"{self.prefix}{name}/"
-        manifests = self.manifests + _own_manifest(location, prefix)
-        return _Folder(self.root, location, prefix, manifests)
+        manifests = self.manifests + _own_manifest(self.root, location, prefix, self.findings)
+        return _Folder(self.root, location, prefix, manifests, self.findings)
 
 
-def _own_manifest(location: Path, prefix: str) -> tuple[tuple[int, Manifest], ...]:
-    manifest = load_manifest(location)
-    return () if manifest is EMPTY_MANIFEST else ((len(prefix), manifest),)
+def _own_manifest(
+    root: Path, location: Path, prefix: str, findings: _Findings
+) -> tuple[_OwnManifest, ...]:
+    manifest = read_manifest(location, root, findings.policy)
+    path = prefix + MANIFEST_NAME
+    if isinstance(manifest, IgnoredManifest):
+        message = f"{path}: ignored, because {manifest.reason}"
+        findings.ignored.append(Skipped(path, "manifest_ignored", message))
+        return ()
+    return () if manifest is EMPTY_MANIFEST else (_OwnManifest(len(prefix), path, manifest),)
 
 
 def _walk_folder(folder: _Folder, flags: FileDefaults, result: list[FileEntry | Skipped]) -> None:
@@ -160,15 +199,15 @@ def _entry_for(
         return Skipped(path, "ignored", "hidden file")
     defaults = flags
     ignore_keys = _NO_KEYS
-    for prefix_length, manifest in folder.manifests:
+    for prefix_length, manifest_path, manifest in folder.manifests:
         inner_path = path[prefix_length:]
         for glob in manifest.ignore:
             if matches(glob, inner_path):
                 return Skipped(path, "ignored", f"the manifest ignores {glob}")
-        inner = file_defaults(manifest, inner_path, defaults.values)
-        defaults = FileDefaults(
-            inner.values, inner.reader or defaults.reader, inner.separator or defaults.separator
+        defaults, refused = with_manifest(
+            defaults, manifest, inner_path, manifest_path, is_owner=not prefix_length
         )
+        folder.findings.refused.update((manifest_path, claim) for claim in refused)
         ignore_keys |= manifest.ignore_keys
     return FileEntry(location, path, status.st_size, defaults, ignore_keys)
 

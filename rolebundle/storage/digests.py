@@ -25,7 +25,8 @@ UNINDEXED_COLUMNS = (
 DOCUMENT_COLUMNS = (
     "file, source, title, uri, document_type, domain, trust_tier, updated_at, valid_from, "
     "valid_until, language, source_kind, sensitivity, origin, scope, tags, applicable_roles, "
-    "excluded_roles, retrieval_hints, supersedes, contradicts, compartment"
+    "excluded_roles, retrieval_hints, supersedes, contradicts, self_declared, refused_claims, "
+    "compartment"
 )
 """All columns of a document but its ids and its digest."""
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
@@ -36,7 +37,7 @@ _DOCUMENT_ROW = ", ".join(
 _BELONGING = (
     "s.source_id, f.location, f.path, scanned.verdict, scanned.content_hash, scanned.kinds, "
     "scanned.digest, "
-    "(SELECT json_group_array(json_array(c.superseded, c.by_owner)) FROM supersession c "
+    "(SELECT json_group_array(json_array(c.superseded, c.reach)) FROM supersession c "
     "WHERE c.newer = d.id), "
     "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
 )
@@ -53,8 +54,8 @@ _OTHERS = {
 }
 """Tables of which a digest covers just the row: the key, and the columns."""
 
-Claim = tuple[str, int]
-"""What a document supersedes, and whether its owner says so (1) or only the document (0)."""
+Claim = tuple[str, str]
+"""What a document supersedes, and the reach of this claim."""
 
 
 def content_hash(content: str) -> str:

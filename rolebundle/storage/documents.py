@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.terms import ORIGINS, TrustTier, trust_rank
+from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_strings
 
@@ -16,12 +16,12 @@ _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
     "d.updated_at, d.valid_from, d.valid_until, d.language, d.source_kind, d.sensitivity, "
     "d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, d.retrieval_hints, "
-    "d.supersedes, d.contradicts"
+    "d.supersedes, d.contradicts, d.self_declared, d.refused_claims"
 )
 _FIRST_LIST = 15
 _TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 10
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 18
+_DOCUMENT_TYPES: list[type] = [str] * 20
 """Without the times, which may be missing."""
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
@@ -322,12 +322,13 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
 def _claims(
     corpus: Corpus, documents: Iterable[int]
 ) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
-    """By document: what replaces it, and the ids of what claims to, but is less trusted."""
+    """By document: what replaces it, and the ids of what claims to, but may not."""
     # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
-    # whatever replaces the newer document, directly or in several steps.
+    # whatever replaces the newer document, directly or in several steps. Claims that do not count
+    # make no cycle.
     rows = corpus.rows(
-        "SELECT DISTINCT old.id, old.trust_tier, old.origin, new.document_id, new.trust_tier, "
-        "new.origin, new.updated_at, new.valid_from FROM document old "
+        f"SELECT old.id, max({_counts('claim', 'new', 'old')}) AS counts, new.document_id, "
+        "new.trust_tier, new.updated_at, new.valid_from FROM document old "
         "JOIN file old_file ON old_file.id = old.file "
         "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
         "JOIN document new ON new.id = claim.newer "
@@ -335,23 +336,45 @@ def _claims(
         "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
         "FROM above JOIN document below ON below.id = above.id "
         "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
-        "ON further.superseded IN (below.document_id, below_file.path)) "
+        "ON further.superseded IN (below.document_id, below_file.path) "
+        "JOIN document next ON next.id = further.newer "
+        f"WHERE {_counts('further', 'next', 'below')}) "
         "SELECT 1 FROM above WHERE id = old.id) "
-        "ORDER BY old.id, new.document_id",
+        "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
         (json.dumps(sorted(documents)),),
     )
     newer: dict[int, tuple[Superseder, ...]] = {}
     ignored: dict[int, tuple[str, ...]] = {}
-    for old, old_tier, old_origin, document_id, trust_tier, origin, updated_at, valid_from in rows:
-        # A less trusted document must not hide a more trusted one by claiming to replace it, nor
-        # may a document from outside hide one of our own.
-        is_less_trusted = trust_rank(trust_tier) < trust_rank(old_tier)
-        if is_less_trusted or ORIGINS.index(origin) > ORIGINS.index(old_origin):
+    for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
+        if not counts:
             ignored[old] = (*ignored.get(old, ()), document_id)
         else:
             superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
             newer[old] = (*newer.get(old, ()), superseder)
     return newer, ignored
+
+
+def _counts(claim: str, new: str, old: str) -> str:
+    """The SQL condition under which a claim to supersede counts, given the names of the tables.
+
+    A less trusted document must not hide a more trusted one by claiming to replace it, nor may a
+    document from outside hide one of our own. Documents of other sources are beyond its reach,
+    unless the owner says otherwise.
+    """
+    new_tier = _position(TRUST_TIERS, f"{new}.trust_tier")
+    old_tier = _position(TRUST_TIERS, f"{old}.trust_tier")
+    return (
+        f"(({new}.source = {old}.source OR {claim}.reach = 'any' "
+        f"OR {claim}.reach = 'less_trusted' AND {new_tier} < {old_tier}) "
+        f"AND {new_tier} <= {old_tier} "
+        f"AND {_position(ORIGINS, f'{new}.origin')} <= {_position(ORIGINS, f'{old}.origin')})"
+    )
+
+
+def _position(values: Sequence[str], column: str) -> str:
+    """The position of a column's value among fixed words, as SQL."""
+    cases = " ".join(f"WHEN '{value}' THEN {number}" for number, value in enumerate(values))
+    return f"CASE {column} {cases} END"
 
 
 def _metadata(columns: Sequence[object]) -> DocumentMetadata:

@@ -230,7 +230,7 @@ class _Batch:
             f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)",
             self.new_documents,
         )
-        insert(self.corpus, "supersession (newer, superseded, by_owner)", self.supersessions)
+        insert(self.corpus, "supersession (newer, superseded, reach)", self.supersessions)
         insert(
             self.corpus,
             "scanned (document, verdict, content_hash, kinds, findings, original, digest)",
@@ -316,7 +316,7 @@ class _Batch:
         if row is None:
             row = self.next_document
             self.next_document += 1
-        claims = [(old, 0) for old in dict.fromkeys(metadata.supersedes)]
+        claims = [(old, metadata.reach) for old in dict.fromkeys(metadata.supersedes)]
         findings = _with_digest((row, *scanned)) if scanned else None
         columns = (row, metadata.document_id, *values)
         digest = document_digest(
@@ -395,6 +395,8 @@ def _document_columns(
         json_array(metadata.retrieval_hints),
         json_array(metadata.supersedes),
         json_array(metadata.contradicts),
+        json_array(metadata.self_declared),
+        json_array(metadata.refused_claims),
         compartment,
     )
 

@@ -10,11 +10,14 @@ import pytest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.metadata import METADATA_KEYS, load_manifest, resolve, validated
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.manifests import ManifestPolicy, read_manifest
+from rolebundle.ingest.metadata import METADATA_KEYS, Manifest, resolve, validated
 from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader
 from support.commands import invoke
 
+PLAIN = Authority(default_source="s")
 # One value per key, different from every default.
 VALUES = {
     "document_id": "d", "source_id": "s", "title": "t", "uri": "u", "document_type": "type",
@@ -26,6 +29,12 @@ VALUES = {
 }  # fmt: skip
 # Keys that other tools use, and the keys under which their values are stored.
 OTHERS = {"keywords": "tags", "authors": "retrieval_hints", "author": "retrieval_hints"}
+
+
+def manifest_of(folder: Path) -> Manifest:
+    manifest = read_manifest(folder, folder, ManifestPolicy())
+    assert isinstance(manifest, Manifest)
+    return manifest
 
 
 def ingested(folder: Path, files: dict[str, str], *flags: str) -> dict[str, DocumentMetadata]:
@@ -171,10 +180,10 @@ def test_defaults(tmp_path: Path) -> None:
 def test_precedence(tmp_path: Path) -> None:
     """For each key alone: what a document leaves open, the manifest says, and so on."""
     files = {
-        "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nscope = 'top'\n"
+        "rolebundle.toml": "[defaults]\ntitle = 'top'\ndomain = 'top'\nsource_kind = 'top'\n"
         "[[rule]]\nglob = 'deep/**'\ndomain = 'rule'\n"
         "[[rule]]\nglob = 'deep/er/*'\ndomain = 'later-rule'\n",
-        "deep/rolebundle.toml": "[defaults]\nscope = 'deep'\n[[rule]]\nglob='er/b.md'\ntitle='inner'",
+        "deep/rolebundle.toml": "[defaults]\nsource_kind = 'deep'\n[[rule]]\nglob='er/b.md'\ntitle='inner'",
         "deep/er/a.md": "---\ntitle: own\n---\n\nText.\n",
         "deep/er/b.md": "Text.\n",
         "c.md": "Text.\n",
@@ -184,9 +193,14 @@ def test_precedence(tmp_path: Path) -> None:
     own, inner, top = (
         documents[f"notes/{name}"] for name in ("deep/er/a.md", "deep/er/b.md", "c.md")
     )
-    assert (own.title, own.domain, own.scope, own.language) == ("own", "later-rule", "deep", "flag")
-    assert (inner.title, inner.domain, inner.scope) == ("inner", "later-rule", "deep")
-    assert (top.title, top.domain, top.scope, top.language) == ("top", "top", "top", "flag")
+    assert (own.title, own.domain, own.source_kind, own.language) == (
+        "own",
+        "later-rule",
+        "deep",
+        "flag",
+    )
+    assert (inner.title, inner.domain, inner.source_kind) == ("inner", "later-rule", "deep")
+    assert (top.title, top.domain, top.source_kind, top.language) == ("top", "top", "top", "flag")
 
 
 def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
@@ -199,8 +213,7 @@ def test_inferred_metadata_has_the_lowest_precedence(tmp_path: Path) -> None:
 
 def test_invalid_inferred_values_are_ignored() -> None:
     metadata = resolve(
-        "a.md", {}, {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
-        default_source="s",
+        "a.md", PLAIN, {}, {"title": "", "trust_tier": "divine", "nonsense": 1, "language": "de"},
     )  # fmt: skip
     assert (metadata.title, metadata.trust_tier, metadata.language) == ("a", "general", "de")
 
@@ -216,14 +229,14 @@ def test_only_a_declaration_raises_trust(tmp_path: Path) -> None:
 
 def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: Path) -> None:
     with pytest.raises(DocumentError) as caught:
-        resolve("deep/a.md", {}, {"trust_teir": "x"}, {}, default_source="s", declared_at=2)
+        resolve("deep/a.md", PLAIN, {"trust_teir": "x"}, {}, declared_at=2)
     assert caught.value.message == "deep/a.md:2: unknown key 'trust_teir'; did you mean trust_tier?"
     for key in METADATA_KEYS:
         assert key in caught.value.hint
     path = tmp_path / "rolebundle.toml"
     path.write_text("[defaults]\ntrust_teir = 'x'", encoding="utf-8")
     with pytest.raises(ConfigurationError) as raised:
-        load_manifest(tmp_path)
+        manifest_of(tmp_path)
     assert f"{path} [defaults]: unknown key 'trust_teir'; did you mean trust_tier?" in (
         raised.value.message
     )
@@ -231,7 +244,7 @@ def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: 
 
 def test_an_unknown_key_without_similar_keys_gets_no_suggestion() -> None:
     with pytest.raises(DocumentError) as caught:
-        resolve("a.md", {}, {"zzzzzz": "x"}, {}, default_source="s")
+        resolve("a.md", PLAIN, {"zzzzzz": "x"}, {})
     assert "did you mean" not in caught.value.message
 
 
@@ -243,7 +256,7 @@ def test_the_error_for_an_invalid_value_names_the_allowed_values(key: str, kinds
         if value is None:
             continue
         with pytest.raises(DocumentError) as caught:
-            resolve("a.md", {}, {key: value}, {}, default_source="s")
+            resolve("a.md", PLAIN, {key: value}, {})
         assert key in caught.value.message
         for allowed in get_args(kinds):
             assert allowed in caught.value.message
@@ -284,7 +297,7 @@ def test_times_are_stored_in_utc() -> None:
         ("2026-03-01T10:00:00+02:00", "2026-03-01T08:00:00Z"),
         (" 2026-03-01T10:00:00Z ", "2026-03-01T10:00:00Z"),
     ):
-        metadata = resolve("a.md", {}, {"updated_at": text}, {}, default_source="s")
+        metadata = resolve("a.md", PLAIN, {"updated_at": text}, {})
         assert metadata.updated_at == stored
 
 
@@ -303,6 +316,6 @@ def test_ignored_keys(tmp_path: Path) -> None:
 
 
 def test_no_manifest(tmp_path: Path) -> None:
-    assert load_manifest(tmp_path).defaults == {}
+    assert manifest_of(tmp_path).defaults == {}
     (tmp_path / "rolebundle.toml").mkdir()
-    assert load_manifest(tmp_path).rules == ()
+    assert manifest_of(tmp_path).rules == ()

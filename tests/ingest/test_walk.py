@@ -11,7 +11,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes, walk
 
-NOTHING = FileDefaults({})
+NOTHING = FileDefaults()
 
 
 def write(folder: Path, *names: str) -> None:
@@ -75,7 +75,7 @@ def test_manifests_above_the_start_apply(tmp_path: Path) -> None:
         assert (paths, skipped) == (["deep/er/a.md"], {"deep/er/b.md": "ignored"})
     [entry] = walk(tmp_path, tmp_path / "deep" / "er" / "a.md", NOTHING)
     assert isinstance(entry, FileEntry)
-    assert entry.defaults.values == {"domain": "top", "title": "deep"}
+    assert entry.defaults.authority.values == {"domain": "top", "title": "deep"}
 
 
 def test_a_single_file(tmp_path: Path) -> None:

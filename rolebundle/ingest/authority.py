@@ -1,0 +1,210 @@
+"""The order of authority over a document's metadata. Pure.
+
+flags > the owner's manifest > nested manifests > the document itself
+
+What a level has set, the levels below may only lower: less trust, a more external origin, more
+sensitivity, fewer roles. A scope, source or id that is set does not change at all. What nobody
+above has set, a level may set for itself. See docs/decisions/0022-order-of-authority.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_args
+
+from rolebundle.contracts.document import DocumentMetadata, SupersessionReach
+from rolebundle.contracts.terms import ORIGINS, Sensitivity, TrustTier, trust_rank
+
+AUTHORITY_VERSION = 1
+"""Must be raised if the rules change, so that unchanged files are read again."""
+
+GOVERNANCE_KEYS = frozenset(
+    {
+        "trust_tier",
+        "origin",
+        "sensitivity",
+        "scope",
+        "source_id",
+        "document_id",
+        "supersedes",
+        "contradicts",
+        "applicable_roles",
+        "excluded_roles",
+    }
+)
+"""Keys that decide who may see a document, for what, and what it outranks or hides."""
+_MATCHED_KEYS = frozenset({"document_type", "domain"})
+"""Keys that a role's source rules match. They bind a document whose trust the owner has limited."""
+_DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
+_SENSITIVITIES = get_args(Sensitivity)
+
+
+class Weighed(NamedTuple):
+    """The values of a level's declarations that hold, and the ones that do not.
+
+    ``refused`` has a text ``key: value`` for each value that a level above does not allow.
+    """
+
+    values: dict[str, Any]
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What the levels above have decided about one file.
+
+    Attributes:
+        values: valid metadata by key, of any key.
+        bound: the governance keys that a level below may only lower.
+        max_trust: the highest trust tier that a level below may declare; ``None`` for no bound.
+        trusts_documents: whether the owner's manifest lets documents declare for themselves what it
+            gives as a default, and supersede documents of other sources.
+        by_owner: the governance keys whose value comes from flags or the owner's manifest.
+        sources: all source ids that the levels above assign to some file, casefolded.
+        default_source: the source id if no level declares one.
+        trust_from: the path of the manifest that set the trust tier; empty if none did.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    bound: frozenset[str] = frozenset()
+    max_trust: TrustTier | None = None
+    trusts_documents: bool = False
+    by_owner: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    default_source: str = ""
+    trust_from: str = ""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the levels above call the file less than trusted.
+
+        Such a file is foreign material, whose author has no say in governance.
+        """
+        tier, origin = self.values.get("trust_tier"), self.values.get("origin", "internal")
+        is_general = tier == "general" and "trust_tier" in self.bound
+        return tier == "untrusted" or is_general or origin != "internal"
+
+    @property
+    def binds_documents(self) -> bool:
+        """Whether a document of the file has no say in governance."""
+        is_capped = self.max_trust not in (None, "authoritative")
+        return self.is_limited or (is_capped and not self.trusts_documents)
+
+    @property
+    def delegates(self) -> bool:
+        """Whether the owner trusts the file's own declarations."""
+        return self.trusts_documents and not self.is_limited
+
+    def reach(self, self_declared: Container[str]) -> SupersessionReach:
+        """Which documents a document of the file may supersede, given what it declares itself."""
+        is_owners = "supersedes" in self.by_owner and "supersedes" not in self_declared
+        if is_owners or self.delegates:
+            return "any"
+        return (
+            "less_trusted"
+            if "source_id" in self.by_owner and not self.binds_documents
+            else "source"
+        )
+
+    def weigh(self, claims: Mapping[str, Any], *, has_no_say: bool) -> Weighed:
+        """Compare the declarations of the next level with what is decided.
+
+        Args:
+            claims: valid metadata.
+            has_no_say: whether its author may only lower what holds by default, too.
+
+        Returns:
+            The values that hold for the keys of ``claims``, except those without any.
+        """
+        values: dict[str, Any] = {}
+        refused: list[str] = []
+        for key, claim in claims.items():
+            if key not in GOVERNANCE_KEYS and not (has_no_say and key in _MATCHED_KEYS):
+                values[key] = claim
+                continue
+            value = self._decided(key, claim, has_no_say)
+            if value is not None:
+                values[key] = value
+            if value is None:
+                value = self.default_source if key == "source_id" else _DEFAULTS.get(key)
+            refused += _refusals(key, claim, value)
+        return Weighed(values, tuple(refused))
+
+    def _decided(self, key: str, claim: Any, has_no_say: bool) -> Any:
+        """The value of a governance key, given what the next level claims; ``None`` for none."""
+        current: Any = self.values.get(key)
+        is_set = key in self.bound or (has_no_say and current is not None)
+        if key == "trust_tier":
+            ceiling = current if is_set else self.max_trust
+            if ceiling is None:
+                ceiling = "general" if has_no_say else "authoritative"
+            return lower_tier(claim, ceiling)
+        if key == "origin":
+            return max(claim, current, key=ORIGINS.index) if is_set else claim
+        if key == "sensitivity":
+            floor = current if is_set else "internal" if has_no_say else "public"
+            return max(claim, floor, key=_SENSITIVITIES.index)
+        if key == "excluded_roles":
+            return [*dict.fromkeys([*current, *claim])] if is_set else claim
+        if key == "applicable_roles" and is_set:
+            return [role for role in claim if role in current] or current
+        if is_set or has_no_say:
+            return current
+        is_assigned = key == "source_id" and claim.casefold() in self.sources
+        return current if is_assigned and not self.delegates else claim
+
+    def with_level(
+        self,
+        claims: Mapping[str, Any],
+        *,
+        path: str = "",
+        is_owner: bool = True,
+        max_trust: TrustTier | None = None,
+        trusts_documents: bool = False,
+        sources: frozenset[str] = frozenset(),
+    ) -> tuple[Authority, tuple[str, ...]]:
+        """Add the declarations of flags or of a manifest.
+
+        Args:
+            claims: its valid metadata for this file.
+            path: the path of the manifest; empty for flags.
+            is_owner: whether these are flags or the owner's manifest, and not a nested one.
+            max_trust: its bound of the levels below.
+            trusts_documents: whether its values are defaults that documents may change.
+            sources: all source ids that it assigns, casefolded.
+
+        Returns:
+            What holds for the levels below, and what it declared in vain.
+        """
+        # In a folder of untrusted origin, its own manifest is as foreign as its documents.
+        is_foreign = self.values.get("origin") == "untrusted" if is_owner else self.is_limited
+        weighed = self.weigh(claims, has_no_say=is_foreign)
+        values = {**self.values, **weighed.values}
+        if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
+            values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)
+        set_here = frozenset() if trusts_documents else GOVERNANCE_KEYS & claims.keys()
+        sets_tier = values.get("trust_tier") != self.values.get("trust_tier")
+        level = Authority(
+            values=values,
+            bound=self.bound | set_here & values.keys(),
+            max_trust=lower_tier(self.max_trust, max_trust) if self.max_trust else max_trust,
+            trusts_documents=self.trusts_documents or (is_owner and trusts_documents),
+            by_owner=self.by_owner
+            | (GOVERNANCE_KEYS & weighed.values.keys() if is_owner else set()),
+            sources=self.sources | sources,
+            default_source=self.default_source,
+            trust_from=path if sets_tier else self.trust_from,
+        )
+        return level, weighed.refused
+
+
+def lower_tier(tier: TrustTier, bound: TrustTier | None) -> TrustTier:
+    """The lower one of two trust tiers."""
+    return min(tier, bound, key=trust_rank) if bound else tier
+
+
+def _refusals(key: str, claim: Any, value: Any) -> list[str]:
+    if isinstance(claim, list):
+        return [f"{key}: {item}" for item in claim if item not in (value or ())]
+    return [] if claim == value else [f"{key}: {claim}"]
