@@ -49,6 +49,7 @@ HIDDEN = [
         source_id="salaries",
         trust_tier="authoritative",
         supersedes=("plan",),
+        reach="any",
         updated_at="2026-10-30T00:00:00Z",
     ),
     document("salary-too", ["token token"], scope="hr", title="plan"),

@@ -56,7 +56,7 @@ class TestTheWarning:
         assert not is_reported(answered([*OURS, excluded], **fields))
 
     def test_one_that_is_superseded_is_not_reported(self, lexical_only: bool) -> None:
-        newer = document("newer", ["crops"], supersedes=("advert",))
+        newer = document("newer", ["crops"], supersedes=("advert",), reach="any")
         assert not is_reported(answered([*OURS, STRONG, newer], lexical_only=lexical_only))
 
     def test_one_under_the_floor_is_not_reported(self, lexical_only: bool) -> None:

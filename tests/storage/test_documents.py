@@ -181,6 +181,39 @@ class TestSupersession:
         [policy] = stored.passages_of_document(corpus, "policy")
         assert policy.ignored_claims == (() if counts else ("claim",))
 
+    @pytest.mark.parametrize(
+        ("reach", "tier", "counts"),
+        [
+            ("source", "authoritative", False),
+            ("less_trusted", "authoritative", True),
+            ("less_trusted", "preferred", False),
+            ("any", "preferred", True),
+            ("any", "general", False),
+        ],
+    )
+    def test_documents_of_other_sources(
+        self, corpus: Corpus, reach: str, tier: str, counts: bool
+    ) -> None:
+        fill(
+            corpus,
+            [
+                document("old", ["x"], source_id="policies", trust_tier="preferred"),
+                document("new", ["y"], supersedes=("old",), trust_tier=tier, reach=reach),
+            ],
+        )
+        assert self.superseders(corpus) == ({"old": ["new"]} if counts else {})
+
+    def test_a_claim_that_does_not_count_makes_no_cycle(self, corpus: Corpus) -> None:
+        """Otherwise a document that was replaced could undo that."""
+        fill(
+            corpus,
+            [
+                document("old", ["x"], supersedes=("new",), source_id="wiki"),
+                document("new", ["y"], supersedes=("old",), trust_tier="preferred"),
+            ],
+        )
+        assert self.superseders(corpus) == {"old": ["new"]}
+
     def test_a_chain(self, corpus: Corpus) -> None:
         fill(
             corpus,

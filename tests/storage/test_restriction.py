@@ -37,7 +37,14 @@ def db(tmp_path: Path) -> Path:
         tmp_path,
         [
             document("a", ["token one", "token two"]),
-            document("b", ["token secret"], scope="hr", source_id="people", supersedes=("a",)),
+            document(
+                "b",
+                ["token secret"],
+                scope="hr",
+                source_id="people",
+                supersedes=("a",),
+                reach="any",
+            ),
             document("c", ["token board"], sensitivity="confidential", source_id="people"),
         ],
         PROVIDER,
