@@ -175,8 +175,12 @@ class Evidence(NamedTuple):
 
 
 def best_passages(bm25: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:
-    """The rowids that decide about the evidence: those of the best by BM25 and by cosine."""
-    return sorted({*_best(bm25, BEST_BY_WORDS), *_best(cosines, BEST_BY_MEANING)})
+    """The rowids that decide about the evidence: those of the best by BM25 and by cosine.
+
+    Ties go to the one that comes first in the mapping.
+    """
+    best = (*_best(bm25, BEST_BY_WORDS), *_best(cosines, BEST_BY_MEANING))
+    return list(dict.fromkeys(best))
 
 
 def weigh_evidence(
@@ -188,8 +192,8 @@ def weigh_evidence(
     """The evidence for a task in everything that is visible, allowed by the role or not.
 
     Args:
-        bm25: rowid → BM25 against the task's terms.
-        cosines: rowid → cosine with the task.
+        bm25: rowid → BM25 against the task's terms; in the order that breaks ties.
+        cosines: rowid → cosine with the task; in the order that breaks ties.
         words: with the matches of :func:`best_passages`.
         noise: of the embedding model; ``None`` if meanings were not searched.
     """
@@ -223,4 +227,4 @@ def _support(
 
 
 def _best(scores: Mapping[int, float], number: int) -> list[int]:
-    return sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:number]
+    return sorted(scores, key=lambda rowid: -scores[rowid])[:number]

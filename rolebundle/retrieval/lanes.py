@@ -125,8 +125,12 @@ class Lanes:
 
     def weigh_evidence(self, pool: Pool) -> Evidence:
         """What everything visible has of the task, by the best passages of the pool."""
-        bm25 = {rowid: hit.bm25 for rowid, hit in pool.lexical.items() if hit.bm25 > 0}
-        cosines = {rowid: hit.cosine for rowid, hit in pool.semantic.items()}
+        ordered = sorted(pool.passages, key=lambda rowid: pool.passages[rowid].chunk_id)
+        hits = ((rowid, pool.lexical.get(rowid)) for rowid in ordered)
+        bm25 = {rowid: hit.bm25 for rowid, hit in hits if hit is not None and hit.bm25 > 0}
+        cosines = {
+            rowid: pool.semantic[rowid].cosine for rowid in ordered if rowid in pool.semantic
+        }
         words = lexical.task_words(self.corpus, self.query, best_passages(bm25, cosines))
         return weigh_evidence(bm25, cosines, words, self.noise)
 

@@ -25,6 +25,7 @@ from rolebundle.retrieval.evidence import TaskWords
 from rolebundle.storage import compartments, lexical_index
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.ties import first_by_score
 
 SCORE_ALL_UP_TO = 20_000
 """A corpus of at most so many chunks has every match scored; it takes a few milliseconds."""
@@ -188,10 +189,9 @@ def _best(
             scale = overall.reach / own.reach
             estimates |= {rowid: bm25 * scale for rowid, bm25 in best.items()}
     # Twice as many as needed, since the scores of single compartments are only approximate.
-    likely = sorted(estimates, key=lambda rowid: (-estimates[rowid], rowid))[: 2 * depth]
-    scores = _scores(corpus, visible, terms, likely)
-    ordered = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))[:depth]
-    return _Scored({rowid: scores[rowid] for rowid in ordered}, {})
+    likely = first_by_score(corpus, estimates, 2 * depth)
+    scores = _scores(corpus, visible, terms, list(likely))
+    return _Scored(first_by_score(corpus, scores, depth), {})
 
 
 def _scores(

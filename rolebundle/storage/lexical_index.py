@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import damaged
+from rolebundle.storage.sqlite_file import Row, damaged
+from rolebundle.storage.ties import first_by_score, search_with_ties
 
 # bm25() weights of title, headings, content, tags, hints.
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
@@ -81,7 +82,7 @@ def search_sql(compartment: int, *, within: bool = False) -> str:
     """The best chunks for a MATCH expression.
 
     Bindings: match[, documents as JSON], limit. bm25() is smaller for better matches, so its sign
-    is reversed. Ties are broken by rowid.
+    is reversed. Ties are in the order of rowids; :func:`search` resolves those at the edge.
     """
     name = table_name(compartment)
     return (
@@ -126,6 +127,8 @@ def search(
 ) -> list[tuple[int, float]]:
     """The ``limit`` best (rowid, BM25) of a compartment for an FTS5 expression, best first.
 
+    Ties at the edge go to the lower chunk id.
+
     Args:
         corpus: an open corpus.
         compartment: where to search. BM25 uses its statistics.
@@ -137,7 +140,8 @@ def search(
     if within is not None:
         bindings.append(json.dumps(list(within)))
     sql = search_sql(compartment, within=within is not None)
-    return corpus.rows(sql, (*bindings, limit))
+    best = search_with_ties(lambda most: dict(corpus.rows(sql, (*bindings, most))), limit)
+    return list(first_by_score(corpus, best, limit).items())
 
 
 def search_among(
@@ -154,9 +158,16 @@ def search_among(
         The ``limit`` best, best first; and the scores of the chunks ``also``, if they match.
     """
     others = json.dumps(list(also))
-    rows = corpus.rows(search_among_sql(compartment), (among, match, others, limit, others))
-    best = [(rowid, score) for rowid, score, is_best in rows if is_best]
-    return best, {rowid: score for rowid, score, _ in rows[len(best) :]}
+    rows: list[Row] = []
+
+    def search_once(most: int) -> dict[int, float]:
+        nonlocal rows
+        rows = corpus.rows(search_among_sql(compartment), (among, match, others, most, others))
+        return {rowid: score for rowid, score, is_best in rows if is_best}
+
+    best = search_with_ties(search_once, limit)
+    scores = {rowid: score for rowid, score, _ in rows[len(best) :]}
+    return list(first_by_score(corpus, best, limit).items()), scores
 
 
 def frequencies(corpus: Corpus, compartment: int, matches: Sequence[str]) -> list[int]:

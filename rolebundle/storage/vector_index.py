@@ -8,7 +8,7 @@ sqlite-vec measures. The cache at the end keeps vectors whose chunk is gone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
@@ -21,6 +21,7 @@ from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row, check_types
+from rolebundle.storage.ties import first_by_score, search_with_ties
 
 MAX_NEIGHBOURS = 4096
 """sqlite-vec's own limit of k."""
@@ -386,21 +387,30 @@ def search(
 ) -> list[tuple[int, float]]:
     """The ``limit`` nearest (rowid, cosine) of all parts, nearest first.
 
+    Ties at the edge go to the lower chunk id; among more than ``MAX_NEIGHBOURS`` equal vectors of a
+    part, to those that sqlite-vec returns.
+
     For a minority of the documents the distance of each vector is computed one by one: sqlite-vec's
     search goes through all vectors, even if it is restricted.
     """
     corpus.load_vectors()
     k = min(limit, MAX_NEIGHBOURS)
     if within is not None and _are_few(corpus, within):
-        rows = corpus.rows(NEAREST_OF_FEW_SQL, (vector, index.id, json.dumps(list(within)), k))
-        return [(rowid, _cosine(distance)) for rowid, distance in rows]
-    neighbours = [
-        pair
-        for part in index.parts
-        if part.vectors
-        for pair in _nearest(corpus, index, part, vector, k, within)
-    ]
-    return sorted(neighbours, key=lambda pair: (-pair[1], pair[0]))[:k]
+        chosen = json.dumps(list(within))
+        neighbours = search_with_ties(
+            lambda most: _cosines(
+                corpus.rows(NEAREST_OF_FEW_SQL, (vector, index.id, chosen, most))
+            ),
+            k,
+        )
+    else:
+        neighbours = {
+            rowid: cosine
+            for part in index.parts
+            if part.vectors
+            for rowid, cosine in _nearest(corpus, index, part, vector, k, within).items()
+        }
+    return list(first_by_score(corpus, neighbours, k).items())
 
 
 NEAREST_OF_FEW_SQL = (
@@ -428,8 +438,8 @@ def _nearest(
     vector: bytes,
     k: int,
     within: Sequence[int] | None,
-) -> list[tuple[int, float]]:
-    """The nearest of one part.
+) -> Mapping[int, float]:
+    """The nearest of one part, with those that tie with the last of them.
 
     Exact, unless the part has a usable approximate index. That one proposes twice as many, and
     their cosines are computed from the vectors themselves. If its buckets hold too few, or its
@@ -443,10 +453,16 @@ def _nearest(
             proposed = []
         scored = score(corpus, index, vector, proposed)
         if len(scored) >= min(k, part.vectors):
-            return list(scored.items())
-    bindings = (vector, k) if within is None else (vector, k, json.dumps(list(within)))
-    rows = corpus.rows(search_sql(part, within=within is not None), bindings)
-    return [(rowid, _cosine(distance)) for rowid, distance in rows]
+            return scored
+    sql = search_sql(part, within=within is not None)
+    chosen = () if within is None else (json.dumps(list(within)),)
+    return search_with_ties(
+        lambda most: _cosines(corpus.rows(sql, (vector, most, *chosen))), k, MAX_NEIGHBOURS
+    )
+
+
+def _cosines(rows: Iterable[Row]) -> dict[int, float]:
+    return {rowid: _cosine(distance) for rowid, distance in rows}
 
 
 def exact_neighbours(
@@ -481,7 +497,7 @@ def score(
         "AND chunk IN (SELECT value FROM json_each(?))",
         (vector, index.id, json.dumps(list(rowids))),
     )
-    return {rowid: _cosine(distance) for rowid, distance in rows}
+    return _cosines(rows)
 
 
 def _cosine(distance: float) -> float:

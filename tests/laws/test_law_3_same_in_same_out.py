@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,10 +15,12 @@ from hypothesis import strategies as st
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.interfaces.parse import request_from
-from rolebundle.storage.opening import open_reader
+from rolebundle.retrieval import lanes, lexical
+from rolebundle.storage import store, ties
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
-from support.corpora import NOW, ask, build, remove
+from support.corpora import NOW, ask, build, document, file_of, fill, remove
 from support.fake_embedder import HashingProvider
 from support.rich_corpus import answers, rich_corpus, without_timings
 from support.strategies import corpora, overlays, requests
@@ -53,6 +56,49 @@ def test_two_runs_return_the_same_bundle(
         assert bundle.query.generated_at == iso_utc(now), "read a clock"
         assert bundle.without_timings() == repeated.without_timings()
         assert without_timings(bundle.to_json()) == without_timings(repeated.to_json())
+
+
+@few_examples
+@given(data=st.data(), documents=corpora(least=2), role=st.none() | overlays())
+def test_an_updated_corpus_and_a_rebuilt_one_answer_alike(
+    folder: Path, data: st.DataObject, documents: list[StoredDocument], role: Overlay | None
+) -> None:
+    """Also if what ties at the edge of the pool does not fit into it."""
+    asked = data.draw(st.lists(requests(), min_size=1, max_size=2))
+    provider = HashingProvider()
+    rebuilt = build(folder, documents, provider)
+    updated = build(folder, [], provider)
+    try:
+        with open_writer(updated) as corpus:
+            for original in data.draw(st.permutations(documents)):
+                name = original.metadata.document_id
+                if data.draw(st.booleans()):
+                    # An earlier version, with the same passages the other way round.
+                    former = document(
+                        f"{name}-former", [one.content for one in original.chunks][::-1]
+                    )
+                    fill(corpus, [former], provider)
+                    with corpus.writing():
+                        store.remove_files(corpus, [file_of(f"{name}-former").location])
+                        store.drop_unused(corpus)
+                fill(corpus, [original], provider)
+        with (
+            patch.object(lanes, "POOL_DEPTH", data.draw(st.integers(1, 4))),
+            patch.object(ties, "MARGIN", data.draw(st.integers(1, 2))),
+            patch.object(lexical, "SCORE_ALL_UP_TO", data.draw(st.sampled_from((0, 20_000)))),
+            open_reader(rebuilt) as one,
+            open_reader(updated) as other,
+        ):
+            for fields in asked:
+                pair = [ask(corpus, role, provider, **fields) for corpus in (one, other)]
+                first, second = (bundle.without_timings() for bundle in pair)
+                for plain in (first, second):
+                    for key in ("file", "corpus_id", "generation"):
+                        plain["corpus"].pop(key)
+                assert first == second
+    finally:
+        remove(rebuilt)
+        remove(updated)
 
 
 def test_pythons_hash_seed_does_not_matter(folder: Path) -> None:

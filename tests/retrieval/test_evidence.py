@@ -99,12 +99,12 @@ class TestTheBest:
     def test_those_with_the_best_scores_of_either_lane_decide(self) -> None:
         bm25 = {row: 100.0 - row for row in range(50)}
         cosines = {row: row / 100 for row in range(50)}
-        expected = [*range(BEST_BY_WORDS), *range(50 - BEST_BY_MEANING, 50)]
+        expected = [*range(BEST_BY_WORDS), *range(49, 49 - BEST_BY_MEANING, -1)]
         assert best_passages(bm25, cosines) == expected
 
-    def test_ties_go_to_the_lower_rowid(self) -> None:
+    def test_ties_go_to_the_one_that_comes_first(self) -> None:
         same = dict.fromkeys(range(50, 0, -1), 1.0)
-        assert best_passages(same, {}) == [*range(1, BEST_BY_WORDS + 1)]
+        assert best_passages(same, {}) == [*range(50, 50 - BEST_BY_WORDS, -1)]
 
     def test_the_strongest_passage_is_the_best(self) -> None:
         found = evidence({1: {0}, 2: {0, 1}, 3: set()}, cosines={1: 0.3, 2: 0.2, 3: 0.6})
