@@ -95,9 +95,13 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
             )
             manifest_copy.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
             sync_file(manifest_copy)
+            # Each name is on the disk before the next one, so that a power loss leaves nothing that
+            # the next backup takes for a file of the user.
             manifest_copy.replace(manifest_path(target))
+            sync_folder(target.parent)
             if has_audit:
                 audit_copy.replace(audit_path(target))
+                sync_folder(target.parent)
             if not rename_if_free(corpus_copy, target):
                 raise _taken(target)
     except OSError as error:

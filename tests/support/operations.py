@@ -251,6 +251,17 @@ def stored_rows(path: Path) -> Rows:
         db.close()
 
 
+def schema_of(path: Path) -> int:
+    """The version of a corpus's schema; 0 if the file is missing or empty."""
+    if not path.exists() or path.stat().st_size == 0:
+        return 0
+    db = apsw.Connection(str(path))
+    try:
+        return int(db.pragma("user_version"))
+    finally:
+        db.close()
+
+
 def final_contents(path: Path) -> dict[str, Any]:
     """The contents of a corpus, without what differs from run to run."""
     with open_reader(path) as corpus:

@@ -1,0 +1,351 @@
+"""Rows 1 to 3, 16 and 19: kill -9 at any moment of what writes. Nothing acknowledged is lost.
+
+Every other run is killed after a random time, and the others before a random operation on a file.
+After it the corpus is sound and has what was reported. The same command again completes it: the
+result equals that of an undisturbed run, and no files are left over.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.policy.audit import AuditLog
+from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
+from rolebundle.storage import opening, vector_index
+from rolebundle.storage.opening import open_reader, open_writer
+from support.amounts import rounds
+from support.canaries import files_of, found_in, make_canary, vector_traces
+from support.corpora import build, document, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.killing import ChildResult, Report, run_child
+from support.old_schema import of_schema_1
+from support.operations import (
+    OTHER_MODEL,
+    STEPS,
+    Place,
+    final_contents,
+    schema_of,
+    small_batches,
+    stored_rows,
+)
+from support.shim import Operation, shimmed_disk
+from support.sound import assert_sound, paths_in
+from support.vectors import assert_never_mixed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork, SIGKILL and /proc")
+
+FILES = 16
+_MOMENT = re.compile(r"\d{8}-\d{6}(\.\d+)?")
+
+
+@pytest.fixture(autouse=True)
+def _small_batches() -> Iterator[None]:
+    with small_batches():
+        yield
+
+
+# -- what is killed ------------------------------------------------------------------------------
+
+
+@dataclass
+class Case:
+    """Something that a kill may end.
+
+    Attributes:
+        step: what is killed, and what is done again. It reports its progress.
+        prepare: makes what is there before it.
+        before, after: the contents of the corpus before it, and after an undisturbed run.
+    """
+
+    step: Callable[[Place, Report], None]
+    prepare: Callable[[Place], None] = lambda place: None
+    before: Any = None
+    after: Any = None
+
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        """What must hold after the kill, of a copy of the files."""
+
+    def check_end(self, place: Place) -> None:
+        """What must hold after the step was repeated."""
+
+
+def contents_of(db: Path) -> Any:
+    """The contents of a corpus of the newest schema, or the rows of an older one."""
+    is_newest = schema_of(db) == opening.latest_version()
+    return final_contents(db) if is_newest else stored_rows(db)
+
+
+def steps(*names: str) -> Callable[[Place], None]:
+    def prepare(place: Place) -> None:
+        for name in names:
+            STEPS[name](place, lambda _: None)
+
+    return prepare
+
+
+def count_of(reported: Sequence[str], what: str) -> int:
+    return max(
+        (int(line.split()[1]) for line in reported if line.startswith(f"{what} ")), default=0
+    )
+
+
+class Ingest(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        if read := count_of(reported, "reading"):
+            with open_reader(place.db) as corpus:
+                paths = paths_in(corpus)
+                vectors = corpus.value("SELECT count(*) FROM embedded")
+            if self.before == {}:
+                names = sorted(path.name for path in place.tree.iterdir())
+                assert set(names[:read]) <= paths, "reported, and not there"
+            assert len(paths) >= read
+            assert vectors >= count_of(reported, "embedding")
+
+
+class Embed(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        counted = assert_never_mixed(place.db)
+        chunks = len(self.before["chunks"])
+        done = counted.get(OTHER_MODEL.model, 0)
+        assert counted["hashed-words"] == chunks, "a vector of the old index is lost"
+        assert done >= count_of(reported, "embedding")
+        with open_reader(place.db) as corpus:
+            index = vector_index.active_index(corpus)
+        assert index is not None
+        assert index.identity.model != OTHER_MODEL or done == chunks
+
+
+class AllOrNothing(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        assert contents_of(place.db) in (self.before, self.after), "a part of it is done"
+
+
+class Migration(AllOrNothing):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        super().check(place, reported)
+        self.check_backups(place)
+
+    def check_end(self, place: Place) -> None:
+        assert self.check_backups(place) == 1
+
+    def check_backups(self, place: Place) -> int:
+        """Half a copy never has the name of a backup."""
+        backups = [path for path in files_of(place.db) if re.search(r"\.bak(\.\d+)?$", path.name)]
+        for path in backups:
+            assert contents_of(path) == self.before
+        return len(backups)
+
+
+class Audit(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        with AuditLog(place.db) as log:
+            if not log.exists:
+                assert not count_of(reported, "row")
+                return
+            verification = log.verify()
+            assert verification.ok, verification
+            hashes = {str(row.seq): row.hash for row in log.rows()}
+        for line in reported:
+            what, *rest = line.split()
+            assert what != "row" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
+
+    check_end = lambda self, place: self.check(place, ())  # noqa: E731
+
+
+class BackUp(AllOrNothing):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        super().check(place, reported)
+        if place.saved.exists():
+            self.check_end(place)
+
+    def check_end(self, place: Place) -> None:
+        """What has the name of the backup is complete, and can be restored."""
+        assert contents_of(place.saved) == self.before
+        with Admin(place.db) as admin:
+            report = admin.restore(place.saved)
+            assert report.created_at
+
+
+class Restore(AllOrNothing):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        super().check(place, reported)
+        assert place.db.exists()
+        for path in files_of(place.db):
+            if re.fullmatch(rf"c\.db\.replaced-{_MOMENT.pattern}", path.name):
+                assert contents_of(path) in (self.before, self.after)
+
+
+class Purge(Case):
+    """Of documents whose every word and vector is looked for in the bytes of all files."""
+
+    def __init__(self) -> None:
+        super().__init__(self.purge, self.fill)
+        self.selection = PurgeSelection()
+        self.traces: set[bytes] = set()
+        self.repeated = 0
+
+    def fill(self, place: Place) -> None:
+        chance = random.Random(7)
+        common = tuple(f"common{number}" for number in range(200))
+        canaries = [make_canary(chance, common, number) for number in range(FILES)]
+        build(place.folder, (one.document for one in canaries), HashingProvider(), name="c.db")
+        gone = canaries[::3]
+        ids = {canary.document.metadata.document_id for canary in gone}
+        others = {canary.document.metadata.document_id for canary in canaries} - ids
+        with open_reader(place.db) as corpus:
+            self.traces = vector_traces(corpus, ids) - vector_traces(corpus, others)
+        self.traces |= {trace for canary in gone for trace in canary.traces}
+        assert found_in(files_of(place.db), self.traces) == self.traces, "the look finds them"
+        self.selection = PurgeSelection(sorted(ids))
+
+    def purge(self, place: Place, report: Report) -> None:
+        """If the names are gone already, an ingest or the command for it does what is left."""
+        with open_writer(place.db) as corpus:
+            if corpus.value("SELECT count(*) FROM purge") == 0:
+                assert purge(corpus, self.selection).state == "done"
+            elif self.repeated % 2:
+                finish_purges(corpus)
+        self.repeated += 1
+        empty = place.folder.parent / "empty"
+        empty.mkdir(exist_ok=True)
+        with Admin(place.db) as admin:
+            admin.ingest([empty], lexical_only=True)
+
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        states = (self.before, self.after, contents_of(place.db))
+        before, after, killed = ({**state, "purges": None} for state in states)
+        assert killed in (before, after), "a part of it is done"
+
+    def check_end(self, place: Place) -> None:
+        assert found_in(files_of(place.db), self.traces) == set()
+
+
+def old_schema(place: Place) -> None:
+    """A corpus of the first schema with documents of three scopes."""
+    scopes = ("shared", "hr", "board")
+    documents = [
+        document(f"d{n}", [f"the token number {n}", f"part {n % 7}"], scope=scopes[n % 3])
+        for n in range(40)
+    ]
+    beside = place.folder.parent / "old"
+    beside.mkdir()
+    shutil.copy(of_schema_1(beside, documents, HashingProvider())[0], place.db)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "creation": lambda: Case(STEPS["create"]),
+    "first ingest": lambda: Ingest(STEPS["ingest"]),
+    "update": lambda: Ingest(STEPS["update"], steps("ingest")),
+    "embed": lambda: Embed(STEPS["embed"], steps("ingest")),
+    "purge": Purge,
+    "migration": lambda: Migration(STEPS["create"], old_schema),
+    "policy": lambda: AllOrNothing(STEPS["policy"], steps("ingest")),
+    "new audit": lambda: Audit(STEPS["audit"], steps("ingest")),
+    "audit": lambda: Audit(STEPS["audit"], steps("ingest", "require")),
+    "backup": lambda: BackUp(STEPS["back up"], steps("ingest", "require")),
+    "restore": lambda: Restore(STEPS["restore"], steps("ingest", "require", "back up", "update")),
+}
+
+
+# -- the kill --------------------------------------------------------------------------------------
+
+
+def run_until(case: Case, place: Place, operation: int | None = None) -> Callable[[Report], None]:
+    """The step for a child that kills itself before this operation on a file.
+
+    Without a number it reports at the end how many operations there were.
+    """
+
+    def work(report: Report) -> None:
+        done = 0
+
+        def count(_: Operation) -> None:
+            nonlocal done
+            done += 1
+            if done == operation:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        with shimmed_disk(place.folder) as disk:
+            disk.fail = count
+            case.step(place, report)
+            disk.fail = None
+        report(f"operations {done}")
+
+    return work
+
+
+def copy_of(folder: Path, target: Path) -> Place:
+    """A copy of a folder. Hard links in it stay links."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    copied: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        inode = path.stat().st_ino
+        if inode in copied:
+            (target / path.name).hardlink_to(copied[inode])
+        else:
+            copied[inode] = Path(shutil.copy(path, target / path.name))
+    return Place(target, FILES)
+
+
+def names_in(folder: Path) -> set[str]:
+    names = {_MOMENT.sub("DATE", path.name) for path in folder.iterdir()}
+    return {name for name in names if not name.endswith(("-wal", "-shm"))}
+
+
+@rounds(2, 150)
+@pytest.mark.parametrize("name", CASES)
+def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
+    chance = random.Random(name)
+    case = CASES[name]()
+    with scratch_folder() as folder:
+        base = Place(folder / "base", FILES)
+        base.folder.mkdir()
+        case.prepare(base)
+        case.before = contents_of(base.db)
+        whole = copy_of(base.folder, folder / "whole")
+        undisturbed = run_child(run_until(case, whole))
+        assert undisturbed.code == 0
+        operations = count_of(undisturbed.reported, "operations")
+        case.after = contents_of(whole.db)
+        expected_names = names_in(whole.folder)
+        killed = 0
+        for number in range(rounds):
+            place = copy_of(base.folder, folder / "killed")
+            if number % 2:
+                moment = chance.uniform(0, undisturbed.seconds)
+                ended = run_child(lambda report, at=place: case.step(at, report), moment)
+            else:
+                at_operation = chance.randint(1, operations)
+                ended = run_child(run_until(case, place, at_operation))
+            killed += ended.killed
+            assert ended.killed or ended.code == 0
+            # A copy, because opening it would already clean up what the kill left.
+            copy = copy_of(place.folder, folder / "copy")
+            check_after_kill(case, copy, ended)
+            case.step(place, lambda _: None)
+            assert contents_of(place.db) == case.after
+            assert_sound(place.db)
+            case.check_end(place)
+            assert names_in(place.folder) <= expected_names, "left over"
+        print(f"{name}: {killed} of {rounds} killed, {operations} operations")
+        assert killed >= rounds // 3
+
+
+def check_after_kill(case: Case, place: Place, ended: ChildResult) -> None:
+    case.check(copy_of(place.folder, place.folder.parent / "looked-at"), ended.reported)
+    assert_sound(place.db)
+    if not ended.killed:
+        assert contents_of(place.db) == case.after
