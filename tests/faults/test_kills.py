@@ -77,8 +77,8 @@ class Case:
     def check(self, place: Place, reported: Sequence[str]) -> None:
         """What must hold after the kill, of a copy of the files."""
 
-    def check_end(self, place: Place) -> None:
-        """What must hold after the step was repeated."""
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
+        """What must hold after the step was repeated, and what it then reported."""
 
 
 def contents_of(db: Path) -> Any:
@@ -118,13 +118,17 @@ class Embed(Case):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         counted = assert_never_mixed(place.db)
         chunks = len(self.before["chunks"])
-        done = counted.get(OTHER_MODEL.model, 0)
+        self.done = done = counted.get(OTHER_MODEL.model, 0)
         assert counted["hashed-words"] == chunks, "a vector of the old index is lost"
         assert done >= count_of(reported, "embedding")
         with open_reader(place.db) as corpus:
             index = vector_index.active_index(corpus)
         assert index is not None
         assert index.identity.model != OTHER_MODEL or done == chunks
+
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
+        missing = len(self.before["chunks"]) - self.done
+        assert count_of(reported, "embedding") == missing, "nothing is embedded twice"
 
 
 class AllOrNothing(Case):
@@ -137,7 +141,7 @@ class Migration(AllOrNothing):
         super().check(place, reported)
         self.check_backups(place)
 
-    def check_end(self, place: Place) -> None:
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
         assert self.check_backups(place) == 1
 
     def check_backups(self, place: Place) -> int:
@@ -161,16 +165,17 @@ class Audit(Case):
             what, *rest = line.split()
             assert what != "row" or hashes[rest[0]] == rest[1], "acknowledged, and lost"
 
-    check_end = lambda self, place: self.check(place, ())  # noqa: E731
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
+        self.check(place, reported)
 
 
 class BackUp(AllOrNothing):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         super().check(place, reported)
         if place.saved.exists():
-            self.check_end(place)
+            self.check_end(place, ())
 
-    def check_end(self, place: Place) -> None:
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
         """What has the name of the backup is complete, and can be restored."""
         assert contents_of(place.saved) == self.before
         with Admin(place.db) as admin:
@@ -228,7 +233,7 @@ class Purge(Case):
         before, after, killed = ({**state, "purges": None} for state in states)
         assert killed in (before, after), "a part of it is done"
 
-    def check_end(self, place: Place) -> None:
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
         assert found_in(files_of(place.db), self.traces) == set()
 
 
@@ -335,10 +340,11 @@ def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
             # A copy, because opening it would already clean up what the kill left.
             copy = copy_of(place.folder, folder / "copy")
             check_after_kill(case, copy, ended)
-            case.step(place, lambda _: None)
+            reported: list[str] = []
+            case.step(place, reported.append)
             assert contents_of(place.db) == case.after
             assert_sound(place.db)
-            case.check_end(place)
+            case.check_end(place, reported)
             assert names_in(place.folder) <= expected_names, "left over"
         print(f"{name}: {killed} of {rounds} killed, {operations} operations")
         assert killed >= rounds // 3

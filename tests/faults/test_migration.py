@@ -1,0 +1,111 @@
+"""Row 16: an older schema is backed up, then migrated; see `test_kills` for row 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.errors import WrongFile
+from rolebundle.storage import opening
+from rolebundle.storage.opening import open_reader, open_writer
+from support.commands import invoke
+from support.corpora import build, document, scratch_folder
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents
+
+SECOND = """
+ALTER TABLE document ADD COLUMN reviewed TEXT;
+CREATE TABLE review (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+INSERT INTO review (note) SELECT 'review ' || i FROM n;
+UPDATE document SET reviewed = 'no';
+"""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Path]:
+    """A filled corpus of the newest schema there is, which is about to become an older one."""
+    with scratch_folder() as folder:
+        texts = (f"the token number {n} of the kernel" for n in range(30))
+        documents = (document(f"d{n}", [text]) for n, text in enumerate(texts))
+        yield build(folder, documents, HashingProvider(), name="old.db")
+
+
+@pytest.fixture
+def newer(old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """One more migration than this version of the package has."""
+    known = opening.migrations()
+    (tmp_path / "migrations").mkdir()
+    for entry in known:
+        (tmp_path / "migrations" / entry.name).write_bytes(entry.read_bytes())
+    added = tmp_path / "migrations" / f"{len(known) + 1:04}_second.sql"
+    added.write_text(SECOND, encoding="utf-8")
+    monkeypatch.setattr(opening, "data_folder", lambda name: tmp_path / name)
+    forget_migrations()
+    yield len(known) + 1
+    monkeypatch.undo()
+    forget_migrations()
+
+
+def forget_migrations() -> None:
+    opening.migrations.cache_clear()
+    opening.corpus_format.cache_clear()
+
+
+def backups(db: Path) -> list[Path]:
+    return sorted(db.parent.glob(f"{db.name}.schema-*"))
+
+
+def test_an_older_corpus_is_refused_for_reading_and_unchanged(old: Path, newer: int) -> None:
+    before = old.read_bytes()
+    with pytest.raises(WrongFile) as caught:
+        open_reader(old)
+    assert (caught.value.code, caught.value.exit_code) == ("older_schema", 8)
+    assert "rolebundle ingest" in caught.value.hint
+    assert invoke("retrieve", "token", "--lexical-only", "--db", old).code == 8
+    assert invoke("status", "--check", "--db", old).code == 8
+    assert old.read_bytes() == before
+    assert backups(old) == []
+
+
+def test_an_older_corpus_is_backed_up_then_migrated(
+    old: Path, newer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_writer(old).close()
+    with open_reader(old) as corpus:
+        assert corpus.value("PRAGMA user_version") == newer
+        assert corpus.value("SELECT count(*) FROM review") == 20000
+        assert corpus.value("SELECT count(*) FROM document WHERE reviewed = 'no'") == 30
+    assert_sound(old)
+    [backup] = backups(old)
+    assert backup.name == f"old.db.schema-{newer - 1}.bak"
+    after = contents(old)
+    # The version that made it still reads the backup.
+    monkeypatch.undo()
+    forget_migrations()
+    assert contents(backup) == after
+    assert_sound(backup)
+
+
+def test_an_earlier_backup_keeps_its_name_and_stops_nobody(old: Path, newer: int) -> None:
+    earlier = old.with_name(f"old.db.schema-{newer - 1}.bak")
+    earlier.write_text("mine", encoding="utf-8")
+    open_writer(old).close()
+    assert earlier.read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in backups(old)] == [earlier.name, f"{earlier.name}.2"]
+
+
+def test_a_migration_that_fails_leaves_the_old_schema(
+    old: Path, newer: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = opening.migrations()[-1]
+    script.write_text(f"{SECOND}; INSERT INTO nowhere VALUES (1);", encoding="utf-8")
+    with pytest.raises(Exception, match="nowhere"):
+        open_writer(old)
+    monkeypatch.undo()
+    forget_migrations()
+    assert_sound(old)
+    with open_reader(old) as corpus:
+        assert corpus.value("SELECT count(*) FROM sqlite_schema WHERE name = 'review'") == 0
