@@ -515,7 +515,10 @@ def mapped_errors(
     try:
         yield
     except apsw.Error as error:
-        reason = db.system_errno if db is not None and _is_kind(error, _IO) else 0
+        reason = 0
+        if db is not None and _is_kind(error, _IO):
+            with suppress(apsw.ConnectionClosedError):  # Closing failed.
+                reason = db.system_errno
         raise file_format.translate(path, own_error(error, path, reason)) from error
     except UnicodeDecodeError as error:
         # Only text was stored. If something else comes back, the file was damaged.
