@@ -1,7 +1,8 @@
-"""The intake scan: removes hidden text from documents before they are chunked.
+"""The intake scan: removes hidden text from documents and masks secrets before they are chunked.
 
 Removed text is neither indexed nor shown nor cited. Line breaks stay, so that locators are correct.
-The original text is stored with the findings.
+The original text is stored with the findings, without its secrets. The same secret is masked in the
+same way everywhere, so that ids which name each other still do.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.parsed import Block, ParsedDocument
+from rolebundle.scan.confidential import find_secrets
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
-from rolebundle.scan.secrets import find_secrets, masked
+from rolebundle.scan.secrets import masked
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.quarantine import Scanned
 
@@ -52,23 +54,26 @@ def scan_documents(
     Raises:
         ConfigurationError: the settings name an invalid file of patterns.
     """
-    scannable = [
-        Scannable(_scanned_text(document.parsed, document.metadata), document.source)
-        for document in documents
-    ]
+    scannable = [_scannable(document) for document in documents]
     results = scan_texts(scannable, settings)
     return [
-        _scanned_document(document, text, result, masks=settings.secrets == "mask")
-        for document, (text, _), result in zip(documents, scannable, results, strict=True)
+        _scanned_document(document, scanned.text, result, masks=settings.secrets == "mask")
+        for document, scanned, result in zip(documents, scannable, results, strict=True)
     ]
 
 
-def _scanned_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
+def without_secrets(text: str) -> str:
+    """A short text, such as a path, with each secret masked."""
+    return masked(text, find_secrets(text))
+
+
+def _scannable(document: IntakeDocument) -> Scannable:
     # The title is first. The other metadata is last, so that offsets in the text do not depend on
     # it. The cleaned texts are read from the result in the same order.
-    return _SEPARATOR.join(
-        (metadata.title, *_content_texts(parsed), _metadata_text(parsed, metadata))
-    )
+    parsed, metadata, source = document
+    described = _metadata_text(parsed, metadata)
+    text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
+    return Scannable(text, source, (len(metadata.title), len(text) - len(described)))
 
 
 def _scanned_document(
@@ -87,7 +92,22 @@ def _scanned_document(
         tags=_clean_all(metadata.tags, masks),
         retrieval_hints=_clean_all(metadata.retrieval_hints, masks),
     )
+    if masks:
+        clean_metadata = _without_secrets(clean_metadata)
     return ScannedDocument(_with_content_texts(parsed, lines, masks), clean_metadata, record)
+
+
+def _without_secrets(metadata: DocumentMetadata) -> DocumentMetadata:
+    """Masks what names a document. Scope, sensitivity and roles are words of the policy."""
+    return metadata._replace(
+        document_id=without_secrets(metadata.document_id),
+        source_id=without_secrets(metadata.source_id),
+        uri=without_secrets(metadata.uri),
+        document_type=without_secrets(metadata.document_type),
+        domain=without_secrets(metadata.domain),
+        supersedes=tuple(map(without_secrets, metadata.supersedes)),
+        contradicts=tuple(map(without_secrets, metadata.contradicts)),
+    )
 
 
 def _content_texts(parsed: ParsedDocument) -> list[str]:
@@ -101,7 +121,9 @@ def _content_texts(parsed: ParsedDocument) -> list[str]:
 def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     """The metadata that a model may see besides the text; an id may be a file name."""
     words = [metadata.document_id, metadata.document_type, metadata.domain]
+    words += [metadata.uri, metadata.source_id]
     words += [*metadata.tags, *metadata.retrieval_hints]
+    words += [*metadata.supersedes, *metadata.contradicts]
     words += [tag for chunk in parsed.ready for tag in chunk.tags]
     return "\n".join(words)
 
@@ -112,9 +134,7 @@ def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:
 
 def _clean(text: str, masks: bool) -> str:
     text = normalized(text, find_hidden(text))
-    if masks:
-        text = masked(text, find_secrets(text))
-    return text
+    return without_secrets(text) if masks else text
 
 
 def _with_content_texts(

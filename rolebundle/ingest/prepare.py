@@ -21,6 +21,7 @@ from rolebundle.ingest.intake_scan import (
     IntakeDocument,
     ScannedDocument,
     scan_documents,
+    without_secrets,
 )
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
@@ -109,10 +110,10 @@ def _is_unchanged(task: FileTask, settings: RunSettings) -> bool:
     if task.known is None:
         return False
     path, file_hash, recipe = task.known
-    if path != file.path or recipe != _recipe(file, _reader(file), settings):
+    if path != _stored_path(file, settings) or recipe != _recipe(file, _reader(file), settings):
         return False
     try:
-        return file_hash == hash_of_file(read_bytes(file.location, path, settings.size_cap))
+        return file_hash == hash_of_file(read_bytes(file.location, file.path, settings.size_cap))
     except DocumentError:
         return False
 
@@ -137,7 +138,11 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
     try:
         data = read_bytes(file.location, file.path, settings.size_cap)
         reader = _reader(file)
-        identity = (file.path, hash_of_file(data), _recipe(file, reader, settings))
+        identity = (
+            _stored_path(file, settings),
+            hash_of_file(data),
+            _recipe(file, reader, settings),
+        )
         if identity == task.known:
             return Unchanged(file.location)
         if reader.name not in _BINARY_FORMATS and looks_binary(data):
@@ -170,6 +175,12 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         return _ReadFile(StoredFile(file.location, *identity), tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
+
+
+def _stored_path(file: FileEntry, settings: RunSettings) -> str:
+    """The path that the corpus has, which citations show."""
+    masks = settings.scan is not None and settings.scan.secrets == "mask"
+    return without_secrets(file.path) if masks else file.path
 
 
 def _markup(data: bytes, path: str) -> bytes | None:

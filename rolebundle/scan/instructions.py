@@ -51,8 +51,11 @@ class Patterns:
             [(_expression(pattern.begins), _with_spaces(pattern.goes_on)) for pattern in patterns]
         )
 
-    def find(self, text: str) -> tuple[Finding, ...]:
-        """The findings in a text, in order. Each kind is ``instruction_`` and the category."""
+    def find(self, text: str, data: bytes | None = None) -> tuple[Finding, ...]:
+        """The findings in a text, in order. Each kind is ``instruction_`` and the category.
+
+        ``data`` is the text's UTF-8, if the caller has it.
+        """
         return tuple(
             Finding(
                 f"instruction_{self.patterns[span.pattern].category}",
@@ -60,7 +63,7 @@ class Patterns:
                 span.end,
                 ascii_note(f"{self.patterns[span.pattern].id}: {span.text[:80]!r}"),
             )
-            for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN)
+            for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data)
         )
 
 

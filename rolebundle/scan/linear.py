@@ -55,10 +55,15 @@ class LinearPatterns:
         self._set.Compile()
         self._max_match_bytes = max_match_bytes
 
-    def spans(self, text: str, max_per_pattern: int) -> list[Span]:
-        """The matches in order, at most ``max_per_pattern`` of each pattern."""
-        # An unpaired surrogate has no UTF-8 form. It becomes "?", which is one character too.
-        data = text.encode("utf-8", "replace")
+    def spans(self, text: str, max_per_pattern: int, data: bytes | None = None) -> list[Span]:
+        """The matches in order, at most ``max_per_pattern`` of each pattern.
+
+        Args:
+            text: the text to search.
+            max_per_pattern: the limit of each pattern's matches.
+            data: :func:`utf8` of the text, if the caller has it.
+        """
+        data = utf8(text) if data is None else data
         searches = [self._ascii] if text.isascii() else [self._ascii, self._other]
         matches = [
             match
@@ -84,6 +89,11 @@ class LinearPatterns:
                 counts[number] += 1
                 if counts[number] <= max_per_pattern:
                     yield start, start + _match_length(self._whole[number], window), number
+
+
+def utf8(text: str) -> bytes:
+    """The UTF-8 of a text. An unpaired surrogate has none and becomes "?", one character too."""
+    return text.encode("utf-8", "replace")
 
 
 def _options() -> Any:

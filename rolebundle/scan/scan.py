@@ -1,14 +1,16 @@
-"""Scan documents: hidden text, hidden markup, instructions to a model, secrets.
+"""Scan documents: hidden text, hidden markup, instructions, secrets, personal data.
 
 The result is the findings and a verdict. The caller decides what to do with them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from rolebundle.scan.confidential import Confidential, find_confidential, find_secrets
 from rolebundle.scan.finding import Finding
 from rolebundle.scan.hidden_markup import find_hidden_markup
 from rolebundle.scan.hidden_text import (
@@ -19,7 +21,8 @@ from rolebundle.scan.hidden_text import (
     original_offset,
 )
 from rolebundle.scan.instructions import Patterns, load_patterns
-from rolebundle.scan.secrets import find_secrets, masked
+from rolebundle.scan.linear import utf8
+from rolebundle.scan.secrets import masked
 from rolebundle.scan.settings import ScanSettings
 
 Verdict = Literal["clean", "label", "quarantine"]
@@ -27,14 +30,25 @@ Verdict = Literal["clean", "label", "quarantine"]
 _MIN_HIDDEN_LETTERS = 4
 """Hidden characters that decode to this many letters are a message."""
 
+WINDOW_CHARS = 20_000
+"""A long document is judged by its worst part of this length, in characters: one finding here and
+another one far away are no attack."""
+MAX_SECRET_SHARE = 1 / 3
+"""A document is mostly secret if a larger share of its words is, such as a key file or a list."""
+
 _load_patterns = lru_cache(maxsize=4)(load_patterns)
 
 
 class Scannable(NamedTuple):
-    """A document's text, and the markup that it was read from, if any (as text or UTF-8)."""
+    """A document's text, and the markup that it was read from, if any (as text or UTF-8).
+
+    ``body`` is the start and the end of the text without title and metadata, which are shown with
+    every part of the document and therefore count for every part.
+    """
 
     text: str
     source: str | bytes | None = None
+    body: tuple[int, int] | None = None
 
 
 class ScanResult(NamedTuple):
@@ -54,13 +68,13 @@ class _Findings(NamedTuple):
     """What each search found in one document.
 
     ``normal`` is the document's text without hidden text, and what was removed. Offsets of
-    ``instructions`` and ``secrets`` are in that text.
+    ``instructions`` and ``confidential`` are in that text.
     """
 
     hidden: tuple[Finding, ...]
     normal: tuple[str, tuple[Removal, ...]]
     instructions: tuple[Finding, ...]
-    secrets: tuple[Finding, ...]
+    confidential: Confidential
     markup: tuple[Finding, ...]
 
 
@@ -80,37 +94,70 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
         normalized_with_offsets(document.text, findings) if findings else (document.text, ())
         for document, findings in zip(documents, hidden, strict=True)
     ]
-    instructions = [patterns.find(text) for text, _ in normal]
-    has_secret_search = settings.secrets != "off"
-    secrets = [find_secrets(text) if has_secret_search else () for text, _ in normal]
+    data = [utf8(text) for text, _ in normal]
+    instructions = [
+        patterns.find(text, encoded) for (text, _), encoded in zip(normal, data, strict=True)
+    ]
+    confidential = [
+        find_confidential(text, encoded) for (text, _), encoded in zip(normal, data, strict=True)
+    ]
     markup = [
         () if document.source is None else find_hidden_markup(document.source, patterns)
         for document in documents
     ]
-    per_document = map(_Findings, hidden, normal, instructions, secrets, markup)
+    per_document = map(_Findings, hidden, normal, instructions, confidential, markup)
     return [
-        _result(document.text, findings, patterns, settings)
+        _result(document, findings, patterns, settings)
         for document, findings in zip(documents, per_document, strict=True)
     ]
 
 
 def _result(
-    text: str, findings: _Findings, patterns: Patterns, settings: ScanSettings
+    document: Scannable, findings: _Findings, patterns: Patterns, settings: ScanSettings
 ) -> ScanResult:
-    hidden, (normal, removals), instructions, secrets, markup = findings
-    if not (hidden or instructions or secrets or markup):
-        return ScanResult((), "clean", text)
-    if secrets and settings.secrets == "mask":
-        normal = masked(normal, secrets)
+    hidden, (normal, removals), instructions, (secrets, personal), markup = findings
+    if settings.secrets == "off":
+        secrets = ()
+    if not (hidden or instructions or secrets or personal or markup):
+        return ScanResult((), "clean", document.text)
+    is_mostly_secret = _secret_share(normal, secrets) > MAX_SECRET_SHARE
+    if secrets:
+        instructions = tuple(_without_secret(finding, secrets) for finding in instructions)
+        if settings.secrets == "mask":
+            normal = masked(normal, secrets)
     if removals:
-        instructions = tuple(_in_original(finding, removals) for finding in instructions)
-        secrets = tuple(_in_original(finding, removals) for finding in secrets)
-    decoded = _decoded(text, hidden)
+        instructions, secrets, personal = (
+            tuple(_in_original(finding, removals) for finding in part)
+            for part in (instructions, secrets, personal)
+        )
+    decoded = _decoded(document.text, hidden)
     has_words = _letters(decoded) >= _MIN_HIDDEN_LETTERS or bool(patterns.find(decoded))
-    score = _score(hidden, instructions, markup, has_words, settings.weights)
-    ordered = sorted((*hidden, *instructions, *secrets), key=lambda f: (f.start, f.end))
-    verdict = _verdict(score, bool(secrets), settings)
-    return ScanResult(tuple(ordered), verdict, normal, markup)
+    score = _score(document, hidden, instructions, markup, has_words, settings.weights)
+    ordered = sorted((*hidden, *instructions, *secrets, *personal), key=lambda f: (f.start, f.end))
+    is_quarantined = score >= settings.quarantine_at or (
+        bool(secrets) and (is_mostly_secret or settings.secrets == "quarantine")
+    )
+    is_labelled = score >= settings.label_at or bool(secrets) or bool(personal)
+    verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
+    shown_markup = tuple(
+        finding._replace(note=masked(finding.note, find_secrets(finding.note)))
+        for finding in markup
+    )
+    return ScanResult(tuple(ordered), verdict, normal, shown_markup)
+
+
+def _secret_share(text: str, secrets: tuple[Finding, ...]) -> float:
+    """The share of a text's words that belongs to secrets, 0 to 1."""
+    if not secrets:
+        return 0.0
+    words = sum(len(text[finding.start : finding.end].split()) for finding in secrets)
+    return words / max(1, len(text.split()))
+
+
+def _without_secret(finding: Finding, secrets: tuple[Finding, ...]) -> Finding:
+    """The finding with a note that quotes no secret; a note quotes the text of its finding."""
+    quotes = any(s.start < finding.end and finding.start < s.end for s in secrets)
+    return finding._replace(note=finding.note.partition(":")[0]) if quotes else finding
 
 
 def _in_original(finding: Finding, removals: tuple[Removal, ...]) -> Finding:
@@ -133,23 +180,45 @@ def _letters(text: str) -> int:
 
 
 def _score(
+    document: Scannable,
     hidden: tuple[Finding, ...],
     instructions: tuple[Finding, ...],
     markup: tuple[Finding, ...],
     has_words: bool,
     weights: dict[str, float],
 ) -> float:
-    """Return the sum of the weights of the kinds. Each kind counts once."""
-    kinds = {finding.kind for finding in (*hidden, *instructions)}
-    kinds |= {finding.kind for finding in markup if finding.severity == "high"}
+    """The highest sum of the weights of the kinds in one part of a document.
+
+    Each kind counts once. Findings in title, metadata and markup count for every part.
+    """
+    hidden_kinds = {finding.kind for finding in hidden}
+    start, end = document.body or (0, len(document.text))
+    everywhere = {finding.kind for finding in markup if finding.severity == "high"}
     if has_words:
-        kinds.add("hidden_words")
-    if hidden and instructions:
-        kinds.add("hidden_instructions")
-    return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
+        everywhere.add("hidden_words")
+    in_body: list[tuple[int, str]] = []
+    for finding in (*hidden, *instructions):
+        if finding.end <= start or finding.start >= end:
+            everywhere.add(finding.kind)
+        else:
+            in_body.append((finding.start, finding.kind))
+    in_body.sort()
+    score = _sum_of_weights(everywhere, hidden_kinds, weights)
+    counts: Counter[str] = Counter()
+    first = 0
+    for place, kind in in_body:
+        counts[kind] += 1
+        while in_body[first][0] < place - WINDOW_CHARS:
+            counts[in_body[first][1]] -= 1
+            first += 1
+        if counts[kind] == 1:  # Otherwise this part has no new kind.
+            kinds = everywhere | {name for name, count in counts.items() if count}
+            score = max(score, _sum_of_weights(kinds, hidden_kinds, weights))
+    return score
 
 
-def _verdict(score: float, has_secrets: bool, settings: ScanSettings) -> Verdict:
-    if score >= settings.quarantine_at or (has_secrets and settings.secrets == "quarantine"):
-        return "quarantine"
-    return "label" if score >= settings.label_at or has_secrets else "clean"
+def _sum_of_weights(kinds: set[str], hidden_kinds: set[str], weights: dict[str, float]) -> float:
+    total = sum(weights.get(kind, 0.0) for kind in sorted(kinds))
+    if kinds & hidden_kinds and any(kind.startswith("instruction_") for kind in kinds):
+        total += weights.get("hidden_instructions", 0.0)
+    return round(total, 6)

@@ -1,37 +1,36 @@
 """Secrets in a text: keys, tokens and passwords, by the formats that their issuers publish.
 
 The formats come from the issuers' documentation (GitHub's and GitLab's token formats, AWS's unique
-identifiers, RFC 7468 for keys, RFC 7519 for JSON Web Tokens, …). A fixed prefix is sufficient. A
-value that only its name calls a secret must look random too.
+identifiers, RFC 7468 for keys, RFC 7519 for JSON Web Tokens, RFC 7617 for Basic authorization, …).
+A fixed prefix is sufficient. A value that only its name or its place calls a secret must look
+random too.
 """
 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterable
-from functools import cache
 from math import log2
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from rolebundle.scan.finding import Finding, ascii_note
-from rolebundle.scan.linear import LinearPatterns
+from rolebundle.scan.finding import Finding
+from rolebundle.scan.linear import compiled
 
-MAX_FINDINGS_PER_FORMAT = 1_000
-"""How often one format is reported in one text."""
-
-_MAX_MATCH_BYTES = 4_096
 # A private key of 16,384 bits has 13 kB; keys in PGP blocks are larger.
 _MAX_KEY_CHARS = 65_536
-_END_OF_KEY = "-----END "
-_SHOWN_CHARS = 4
+_MIN_KEY_RUN = 32
+_MIN_KEY_BITS = 2.5
 
-# Placeholders in documentation.
-_PLACEHOLDER = re.compile(
-    r"example|dummy|placeholder|changeme|change_me|your[-_]?|redacted|sample|xxxx|\*\*\*|<|\$\{|0000000"
-    r"|1234567890|abcdefghij|\.\.\.",
-    re.IGNORECASE,
-)
+Value = Literal["whole", "password", "key", "token", "basic"]
+"""How a match is judged: a ``whole`` match by its entropy; a value that follows a name by its kind.
+
+A ``password`` has 8 characters or more, a ``key`` 12, a ``token`` 16. A ``basic`` one is the base64
+of a user and a password.
+"""
+_MIN_CHARS = {"password": 8, "key": 12, "token": 16}
+_MIN_BITS = {"password": 2.5, "key": 2.75, "token": 2.9}
 
 
 class Format(NamedTuple):
@@ -39,97 +38,216 @@ class Format(NamedTuple):
 
     Args:
         kind: its name. The finding's kind is ``secret_`` and this name.
-        begins: an RE2 expression for its beginning.
+        begins: an RE2 expression for its beginning. For a named value, everything before the value.
         goes_on: an RE2 expression for the rest.
-        min_bits: the lowest entropy per character, in bits.
-        is_named: whether only a name before the value calls it a secret.
+        min_bits: the lowest entropy per character of a ``whole`` match, in bits.
+        value: how the match is judged. All but ``whole`` report and mask the value only.
     """
 
     kind: str
     begins: str
     goes_on: str
     min_bits: float = 2.5
-    is_named: bool = False
+    value: Value = "whole"
+
+
+_HEX = "[0-9a-fA-F]"
+_QUOTED = r"\"[^\"\s]{6,}\"|'[^'\s]{6,}'|`[^`\s]{6,}`"
+_VALUE = rf"(?:{_QUOTED}|[^\s\"'`<>]{{6,}})"
+# `name = `, `"name": `, `name := `, `['name'] = `, `define('NAME', `, `<name>`, `--name `.
+_SIGN = r"(?:[\"'\]\\]{0,3}[ \t]{0,8}(?::=|=>|=|:)[ \t]{0,8}\\?|[\"'],[ \t]{0,8}|>)"
+_OPTION = r"(?i:\s--?(?:[a-z]+-)?"
+
+
+def _named(names: str, value: Value) -> list[Format]:
+    return [
+        Format("named_secret", rf"(?i:{names}){_SIGN}", _VALUE, value=value),
+        Format("named_secret", rf"{_OPTION}(?:{names}))[ \t]{{1,4}}", _VALUE, value=value),
+    ]
 
 
 FORMATS = (
-    Format(
-        "private_key",
-        r"-----BEGIN ",
-        r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[^-]{32,}"
-        r"(?:-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----)?",
-    ),
-    Format("putty_key", r"PuTTY-User-Key-File-[23]: ", r"[\s\S]+?Private-MAC: [0-9a-f]+"),
+    # Keys
+    Format("private_key", r"-----BEGIN ", r"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    Format("private_key", r"LS0tLS1CRUdJTi", r"[A-Za-z0-9+/]{100,}={0,2}"),
+    Format("putty_key", r"PuTTY-User-Key-File-[23]: ", r"[^\n]+\n[^\n]+\n"),
     Format("age_key", r"AGE-SECRET-KEY-1", r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
+    # Clouds
     Format("aws_access_key", r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)", r"[A-Z0-9]{16}\b"),
+    Format("azure_storage_key", r"AccountKey=", r"[A-Za-z0-9+/]{86}=="),
+    Format("azure_access_key", r"SharedAccessKey=", r"[A-Za-z0-9+/]{43}="),
+    Format("azure_signature", r"[?&]sig=", r"(?:[A-Za-z0-9]|%2[BbFf]|[+/_-]){43}(?:%3[Dd]|=)"),
+    Format("azure_client_secret", r"\b[\w~.-]{3}[0-9]Q~", r"[\w~.-]{31,34}"),
+    Format("google_api_key", r"\bAIza", r"[\w-]{35}"),
+    Format("google_oauth_secret", r"\bGOCSPX-", r"[\w-]{28}"),
+    Format("google_oauth_token", r"\bya29\.", r"[\w-]{30,}"),
+    Format("google_refresh_token", r"\b1//0", r"[\w-]{40,}"),
+    Format("firebase_key", r"\bAAAA[\w-]{7}:", r"[\w-]{140}"),
+    Format("digitalocean_token", r"\bdo[opr]_v1_", r"[0-9a-f]{64}\b"),
+    Format("cloudflare_key", r"\bv1\.0-", r"[0-9a-f]{24}-[0-9a-f]{146}"),
+    Format("heroku_key", r"\bHRKU-", r"[\w-]{36,64}"),
+    Format("flyio_token", r"\b(?:fo1_|fm[12][ar]?_|FlyV1 fm)", r"[\w+/=-]{40,}", 3.5),
+    Format("alibaba_key", r"\bLTAI", r"[A-Za-z0-9]{20}\b", 3.0),
+    Format("netlify_token", r"\bnfp_", r"[A-Za-z0-9]{36,}"),
+    Format("tailscale_key", r"\btskey-", r"[a-z]+-[A-Za-z0-9]+-[A-Za-z0-9]{16,}"),
+    Format("supabase_key", r"\b(?:sbp_|sb_secret_)", r"[\w-]{30,}"),
+    Format("planetscale_key", r"\bpscale_", r"(?:tkn|pw|oauth)_[\w.=-]{32,}"),
+    # Code and packages
     Format("github_token", r"gh[pousr]_", r"[A-Za-z0-9_]{36,255}\b"),
     Format("github_token", r"github_pat_", r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b"),
     Format(
-        "gitlab_token", r"\bgl(?:pat|dt|ft|soat|rt|cbt|ptt|imt|agent|oas|ffct)-", r"[\w-]{20,64}"
+        "gitlab_token",
+        r"\bgl(?:pat|dt|ft|soat|rt|cbt|ptt|imt|agent|oas|ffct)-",
+        r"[\w-]{20,300}(?:\.[\w.-]{2,20})?",
     ),
+    Format("npm_token", r"\bnpm_", r"[A-Za-z0-9]{36}\b"),
+    Format("pypi_token", r"\bpypi-AgE", r"[\w-]{50,}"),
+    Format("rubygems_key", r"\brubygems_", r"[0-9a-f]{48}\b"),
+    Format("docker_token", r"\bdckr_[po]at_", r"[\w-]{24,}"),
+    Format("artifactory_key", r"\bAKCp", r"[A-Za-z0-9]{60,}\b"),
+    Format("buildkite_token", r"\bbk[uc]a_", r"[0-9a-z]{40}\b"),
+    Format("sonar_token", r"\bsq[apu]_", r"[0-9a-f]{40}\b"),
+    Format("bitbucket_token", r"\bATBB", r"[A-Za-z0-9]{24}[A-F0-9]{8}\b"),
+    Format("atlassian_token", r"\bAT[AC]TT3xFf", r"[\w=.-]{60,}"),
+    # Infrastructure
+    Format("vault_token", r"\bhv[sbr]\.", r"[\w-]{24,}"),
+    Format("terraform_token", r"\.atlasv1\.", r"[\w-]{60,}"),
+    Format("databricks_token", r"\bdapi", r"[0-9a-f]{32}(?:-\d)?\b", 3.0),
+    Format("doppler_token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.", r"[\w.-]{40,}"),
+    Format("pulumi_token", r"\bpul-", r"[0-9a-f]{40}\b"),
+    Format("onepassword_token", r"\bops_eyJ", r"[A-Za-z0-9+/=_-]{100,}"),
+    Format("grafana_token", r"\bglsa_", r"[A-Za-z0-9]{32}_[0-9a-fA-F]{8}\b"),
+    Format("grafana_token", r"\bglc_eyJ", r"[A-Za-z0-9+/=]{40,}"),
+    Format("newrelic_key", r"\bNR(?:AK|II|RA|BR)-", r"[A-Za-z0-9_-]{27,}", 3.0),
+    Format("newrelic_key", r"\bNRJS-", r"[0-9a-f]{19}\b", 2.5),
+    Format("sentry_token", r"\bsntry[usx]_", r"[\w+/=-]{60,}"),
+    Format(
+        "sentry_dsn",
+        r"\bhttps?://[0-9a-f]{32}(?::[0-9a-f]{32})?@",
+        r"[A-Za-z0-9.-]{3,100}/\d+",
+        3.0,
+    ),
+    Format("dynatrace_token", r"\bdt0[a-z][0-9]{2}\.", r"[A-Z0-9]{24}\.[A-Z0-9]{64}\b"),
+    Format("json_web_token", r"\beyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}"),
+    # Messages
     Format("slack_token", r"\bxox[abeoprs]-", r"(?:\d+-)*[A-Za-z0-9-]{10,}"),
     Format("slack_token", r"\bxapp-", r"\d-[A-Z0-9]+-\d+-[a-z0-9]+"),
     Format(
         "slack_webhook", r"hooks\.slack\.com/services/T", r"[A-Z0-9]+/B[A-Z0-9]+/[A-Za-z0-9]{20,}"
     ),
-    Format("stripe_key", r"\b[rs]k_(?:live|prod)_", r"[0-9A-Za-z]{20,}"),
-    Format("google_api_key", r"\bAIza", r"[\w-]{35}"),
-    Format("google_oauth_secret", r"\bGOCSPX-", r"[\w-]{28}"),
-    Format("google_oauth_token", r"\bya29\.", r"[\w-]{30,}"),
+    Format("discord_token", r"\b[MNO][A-Za-z0-9_-]{23,27}\.", r"[\w-]{6}\.[\w-]{27,}", 3.5),
+    Format("discord_webhook", r"discord(?:app)?\.com/api/webhooks/", r"\d{17,20}/[\w-]{60,}"),
+    Format("telegram_token", r"(?:\b|bot)[0-9]{8,10}:A", r"[\w-]{34}\b"),
+    Format("twilio_key", r"\bSK", r"[0-9a-f]{32}\b", 3.0),
+    Format("sendgrid_key", r"\bSG\.", r"[\w-]{22}\.[\w-]{43}"),
+    Format("mailgun_key", r"\bkey-", r"[0-9a-f]{32}\b", 3.0),
+    Format("mailgun_key", r"\b[0-9a-f]{32}-", r"[0-9a-f]{8}-[0-9a-f]{8}\b", 3.0),
+    Format("mailchimp_key", r"\b[0-9a-f]{32}-us", r"[0-9]{1,2}\b", 3.0),
+    Format("brevo_key", r"\bxkeysib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}\b"),
+    # Payment and shops
+    Format("stripe_key", r"\b(?:[rs]k_(?:live|prod)|whsec)_", r"[0-9A-Za-z+/]{20,}"),
+    Format("shopify_token", r"\bshp(?:at|ca|pa|ss)_", r"[0-9a-fA-F]{32}\b"),
+    Format("square_token", r"\bsq0[a-z]{3}-", r"[\w-]{22,60}", 3.0),
+    Format("square_token", r"\bEAAA", r"[\w-]{60}\b", 4.0),
+    # Models
     Format("openai_key", r"\bsk-(?:proj|svcacct|admin)-", r"[\w-]{20,}"),
     Format("openai_key", r"\bsk-", r"[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
     Format("anthropic_key", r"\bsk-ant-", r"[a-z0-9]+-[\w-]{40,}"),
-    Format("huggingface_token", r"\bhf_", r"[A-Za-z]{34,}\b"),
-    Format("npm_token", r"\bnpm_", r"[A-Za-z0-9]{36}\b"),
-    Format("pypi_token", r"\bpypi-AgE", r"[\w-]{50,}"),
-    Format("sendgrid_key", r"\bSG\.", r"[\w-]{22}\.[\w-]{43}"),
-    Format("twilio_key", r"\bSK", r"[0-9a-f]{32}\b", 3.0),
-    Format("mailgun_key", r"\bkey-", r"[0-9a-f]{32}\b", 3.0),
-    Format("shopify_token", r"\bshp(?:at|ca|pa|ss)_", r"[0-9a-fA-F]{32}\b"),
-    Format("square_token", r"\b(?:sq0csp-|sq0atp-|EAAA)", r"[\w-]{22,60}", 3.5),
-    Format("digitalocean_token", r"\bdo[opr]_v1_", r"[0-9a-f]{64}\b"),
-    Format("databricks_token", r"\bdapi", r"[0-9a-f]{32}\b", 3.0),
-    Format("grafana_token", r"\bglsa_", r"[A-Za-z0-9]{32}_[0-9a-f]{8}\b"),
-    Format("vault_token", r"\bhv[sb]\.", r"[\w-]{24,}"),
-    Format("telegram_token", r"\b[0-9]{8,10}:AA", r"[\w-]{33}"),
-    Format("discord_token", r"\b[MNO][A-Za-z0-9_-]{23,25}\.", r"[\w-]{6}\.[\w-]{27,}", 3.5),
-    Format("artifactory_key", r"\bAKCp", r"[A-Za-z0-9]{60,}\b"),
-    Format("azure_storage_key", r"AccountKey=", r"[A-Za-z0-9+/]{86}=="),
-    Format("json_web_token", r"\beyJ", r"[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{16,}"),
+    Format("openrouter_key", r"\bsk-or-", r"v1-[0-9a-f]{64}\b"),
+    Format("huggingface_token", r"\b(?:hf|api_org)_", r"[A-Za-z]{34,}\b"),
+    Format("groq_key", r"\bgsk_", r"[A-Za-z0-9]{52}\b"),
+    Format("replicate_token", r"\br8_", r"[A-Za-z0-9]{37}\b"),
+    Format("perplexity_key", r"\bpplx-", r"[A-Za-z0-9]{48}\b"),
+    Format("xai_key", r"\bxai-", r"[A-Za-z0-9]{70,}\b"),
+    # Tools
+    Format("linear_key", r"\blin_(?:api|oauth)_", r"[A-Za-z0-9]{32,}\b"),
+    Format("notion_token", r"\bntn_", r"[0-9]{11}[A-Za-z0-9]{35}\b"),
+    Format("notion_token", r"\bsecret_", r"[A-Za-z0-9]{43}\b", 4.0),
+    Format("airtable_token", r"\bpat[A-Za-z0-9]{14}\.", r"[0-9a-f]{64}\b"),
+    Format("figma_token", r"\bfig[dor]_", r"[\w-]{40,}"),
+    Format("postman_key", r"\bPMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}\b"),
+    Format("dropbox_token", r"\bsl\.", r"[\w-]{130,}", 4.0),
+    # A place or a name calls the value a secret.
     Format(
         "password_in_url",
-        r"\b(?:postgres(?:ql)?|mysql|mongodb(?:\+srv)?|rediss?|amqps?|mssql|ftp|smtp)://",
-        r"[^\s:/@]{1,64}:[^\s:/@]{8,128}@[A-Za-z0-9.-]+",
-        3.0,
-        is_named=True,
+        r"[A-Za-z0-9]://[^\s:/@\"'<>]*:",
+        r"[^\s/@\"'<>]{4,}@",
+        value="password",
     ),
     Format(
-        "named_secret",
-        r"(?i:(?:api[_-]?key|secret[_-]?(?:access[_-]?)?key|client[_-]?secret|access[_-]?token"
-        r"|auth[_-]?token|secret|passw(?:or)?d|private[_-]?key)[\"']?\s{0,3}(?::=|=>|=|:)\s{0,3}[\"'])",
-        r"[A-Za-z0-9+/_.~!@#%^&*=-]{16,200}[\"']",
-        3.5,
-        is_named=True,
+        "authorization",
+        r"(?i:authorization[\"'\]]{0,2}\s{0,3}[:=,]\s{0,3}[\"'`]?basic\s{1,3})",
+        r"[A-Za-z0-9+/]{8,}={0,2}",
+        value="basic",
     ),
+    Format("docker_login", r"\"auth\"\s{0,4}:\s{0,4}\"", r"[A-Za-z0-9+/]{8,}={0,2}", value="basic"),
+    Format(
+        "authorization",
+        r"(?i:authorization[\"'\]]{0,2}\s{0,3}[:=,]\s{0,3}[\"'`]?(?:bearer|token|bot|apikey)\s{1,3})",
+        r"[A-Za-z0-9._~+/=:-]{8,}",
+        value="token",
+    ),
+    Format(
+        "netrc_password", r"\blogin\s{1,9}[^\s]+\s{1,9}password\s{1,9}", _VALUE, value="password"
+    ),
+    Format(
+        "pgpass_password",
+        r":(?:\d{4,5}|\*):[\w.*-]+:[\w.*-]+:",
+        _VALUE,
+        value="password",
+    ),
+    Format(
+        "password_option",
+        r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@+-]+:",
+        _VALUE,
+        value="password",
+    ),
+    *_named(r"passw(?:or)?d|passphrase|\bpwd|[_-]pwd|\bpass|[_-]pass", "password"),
+    *_named(
+        r"(?:api|access|secret|private|auth|encryption|signing|master|shared|app|application|account"
+        r"|client|consumer|license|service|deploy|storage|webhook|jwt|secret[_-]?access)[_-]?key"
+        r"|client[_-]?secret|secret|[_-]salt|credential",
+        "key",
+    ),
+    *_named(r"token", "token"),
 )
 
-
-def find_secrets(text: str) -> tuple[Finding, ...]:
-    """The secrets in a text, in order. A note shows at most the first characters of a secret."""
-    findings: list[Finding] = []
-    done = 0
-    for number, start, match_end, matched in _patterns().spans(text, MAX_FINDINGS_PER_FORMAT):
-        format_ = FORMATS[number]
-        if start < done or not _is_secret(format_, matched):
-            continue
-        end = match_end
-        if format_.kind == "private_key" and _END_OF_KEY not in matched:
-            end = _end_of_key(text, end)
-        done = end
-        shown = "" if format_.is_named else f", begins with {matched[:_SHOWN_CHARS]!r}"
-        note = ascii_note(f"{format_.kind.replace('_', ' ')}{shown}")
-        findings.append(Finding(f"secret_{format_.kind}", start, end, note))
-    return tuple(findings)
+_PLACEHOLDER = re.compile(
+    r"example|dummy|placeholder|change[-_]?(?:me|it|this)|your[-_]?|redacted|sample|masked|xxxx|\*\*\*"
+    r"|<|\$\{|0000000|123456789|abcdefgh|\.\.\.|…",
+    re.IGNORECASE,
+)
+"""What documentation writes in the place of a secret."""
+_PLACEHOLDER_VALUE = re.compile(
+    r"^(?:my|the|some|test|our|new)[-_]|fake|insert|replace|todo|foobar|hunter2|letmein|qwerty|[-_]here"
+    r"|\{\w*\}|%\(|\$\(|1234567|abcdefg",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(
+    r"(?:os|process|env|config|self|this|settings|secrets?|vars?|data|request|args|options|params"
+    r"|credentials|ctx|context|app|user)[.\[]"
+    r"|(?:arn|vault|op|ssm|kms|file|env|https?|urn|sha\d+|md5)[:-]|\w+:/|[.~]{0,2}/(?-i:[a-z._-]+/)"
+    r"|\$(?:\d|argon|scrypt|pbkdf)|(?:pbkdf2|bcrypt|argon2|scrypt|sha\d+|md5)|\[",
+    re.IGNORECASE,
+)
+"""A value that says where the secret is, or that is the hash of a password."""
+_WORDS = re.compile(r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:[-_.:/@+](?:[A-Za-z]+\d{0,4}|\d{1,4}))*[!?.]*")
+"""The names of things: words with few digits at their ends."""
+_IPV6 = re.compile(rf":{_HEX}{{1,4}}:{_HEX}{{0,4}}:{_HEX}{{1,4}}")
+_CASE_CHANGE = re.compile("[a-z](?=[A-Z])|[A-Z](?=[a-z])")
+_LEET = str.maketrans("013457@$!", "oleastasi")
+_COMMON_PASSWORD = re.compile(
+    r"(?:super|my|the|top)?(?:password|passwd|secret|admin|welcome|test|pass)+\W*\d*\W*", re.I
+)
+_NO_VALUE_STARTS = {"=": "$%{<([", ":": "$%{<([!&*@|>"}
+_STOPS = re.compile(r"[,;)}\]|\\]")
+_KEY_RUN = re.compile(rf"[A-Za-z0-9+/=]{{{_MIN_KEY_RUN},}}")
+_KEY_BODY = re.compile(r"(?:[A-Za-z0-9+/=\s\\]|[A-Z][A-Za-z-]+: [^\n]*\n)*")
+_TOKEN_RUN = re.compile(r"(?:[\w/+=-]|\.(?=[\w-]))*")
+_UNBOUNDED = frozenset({"json_web_token", "onepassword_token", "grafana_token"})
+"""Formats that may be longer than the longest match."""
+_BASE64_RUN = 24
+_KEY_CHARS = re.compile(r"[A-Za-z0-9+/]+")
 
 
 def masked(text: str, findings: Iterable[Finding]) -> str:
@@ -147,50 +265,123 @@ def masked(text: str, findings: Iterable[Finding]) -> str:
     return "".join(parts)
 
 
-@cache
-def _patterns() -> LinearPatterns:
-    return LinearPatterns(
-        [(format_.begins, format_.goes_on) for format_ in FORMATS], _MAX_MATCH_BYTES
+def place(format_: Format, text: str, start: int, end: int, matched: str) -> tuple[int, int] | None:
+    """Start and end of the secret in a match, or ``None`` if the match is none."""
+    if format_.kind == "private_key":
+        return _private_key(text, start, end, matched)
+    if format_.kind == "putty_key":
+        last = text.find("\nPrivate-MAC: ", end, end + _MAX_KEY_CHARS)
+        return (start, _end_of_run(text, last + len("\nPrivate-MAC: "))) if last > 0 else None
+    if format_.value == "whole":
+        is_secret = (
+            not _PLACEHOLDER.search(_decoded_payload(matched))
+            and _entropy(matched) >= format_.min_bits
+            and not _is_inside_base64(text, start)
+        )
+        if not is_secret:
+            return None
+        return start, _end_of_run(text, end) if format_.kind in _UNBOUNDED else end
+    prefix = compiled(format_.begins).match(matched.encode("utf-8", "replace"))
+    before = prefix.group().decode("utf-8", "replace")
+    value_start, value = _value(before, matched[len(before) :])
+    if format_.value == "basic":
+        is_secret = _is_random(_base64_text(value).partition(":")[2], "password")
+    elif format_.kind == "pgpass_password" and _IPV6.match(matched):
+        is_secret = False
+    else:
+        is_secret = _is_random(value, format_.value)
+    if not is_secret or (before.endswith(">") and text[end : end + 2] != "</"):
+        return None
+    start += len(before) + value_start
+    return start, start + len(value)
+
+
+def _value(before: str, rest: str) -> tuple[int, str]:
+    """The value that follows a name, without its quotes, and its offset; empty if it is none."""
+    if rest[0] in "\"'`" and rest[-1] == rest[0]:
+        return 1, rest[1:-1]
+    if before.endswith(":") and "://" in before:
+        return 0, rest.removesuffix("@")
+    sign = before.rstrip()[-1:]
+    if rest[0] in _NO_VALUE_STARTS.get(sign, "$<{"):
+        return 0, ""
+    if sign == "=" and before[:-1].isupper():
+        return 0, rest  # A variable of the environment: a whole word, whatever its characters.
+    if "(" in rest:
+        return 0, ""  # The call of a function.
+    stop = _STOPS.search(rest)
+    return 0, rest[: stop.start()] if stop else rest.rstrip(".:?!")
+
+
+def _is_random(value: str, kind: str) -> bool:
+    """Whether a value looks like a password, a key or a token, and not like a name or a word."""
+    if len(value) < _MIN_CHARS[kind]:
+        return False
+    if _PLACEHOLDER.search(value) or _PLACEHOLDER_VALUE.search(value) or _REFERENCE.match(value):
+        return False
+    if _COMMON_PASSWORD.fullmatch(value.translate(_LEET)):
+        return False
+    has_digit, has_lower, has_upper = (
+        any(map(is_kind, value)) for is_kind in (str.isdigit, str.islower, str.isupper)
+    )
+    if not (has_lower or has_upper) or _entropy(value) < _MIN_BITS[kind]:
+        return False
+    # Random letters change their case at every second place, most words in CamelCase do not.
+    if len(_CASE_CHANGE.findall(value)) * 3 > len(value):
+        return True
+    has_all = has_lower and has_upper and not value.isalnum()
+    return (has_digit or (kind == "password" and has_all)) and not _WORDS.fullmatch(
+        value.lstrip("/.~")
     )
 
 
-def _is_secret(format_: Format, matched: str) -> bool:
-    if format_.kind == "private_key":
-        return True
-    value = _value(matched) if format_.is_named else matched
-    if _PLACEHOLDER.search(value):
-        return False
-    if format_.kind == "named_secret" and not (_has_digit(value) and _has_letter(value)):
-        return False  # A sentence or the name of a setting.
-    return _entropy(value) >= format_.min_bits
+def _private_key(text: str, start: int, end: int, matched: str) -> tuple[int, int] | None:
+    """The place of a key with its material. A header alone is no secret."""
+    if not matched.startswith("-"):  # The base64 of a key.
+        is_key = "PRIVATE KEY" in _base64_text(matched[:400])
+        return (start, _end_of_run(text, end)) if is_key else None
+    last = text.find("-----END ", end, end + _MAX_KEY_CHARS)
+    next_key = text.find("-----BEGIN ", end, end + _MAX_KEY_CHARS)
+    if last < 0 or 0 <= next_key < last:
+        body = _KEY_BODY.match(text, end, end + _MAX_KEY_CHARS)
+        last = stop = body.end() if body else end
+    else:
+        dashes = text.find("-----", last + 9, last + 80)
+        stop = dashes + 5 if dashes >= 0 else last + 9
+    material = "".join(_KEY_RUN.findall(text, end, last))
+    if _PLACEHOLDER.search(material) or _entropy(material) < _MIN_KEY_BITS:
+        return None
+    return start, stop
 
 
-def _end_of_key(text: str, end: int) -> int:
-    """The end of a key that is longer than a match may be."""
-    last = text.find(_END_OF_KEY, end, end + _MAX_KEY_CHARS)
-    if last < 0:
-        return end
-    line = text.find("\n", last)
-    return len(text) if line < 0 else line
+def _end_of_run(text: str, end: int) -> int:
+    run = _TOKEN_RUN.match(text, end, end + _MAX_KEY_CHARS)
+    return run.end() if run else end
 
 
-def _value(matched: str) -> str:
-    """The part after the name: between the quotes, or between the colon and the at sign."""
-    if matched[-1] in "\"'":
-        body = matched[:-1]
-        return body[max(body.rfind('"'), body.rfind("'")) + 1 :]
-    return matched.split("://", 1)[1].split(":", 1)[1].split("@", 1)[0]
+def _is_inside_base64(text: str, start: int) -> bool:
+    """Whether the text before an offset is a long run of base64, such as that of an image."""
+    before = text[max(0, start - _BASE64_RUN) : start]
+    return len(before) == _BASE64_RUN and _KEY_CHARS.fullmatch(before) is not None
 
 
-def _has_digit(value: str) -> bool:
-    return any(character.isdigit() for character in value)
+def _decoded_payload(matched: str) -> str:
+    """A match with the payload of a JSON Web Token, whose examples are readable only there."""
+    if not matched.startswith("eyJ"):
+        return matched
+    return matched + _base64_text(matched.split(".")[1])
 
 
-def _has_letter(value: str) -> bool:
-    return any(character.isalpha() for character in value)
+def _base64_text(value: str) -> str:
+    """The text that a value encodes; empty if it encodes none."""
+    value = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return b64decode(value + "=" * (-len(value) % 4)).decode("utf-8", "replace")
+    except ValueError:
+        return ""
 
 
 def _entropy(value: str) -> float:
-    """Shannon's entropy in bits per character."""
+    """Shannon's entropy in bits per character; 0 for the empty text."""
     total = len(value)
     return -sum(n / total * log2(n / total) for n in Counter(value).values())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-SecretsPolicy = Literal["quarantine", "mask", "off"]
+SecretsPolicy = Literal["mask", "quarantine", "off"]
 
 _WEIGHTS = {
     # Hidden text. If it encodes words, it was meant for machines only.
@@ -30,12 +30,13 @@ _WEIGHTS = {
     "off_screen_element": 0.8,
     "white_text": 0.8,
     "aria_hidden": 0.6,
-    # Visible instructions: a page about prompt injection has them too.
-    "instruction_override": 0.4,
-    "instruction_exfiltration": 0.4,
-    "instruction_role_change": 0.3,
-    "instruction_tool_call": 0.3,
-    "instruction_encoded_payload": 0.4,
+    # Visible instructions. One kind alone labels: a page about prompt injection has it too. Two
+    # kinds quarantine.
+    "instruction_override": 0.5,
+    "instruction_exfiltration": 0.5,
+    "instruction_role_change": 0.5,
+    "instruction_tool_call": 0.5,
+    "instruction_encoded_payload": 0.5,
     # Hidden text and instructions in the same document.
     "hidden_instructions": 1.0,
 }
@@ -45,7 +46,8 @@ _WEIGHTS = {
 class ScanSettings:
     """How strict the scan is.
 
-    Each kind of finding counts once, with its weight, and the score is the sum. ``hidden_words`` is
+    Each kind of finding counts once, with its weight, and the score is the sum, in a long document
+    that of its worst part. Personal data labels a document and has no weight. ``hidden_words`` is
     for hidden text that decodes to words, ``hidden_instructions`` for hidden text and instructions
     in the same document.
 
@@ -53,12 +55,13 @@ class ScanSettings:
         weights: the weight of each kind; 0 for a kind that is not in it.
         label_at: the lowest score at which a document is labelled.
         quarantine_at: the lowest score at which a document is quarantined.
-        secrets: whether a secret quarantines its document, is masked, or is not searched for.
+        secrets: whether secrets are masked (and only a document that is mostly secret is
+            quarantined), quarantine their document, or are ignored.
         patterns: a file of further patterns for instructions.
     """
 
     weights: dict[str, float] = field(default_factory=lambda: dict(_WEIGHTS), hash=False)
     label_at: float = 0.2
     quarantine_at: float = 1.0
-    secrets: SecretsPolicy = "quarantine"
+    secrets: SecretsPolicy = "mask"
     patterns: Path | None = None

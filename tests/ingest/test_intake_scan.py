@@ -127,7 +127,8 @@ def test_a_declared_title_is_normalized_and_masked(world: World) -> None:
 @pytest.mark.parametrize("heading", [True, False])
 def test_masking_a_secret_does_not_change_lines(world: World, heading: bool) -> None:
     first = f"# Key {SECRET}" if heading else "# Key"
-    world.ingest("a.md", f"{first}\n\nbefore\n{KEY}\nafter the key\n", secrets="mask")
+    after = "words about keys " * 60
+    world.ingest("a.md", f"{first}\n\nbefore\n{KEY}\nafter the key\n{after}\n", secrets="mask")
     with Engine(world.db) as engine:
         [passage] = engine.get("wiki/a.md").passages
     lines = passage.content.split("\n")

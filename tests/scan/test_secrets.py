@@ -8,8 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from rolebundle.scan.secrets import find_secrets, masked
-from support.amounts import lengths, linear_time
+from rolebundle.scan.confidential import find_secrets
+from rolebundle.scan.secrets import masked
+from scan.secret_forms import SECRET_FORMS, harmless_lines
+from support.amounts import lengths, linear_time, rounds
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -70,6 +72,69 @@ def test_a_secret_is_found_and_masked(kind: str) -> None:
         assert len(tail) <= 4
 
 
+@rounds(2, 40)
+def test_common_forms_of_secrets_are_found_and_masked(rounds: int) -> None:
+    missed = []
+    for name, form in SECRET_FORMS.items():
+        for number in range(rounds):
+            text, secret = form(random.Random(f"{name} {number}"))
+            text = f"Before.\n{text}\nAfter.\n"
+            shown = masked(text, find_secrets(text))
+            parts = [secret[i : i + 10] for i in range(8, max(9, len(secret) - 12), 5)]
+            if shown == text or any(part in shown for part in parts):
+                missed.append(name)
+    assert len(missed) <= len(SECRET_FORMS) * rounds * 0.05, missed
+
+
+@rounds(500, 5_000)
+def test_identifiers_examples_and_placeholders_are_no_secrets(rounds: int) -> None:
+    lines = harmless_lines(rounds)
+    reported = [name for name, line in lines if find_secrets(f"{line}\n")]
+    assert len(reported) <= len(lines) * 0.01, reported
+
+
+@pytest.mark.parametrize("first", ["GITHUB_TOKEN=", "token: ", ""])
+def test_the_issuers_format_says_more_than_the_name(first: str) -> None:
+    (finding,) = find_secrets(first + FORMATS["github_token"](random.Random(1)))
+    assert finding.kind == "secret_github_token"
+
+
+def test_only_the_value_is_masked() -> None:
+    value = "x9Kf2LpQ7vRt4WmZ"
+    for before, after in (
+        ("DB_PASSWORD=", ""),
+        ('{"password": "', '"}'),
+        ("https://me:", "@git.internal/a.git"),
+        ("Server=db;Password=", ";Encrypt=True"),
+    ):
+        text = f"{before}{value}{after}"
+        assert masked(text, find_secrets(text)).replace("[masked: ", "").endswith(f"]{after}")
+        assert masked(text, find_secrets(text)).startswith(before)
+
+
+def test_a_variable_of_the_environment_is_masked_to_its_end() -> None:
+    text = "DB_PASSWORD=aB3,dE5;gH7)x&z!9\nnext"
+    assert masked(text, find_secrets(text)) == "DB_PASSWORD=[masked: named_secret]\nnext"
+
+
+def test_a_private_key_without_an_end_is_masked_whole() -> None:
+    chance = random.Random(3)
+    key = FORMATS["private_key"](chance).partition("-----END")[0] * 1
+    shown = masked(f"a\n{key}", find_secrets(f"a\n{key}"))
+    assert shown.split() == ["a", "[masked:", "private_key]"]
+
+
+def test_a_page_about_keys_has_no_secret() -> None:
+    # As the documentation of a module for TLS shows the files that it reads.
+    page = (
+        "-----BEGIN RSA PRIVATE" + " KEY-----\n... (private key in base64 encoding) ...\n"
+        "-----END RSA PRIVATE"
+        + " KEY-----\n-----BEGIN CERTIFICATE-----\n... (certificate in base64 "
+        "PEM encoding) ...\n-----END CERTIFICATE-----\n"
+    )
+    assert find_secrets(page) == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -104,6 +169,15 @@ def test_a_text_without_secrets_is_not_masked() -> None:
         "PuTTY-User-Key-File-2: ",
         "postgres://",
         "M" * 24 + ".",
+        "a://b:",
+        "api_key = 'a",
+        "login a password ",
+        ":5432:a:b:",
+        "a" * 32 + "-",
+        "+1 ",
+        "a@",
+        "4111 ",
+        "DE89 3704 ",
         "-----BEGIN PRIVATE KEY-----" + "a" * 33,
     ],
 )

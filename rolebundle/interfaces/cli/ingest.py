@@ -80,10 +80,11 @@ _MAX_LISTED = 20
 @click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @click.option(
     "--secrets",
-    type=click.Choice(["quarantine", "mask", "off"]),
-    default="quarantine",
+    type=click.Choice(["mask", "quarantine", "off"]),
+    default="mask",
     show_default=True,
-    help="What to do with a document that contains keys or tokens.",
+    help="What to do with keys, tokens and passwords: mask them, keep their documents back whole, "
+    "or ignore them.",
 )
 @click.option(
     "--patterns",
@@ -106,7 +107,7 @@ def ingest(
     chunk_maximum: int | None,
     max_size: int,
     workers: int | None,
-    secrets: Literal["quarantine", "mask", "off"],
+    secrets: Literal["mask", "quarantine", "off"],
     patterns: Path | None,
     no_scan: bool,
     embed_url: str,
