@@ -117,12 +117,8 @@ def _tags(text: str) -> str:
         ("A b\u200break.", None, "label"),
         ("A page.", f"<p style='display:none'>{ORDER}</p>A page.", "label"),
         (ORDER, None, "quarantine"),
-        (f"The token is {TOKEN}.", None, "quarantine"),
-        (
-            f"A page about tokens, {'with some words of its own, ' * 3} such as {TOKEN}.",
-            None,
-            "label",
-        ),
+        (f"The token is {TOKEN}.", None, "label"),
+        (f"ci: {TOKEN}\ncd: {TOKEN}", None, "quarantine"),
         ("Write to jane.doe@corp.io.", None, "label"),
     ],
 )
