@@ -7,7 +7,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
-from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -113,7 +113,7 @@ class Workspace:
         if spec not in self._providers:
             try:
                 self._providers[spec] = registry.provider_for(spec)
-            except ConfigurationError as error:
+            except (ConfigurationError, UsageError) as error:
                 return Unavailable(EmbedderError(error.code, error.message, error.hint))
             except EmbedderError as error:
                 return Unavailable(error)

@@ -22,7 +22,7 @@ from urllib.parse import SplitResult, urlsplit
 import httpcore
 import httpx
 
-from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.errors import EmbedderError, UsageError
 
 if TYPE_CHECKING:
     import ssl
@@ -73,10 +73,10 @@ def permitted_url(url: str, allow_host: str = "") -> str:
             as the URL writes it.
 
     Raises:
-        ConfigurationError: ``bad_url``.
+        UsageError: ``bad_url``.
         EmbedderError: ``host_not_local``, if the host is neither this machine nor ``allow_host``.
     """
-    parts, port = _parse_url(url)
+    parts, port = parse_url(url)
     host = (parts.hostname or "").rstrip(".")
     if not _is_loopback(host) and host != allow_host.casefold().strip("[]").rstrip("."):
         raise EmbedderError(
@@ -88,23 +88,29 @@ def permitted_url(url: str, allow_host: str = "") -> str:
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
 
 
-def _parse_url(url: str) -> tuple[SplitResult, int]:
+def parse_url(url: str) -> tuple[SplitResult, int]:
+    """The parts of a model server's URL, and its port.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
     hint = "write it as http://127.0.0.1:PORT"
     try:
         parts = urlsplit(url)
         port = parts.port or _PORTS.get(parts.scheme, 0)
     except ValueError as error:
-        raise ConfigurationError("bad_url", f"the model server's URL: {error}", hint) from None
+        raise UsageError("bad_url", f"the model server's URL: {error}", hint) from None
     # The URL is not repeated here: it may hold a password.
     if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(
+        raise UsageError(
             "bad_url",
             "the model server's URL contains a user name or a password",
             "remove it; put a key into an environment variable",
         )
     host = (parts.hostname or "").strip(".")
-    if not (port and host and host.isascii()) or parts.query or parts.fragment:
-        raise ConfigurationError("bad_url", f"not the URL of a model server: {url!r}", hint)
+    is_http = parts.scheme in _PORTS and port and host and host.isascii()
+    if not is_http or parts.query or parts.fragment:
+        raise UsageError("bad_url", f"not the URL of a model server: {url!r}", hint)
     return parts, port
 
 

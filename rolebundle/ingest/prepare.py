@@ -36,7 +36,8 @@ from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
-_BINARY_FORMATS = frozenset({"pdf"})
+# Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
+_BINARY_FORMATS = frozenset({"pdf", "jsonl"})
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rolebundle.embedding.model_server import permitted_url
-from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.errors import EmbedderError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -70,16 +70,19 @@ def test_only_the_allowed_host_is_permitted_besides_this_machine():
         "http://127.0.0.1/?key=1",
         "http://127.0.0.1/#here",
         "http://[::1",
+        "//127.0.0.1:11434",
+        "//host",
+        "ftp://127.0.0.1:21",
     ],
 )
 def test_a_malformed_url_is_refused(url: str):
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(UsageError) as caught:
         permitted_url(url)
     assert caught.value.code == "bad_url"
     assert caught.value.hint
 
 
 def test_a_password_in_the_url_is_refused_and_not_shown():
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(UsageError) as caught:
         permitted_url("http://user:hunter2@127.0.0.1:80")
     assert "hunter2" not in str(caught.value)

@@ -6,7 +6,7 @@ Its keys are ``_id``, ``title``, ``text`` and ``metadata``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rolebundle.errors import DocumentError
@@ -14,9 +14,10 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, is_blank, open_text
 from rolebundle.ingest.readers.records import UnknownKeys, declared_metadata
-from rolebundle.text.decoding import clean, cleaned_note
+from rolebundle.text.decoding import clean, cleaned_note, has_bom, looks_binary, split_lines
 from rolebundle.text.strict_json import NotStrictError, parse_strict
 
+_OBJECT = re.compile(rb"^[ \t]*\{", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 # After this many bad lines the file is probably no JSON Lines, and further reports do not help.
 _MAX_PROBLEMS = 20
@@ -31,7 +32,7 @@ class JsonlReader:
 
     name = "jsonl"
     suffixes = suffixes_of("jsonl")
-    version = 2
+    version = 3
 
     def read(
         self, data: bytes, path: str, options: ReaderOptions
@@ -39,15 +40,17 @@ class JsonlReader:
         """One document per line, or the error ``bad_json_line``.
 
         Raises:
-            DocumentError: ``undecodable``.
+            DocumentError: ``undecodable`` or ``binary``: no line can be a record.
         """
         problems = 0
         first_lines: dict[str, int] = {}
         unknown = UnknownKeys()
-        for number, line in enumerate(open_text(data, path).lines, 1):
-            if is_blank(line):
+        for number, line in enumerate(_lines(data, path), 1):
+            if line is not None and is_blank(line):
                 continue
             try:
+                if line is None:
+                    raise _BadRecordError("is not UTF-8")
                 document = _document(line, number, unknown)
                 first_line = first_lines.setdefault(document.key, number)
                 if first_line != number:
@@ -59,6 +62,38 @@ class JsonlReader:
                     yield _bad_line(path, f"line {number} {error}")
         if problems > _MAX_PROBLEMS:
             yield _bad_line(path, f"{problems - _MAX_PROBLEMS} more lines are bad")
+
+
+def _lines(data: bytes, path: str) -> Sequence[str | None]:
+    """The lines; ``None`` for one that is not UTF-8, so that it does not change the others.
+
+    A file without any line in UTF-8, apart from ASCII, is decoded as a whole, like other text.
+    """
+    if looks_binary(data) and not _OBJECT.search(data):
+        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
+    try:
+        return open_text(data, path).lines if has_bom(data) else split_lines(_utf8(data))
+    except UnicodeDecodeError:
+        lines = [_decoded_line(line) for line in data.splitlines()]
+    is_utf8 = any(line is not None and not line.isascii() for line in lines)
+    if not is_utf8:
+        try:
+            return open_text(data, path).lines
+        except DocumentError:
+            if not _OBJECT.search(data):
+                raise
+    return lines
+
+
+def _utf8(data: bytes) -> str:
+    return data.decode("utf-8").replace("\x00", "\ufffd")
+
+
+def _decoded_line(line: bytes) -> str | None:
+    try:
+        return _utf8(line)
+    except UnicodeDecodeError:
+        return None
 
 
 def _bad_line(path: str, reason: str) -> DocumentError:

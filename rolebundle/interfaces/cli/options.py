@@ -165,6 +165,7 @@ def embed_options(command: Command) -> Command:
         metavar="URL",
         default="",
         envvar="ROLEBUNDLE_EMBED_URL",
+        callback=_check_url,
         help="The address of the model's server.  [env: ROLEBUNDLE_EMBED_URL]",
     )
     host = click.option(
@@ -187,6 +188,15 @@ def approvals_option(default: str | None) -> Callable[[Command], Command]:
         help="Where approvals come from: none are taken; from the request; or PROGRAM decides "
         "(JSON on its standard input, exit code 0 approves).",
     )
+
+
+def _check_url(_context: click.Context, _option: click.Parameter, url: str) -> str:
+    if url:
+        # Delayed: most commands name no server.
+        from rolebundle.embedding.model_server import parse_url
+
+        parse_url(url)
+    return url
 
 
 def rerank_setting() -> str:

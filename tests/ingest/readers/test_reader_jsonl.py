@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
@@ -62,3 +64,39 @@ def test_a_file_of_bad_lines_gives_a_short_report():
 def test_unicode_separators_do_not_end_a_line():
     (document,) = read('{"_id": "a", "text": "x\u2028y"}\n')
     assert document.blocks[0].text == "x\u2028y"
+
+
+def read_bytes(data):
+    return list(reader_for("a.jsonl").read(data, "a.jsonl", ReaderOptions()))
+
+
+def test_a_line_that_is_not_utf8_does_not_change_the_others():
+    lines = [
+        '{"text": "Füße"}'.encode(),
+        b'{"text": "\xff"}',
+        b"\xfe\x00\xff",
+        '{"text": "日"}'.encode(),
+    ]
+    first, *bad, last = read_bytes(b"\n".join(lines))
+    assert [first.blocks[0].text, last.blocks[0].text] == ["Füße", "日"]
+    assert [error.message for error in bad] == [
+        "a.jsonl: line 2 is not UTF-8",
+        "a.jsonl: line 3 is not UTF-8",
+    ]
+
+
+def test_a_nul_concerns_its_record_only():
+    nul, *bad, last = read_bytes(b'{"text": "a\x00b"}\n' + bytes(9000) + b'\n{"text": "c"}\n')
+    assert (nul.blocks[0].text, last.blocks[0].text, len(bad)) == ("a\ufffdb", "c", 1)
+
+
+def test_a_western_file_is_read_as_a_whole():
+    (document,) = read_bytes('{"text": "Füße"}\n'.encode("cp1252"))
+    assert document.blocks[0].text == "Füße"
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 9, b"\xff\xfd\x01" * 99, bytes(99)])
+def test_a_file_without_any_record_is_refused(data):
+    with pytest.raises(DocumentError) as caught:
+        read_bytes(data)
+    assert caught.value.code in ("binary", "undecodable")

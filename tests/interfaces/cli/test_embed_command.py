@@ -292,3 +292,11 @@ class TestHelp:
         assert done.code == 0
         assert done.out.startswith("Usage: rolebundle embed")
         assert "--db" in done.out
+
+
+@pytest.mark.parametrize("url", ["//host", "//127.0.0.1:11434", "localhost:11434"])
+def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) -> None:
+    for command in (("embed",), ("ingest", tmp_path), ("retrieve", "token")):
+        outcome = invoke(*command, "--embed-url", url, "--db", tmp_path / "c.db")
+        assert (outcome.code, "[bad_url]" in outcome.err) == (2, True)
+    assert not (tmp_path / "c.db").exists()
