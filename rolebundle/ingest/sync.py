@@ -203,7 +203,8 @@ def _ingest(
     report.documents, report.chunks = totals.documents, totals.chunks
     report.embedded = embedding.embedded
     report.waiting = count_waiting(corpus)
-    report.embedding_problem = embedding.problem
+    # A model that is not needed may be away.
+    report.embedding_problem = embedding.problem if report.waiting else ""
     return report
 
 

@@ -300,3 +300,17 @@ def test_an_address_that_is_no_url_is_a_usage_error(url: str, tmp_path: Path) ->
         outcome = invoke(*command, "--embed-url", url, "--db", tmp_path / "c.db")
         assert (outcome.code, "[bad_url]" in outcome.err) == (2, True)
     assert not (tmp_path / "c.db").exists()
+
+
+def test_an_unchanged_ingest_does_not_need_the_server(tmp_path: Path) -> None:
+    docs, db = tmp_path / "docs", tmp_path / "c.db"
+    docs.mkdir()
+    (docs / "a.md").write_text("# A\n\nThe token.\n", encoding="utf-8")
+    with embedding_server() as running:
+        assert invoke("ingest", docs, "--lexical-only", "--db", db).code == 0
+        assert new(db, running).code == 0
+    unchanged = invoke("ingest", docs, "--db", db)
+    assert (unchanged.code, unchanged.err) == (0, "")
+    (docs / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
+    changed = invoke("ingest", docs, "--db", db)
+    assert (changed.code, "1 chunks wait" in changed.err) == (9, True)
