@@ -73,7 +73,8 @@ def _scannable(document: IntakeDocument) -> Scannable:
     parsed, metadata, source = document
     described = _metadata_text(parsed, metadata)
     text = _SEPARATOR.join((metadata.title, *_content_texts(parsed), described))
-    return Scannable(text, source, (len(metadata.title), len(text) - len(described)))
+    body = (len(metadata.title), len(text) - len(described))
+    return Scannable(text, source, body, parsed.hidden)
 
 
 def _scanned_document(

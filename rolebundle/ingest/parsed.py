@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from rolebundle.contracts.terms import ContentType
+from rolebundle.scan.finding import HiddenPart
 
 BlockKind = Literal["heading", "paragraph", "list", "table", "code"]
 
@@ -74,3 +75,5 @@ class ParsedDocument:
     """All lines of the file if ``line_exact``. Chunks are slices of them, including gaps."""
     notes: tuple[str, ...] = ()
     """What the reader skipped or changed, for the report."""
+    hidden: tuple[HiddenPart, ...] = ()
+    """What the format hides from people. Unless it is kept, it is not in the text."""

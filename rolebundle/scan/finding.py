@@ -36,3 +36,23 @@ def ascii_note(text: str) -> str:
         character if character.isprintable() else f"\\x{ord(character):02x}" for character in cut
     )
     return plain if len(plain) <= MAX_NOTE_CHARS else plain[: MAX_NOTE_CHARS - 3] + "..."
+
+
+class HiddenPart(NamedTuple):
+    """A part of a document that its format hides from people, as its reader found it.
+
+    Args:
+        kind: the kind of the finding.
+        text: the part's text.
+        start: the offset of the part in the source, in characters.
+        end: the offset after it. Both are 0 if the source is not text.
+        is_labelled: whether the document is labelled for it.
+        is_kept: whether the text stays in the document, because people may see it.
+    """
+
+    kind: str
+    text: str
+    start: int = 0
+    end: int = 0
+    is_labelled: bool = True
+    is_kept: bool = False

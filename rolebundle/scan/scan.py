@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from rolebundle.scan.confidential import Confidential, find_confidential, find_secrets
-from rolebundle.scan.finding import Finding
-from rolebundle.scan.hidden_markup import find_hidden_markup
+from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note
+from rolebundle.scan.hidden_markup import MAX_FINDINGS, find_hidden_markup
 from rolebundle.scan.hidden_text import (
     Removal,
     decoded_text,
@@ -36,6 +36,9 @@ another one far away are no attack."""
 MAX_SECRET_SHARE = 1 / 3
 """A document is mostly secret if a larger share of its words is, such as a key file or a list."""
 
+_MAX_PART_CHARS = 20_000
+"""Of a longer hidden part only the beginning is searched for instructions."""
+
 _load_patterns = lru_cache(maxsize=4)(load_patterns)
 
 
@@ -43,12 +46,14 @@ class Scannable(NamedTuple):
     """A document's text, and the markup that it was read from, if any (as text or UTF-8).
 
     ``body`` is the start and the end of the text without title and metadata, which are shown with
-    every part of the document and therefore count for every part.
+    every part of the document and therefore count for every part. ``hidden`` is what the reader
+    found that the document's format hides.
     """
 
     text: str
     source: str | bytes | None = None
     body: tuple[int, int] | None = None
+    hidden: tuple[HiddenPart, ...] = ()
 
 
 class ScanResult(NamedTuple):
@@ -105,11 +110,35 @@ def scan_texts(documents: Sequence[Scannable], settings: ScanSettings) -> list[S
         () if document.source is None else find_hidden_markup(document.source, patterns)
         for document in documents
     ]
+    markup = [
+        _with_parts(findings, document.hidden, patterns) if document.hidden else findings
+        for document, findings in zip(documents, markup, strict=True)
+    ]
     per_document = map(_Findings, hidden, normal, instructions, confidential, markup)
     return [
         _result(document, findings, patterns, settings)
         for document, findings in zip(documents, per_document, strict=True)
     ]
+
+
+def _with_parts(
+    findings: tuple[Finding, ...], parts: tuple[HiddenPart, ...], patterns: Patterns
+) -> tuple[Finding, ...]:
+    """The findings in the markup, and the parts that its reader found and no other finding has."""
+    results = list(findings)
+    for part in parts[:MAX_FINDINGS]:
+        is_instruction = bool(patterns.find(part.text[:_MAX_PART_CHARS]))
+        is_known = any(
+            (finding.kind == part.kind or finding.severity == "high")
+            and finding.start < part.end
+            and part.start < finding.end
+            for finding in findings
+        )
+        if (is_instruction or part.is_labelled) and not is_known:
+            note = ascii_note(f"{'kept' if part.is_kept else 'removed'}: {part.text}")
+            severity: Severity = "high" if is_instruction else "low"
+            results.append(Finding(part.kind, part.start, part.end, note, severity))
+    return tuple(sorted(results, key=lambda finding: (finding.start, finding.end)))
 
 
 def _result(
@@ -138,6 +167,7 @@ def _result(
         bool(secrets) and (is_mostly_secret or settings.secrets == "quarantine")
     )
     is_labelled = score >= settings.label_at or bool(secrets) or bool(personal)
+    is_labelled = is_labelled or any(part.is_labelled for part in document.hidden)
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
     shown_markup = tuple(
         finding._replace(note=masked(finding.note, find_secrets(finding.note)))
@@ -194,6 +224,8 @@ def _score(
     hidden_kinds = {finding.kind for finding in hidden}
     start, end = document.body or (0, len(document.text))
     everywhere = {finding.kind for finding in markup if finding.severity == "high"}
+    if everywhere:  # Of hidden markup only instructions are severe.
+        everywhere.add("hidden_instructions")
     if has_words:
         everywhere.add("hidden_words")
     in_body: list[tuple[int, str]] = []

@@ -37,7 +37,7 @@ _WEIGHTS = {
     "instruction_role_change": 0.5,
     "instruction_tool_call": 0.5,
     "instruction_encoded_payload": 0.5,
-    # Hidden text and instructions in the same document.
+    # Hidden text and instructions in the same document, or instructions that markup hides.
     "hidden_instructions": 1.0,
 }
 
@@ -49,7 +49,7 @@ class ScanSettings:
     Each kind of finding counts once, with its weight, and the score is the sum, in a long document
     that of its worst part. Personal data labels a document and has no weight. ``hidden_words`` is
     for hidden text that decodes to words, ``hidden_instructions`` for hidden text and instructions
-    in the same document.
+    in the same document, and for instructions that markup hides.
 
     Args:
         weights: the weight of each kind; 0 for a kind that is not in it.

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,21 +33,14 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.html_hidden import HiddenElement, hidden_elements, hiding_sheets
 from rolebundle.ingest.readers.html_reduce import byte_pattern, reduce_source
+from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned_note, decode
 
 # The page
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
-# Paths to attributes are twice as fast as one path to elements with a condition. html_reduce.py
-# must not remove what is used here and below to detect elements that are not read.
-_HIDDEN: Any = etree.XPath(
-    "descendant::*/@hidden/.. | descendant::*/@aria-hidden[.='true']/.. | descendant::*/@style"
-    "[contains(translate(., 'DISPLAYNOE \t\n', 'displaynoe'), 'display:none')]/.."
-)
-# Most pages have no such attribute; RE2 rules them out quickly.
-_HIDDEN_HINT = rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])"
-_NONE_HINT = rb"(?i):[\s\v]*none"
 _ANY_LINE_NUMBER_HINT = rb"(?i)line(?:no|-numbers)"
 # Code listings number their lines beside the code, in elements of their own.
 _LINE_NUMBER_CLASSES = frozenset(("src-line-numbers", "linenodiv", "linenos", "line-numbers"))
@@ -65,7 +58,6 @@ _SKIPPED_TAGS = (
     "script",
     "style",
     "template",
-    "noscript",
     "nav",
     "svg",
     "button",
@@ -73,10 +65,16 @@ _SKIPPED_TAGS = (
     "textarea",
     "iframe",
     "object",
+    "datalist",
+    "canvas",
+    "audio",
+    "video",
     "head",
 )
 _SURROUNDING_TAGS = ("header", "footer", "aside")
 _UPDATED = {"article:modified_time", "last-modified", "dcterms.modified"}
+
+_LINE_BREAK = re.compile("\r\n|\r|\n")
 
 # Blocks
 
@@ -116,7 +114,7 @@ class HtmlReader:
 
     name = "html"
     suffixes = suffixes_of("html")
-    version = 2
+    version = 3
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.
@@ -126,7 +124,8 @@ class HtmlReader:
         """
         page, notes = utf8_html(data, path)
         source, scale = scaled_source(page)
-        markup, is_cut = reduce_source(source)
+        sheets = hiding_sheets(source)
+        markup, is_cut = reduce_source(source, keep_tags=bool(sheets))
         root = _parse(markup, path)
         if root is None:
             yield ParsedDocument(line_exact=False, notes=notes)
@@ -138,14 +137,20 @@ class HtmlReader:
             markup, root = source, _parse(source, path)
             main, marker = _main_part(root)
         inferred = _head_metadata(root)
-        hidden = _empty_invisible(main, marker is None, markup)
+        fallbacks = _empty_unread(main, marker is None, markup)
+        hidden = hidden_elements(root, main, markup, sheets, fallbacks)
+        parts = _hidden_parts(hidden, page, scale) if hidden else ()
+        removed = [item for item in hidden if not item.is_kept]
+        for item in removed:
+            _empty(item.element)
         blocks = html_blocks(main, scale)
         title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
         yield ParsedDocument(
             blocks=blocks,
             inferred={**inferred, "title": title} if title else inferred,
             line_exact=False,
-            notes=(*notes, f"{hidden} hidden elements left out") if hidden else notes,
+            notes=(*notes, f"{len(removed)} hidden elements left out") if removed else notes,
+            hidden=parts,
         )
 
 
@@ -274,27 +279,37 @@ def _marker_of(element: Any) -> str | None:
     return "body-class" if "body" in (element.get("class") or "").split() else None
 
 
-def _empty_invisible(main: Any, is_whole: bool, markup: bytes) -> int:
-    """Empty the elements that a browser does not show; return how many were hidden explicitly.
+def _empty_unread(main: Any, is_whole: bool, markup: bytes) -> list[Any]:
+    """Empty the elements that are not part of the page's own text; return ``<noscript>`` elements.
 
     The empty elements stay in place, because their line numbers are needed to count lines.
     """
     tags = _SKIPPED_TAGS + _SURROUNDING_TAGS if is_whole else _SKIPPED_TAGS
-    for element in list(main.iter(*tags)):
-        if element is not main:
+    fallbacks = []
+    for element in list(main.iter("noscript", *tags)):
+        if element.tag == "noscript":
+            fallbacks.append(element)
+        elif element is not main:
             _empty(element)
     _empty_line_numbers(main, markup)
-    hidden = _HIDDEN(main) if _may_hide(markup) else []
-    hidden = [element for element in hidden if len(element) or element.text]
-    for element in hidden:
-        _empty(element)
-    return len(hidden)
+    # One inside of an element that was emptied is not in the page.
+    return [e for e in fallbacks if e.getroottree().getroot() is main.getroottree().getroot()]
 
 
-def _may_hide(markup: bytes) -> bool:
-    if _has(_HIDDEN_HINT, markup):
-        return True
-    return _has(_NONE_HINT, markup) and b"display" in markup.lower()
+def _hidden_parts(
+    hidden: Sequence[HiddenElement], page: bytes, scale: LineScale
+) -> tuple[HiddenPart, ...]:
+    """The texts of hidden elements, with the offsets of their lines in the page."""
+    source = page.decode("utf-8", "replace")
+    breaks = [0, *(match.end() for match in _LINE_BREAK.finditer(source)), len(source)]
+    parts = []
+    for element, kind, text, is_kept, is_labelled in hidden:
+        if not text and not is_labelled:
+            continue
+        first, last = scale.file_lines(start_line(element), end_line(element))
+        start, end = breaks[min(first, len(breaks)) - 1], breaks[min(last, len(breaks) - 1)]
+        parts.append(HiddenPart(kind, text, start, end, is_labelled, is_kept))
+    return tuple(parts)
 
 
 def _has(pattern: bytes, markup: bytes) -> bool:

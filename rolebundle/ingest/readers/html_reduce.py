@@ -50,6 +50,8 @@ _UNAMBIGUOUS = f"(?i)(?:{'|'.join(_TOKENS)})*".encode()
 _MAIN = rb"""(?i)<main[\s/>]|role\s*=\s*["']?main"""
 _ROLE_TAG = rf"(?i)<(?:article|div|section){_ATTRIBUTES}>".encode()
 _HEAD_END = b"</head>"
+_HIDING_TAG = rb"(?i)<([a-z][a-z0-9]*)[^<>]*\s(?:hidden|style|bgcolor|text|popover)[\s=/>]"
+_VOID = frozenset((b"img", b"input", b"meta", b"link", b"br", b"hr"))
 # The names of attributes that cannot hide an element.
 _ATTRIBUTE_NAME = r"(?!style|hidden|aria-hidden)[a-z][a-z0-9_:-]*+"
 # The attributes of an inline tag that may be removed. They do not hide the element, and contain no
@@ -68,12 +70,21 @@ class Reduced(NamedTuple):
     is_cut: bool
 
 
-def reduce_source(source: bytes) -> Reduced:
+def reduce_source(source: bytes, *, keep_tags: bool = False) -> Reduced:
     """Remove the part between the head and the first main part, and inline tags.
 
-    Line numbers do not change. A source that could be parsed in two ways is returned unchanged.
+    Line numbers do not change. A source that could be parsed in two ways is returned unchanged, and
+    so is one whose main part is in an element that may be hidden.
+
+    Args:
+        source: the source of the page in UTF-8.
+        keep_tags: whether a style sheet may hide any element, so that all of them are needed.
     """
+    if keep_tags:
+        return Reduced(source, is_cut=False)
     start, end = _prefix(source)
+    if start < end and _may_wrap_main(source[start:end]):
+        start = end = 0
     # Each piece is checked alone, so that the cuts are between two tokens.
     pieces = (0, start), (start, end), (end, len(source))
     if len(source) > _MAX_BYTES or not all(_is_unambiguous(source, *piece) for piece in pieces):
@@ -93,6 +104,16 @@ def _prefix(source: bytes) -> tuple[int, int]:
     main = _main_start(source)
     head = source.find(_HEAD_END, 0, max(main, 0))
     return (head + len(_HEAD_END), main) if head >= 0 else (0, 0)
+
+
+def _may_wrap_main(prefix: bytes) -> bool:
+    """Whether a tag before the main part may hide or color it: its element is not closed before."""
+    for tag in byte_pattern(_HIDING_TAG).finditer(prefix):
+        name = tag[1].lower()
+        rest = prefix[tag.end() :].lower()
+        if rest.count(b"<" + name) >= rest.count(b"</" + name) and name not in _VOID:
+            return True
+    return False
 
 
 def _main_start(source: bytes) -> int:

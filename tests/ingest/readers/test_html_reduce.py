@@ -84,7 +84,9 @@ def read(source):
 
 def read_whole(source, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(html_reader, "reduce_source", lambda source: Reduced(source, is_cut=False))
+        patch.setattr(
+            html_reader, "reduce_source", lambda source, **_: Reduced(source, is_cut=False)
+        )
         return read(source)
 
 

@@ -1,0 +1,109 @@
+"""Measure how many ordinary pages are labelled or quarantined for what their format hides.
+
+Run: python benchmarks/hidden_pages.py [FOLDER ...] [--limit N] [--suffix .html]
+
+Files are read and scanned as by an ingest, without storing them. Files with the same bytes count
+once. Without a folder, the documentation of `documentation.py` is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from time import process_time
+
+from documentation import gather, print_table
+
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.scan.settings import ScanSettings
+
+_KINDS = frozenset(
+    ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")
+)
+_SHOWN = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--limit", type=int, help="measure so many pages, chosen by a fixed seed")
+    parser.add_argument("--suffix", default=".html")
+    parser.add_argument("--work", type=Path, default=Path("/tmp/rolebundle-benchmarks"))
+    options = parser.parse_args()
+    folders = options.folders or [gather(options.work).files]
+    paths = sorted(
+        path for folder in folders for path in folder.rglob(f"*{options.suffix}") if path.is_file()
+    )
+    random.Random(0).shuffle(paths)
+    counts: Counter[str] = Counter()
+    examples: dict[str, list[str]] = {}
+    reading = 0.0
+    for path, data in _distinct(paths, options.limit or len(paths)):
+        start = process_time()
+        documents = list(_documents(data, path))
+        reading += process_time() - start
+        counts["pages"] += 1
+        for result in scan_documents(documents, ScanSettings(secrets="off")):
+            if result.scanned is None:
+                continue
+            kinds = _KINDS.intersection(json.loads(result.scanned.kinds))
+            if not kinds:
+                continue
+            # Without the hidden parts, a page with the same words has the verdict that it deserves.
+            name = "quarantined" if result.scanned.verdict == "quarantine" else "labelled"
+            for key in (name, *(f"{name}: {kind}" for kind in kinds)):
+                counts[key] += 1
+                examples.setdefault(key, []).append(f"{path}: {_note(result.scanned.findings)}")
+    pages = max(counts["pages"], 1)
+    rows = [("pages", f"{pages:,}", "50,000"), ("seconds of reading", f"{reading:.1f}", "")]
+    goals = {"labelled": "at most 2%", "quarantined": "0"}
+    for key in sorted({*counts, *goals} - {"pages"}):
+        rows.append((key, f"{counts[key]:,} ({counts[key] / pages:.2%})", goals.get(key, "")))
+    print_table(rows)
+    for key, lines in sorted(examples.items()):
+        print(f"\n{key}")
+        for line in lines[:_SHOWN]:
+            print(f"  {line}")
+
+
+def _distinct(paths: list[Path], limit: int) -> Iterator[tuple[Path, bytes]]:
+    seen: set[bytes] = set()
+    for path in paths:
+        data = path.read_bytes()
+        digest = blake2b(data, digest_size=16).digest()
+        if digest not in seen:
+            seen.add(digest)
+            yield path, data
+        if len(seen) >= limit:
+            return
+
+
+def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
+    reader = reader_for(path.name)
+    assert reader is not None
+    try:
+        for parsed in reader.read(data, path.name, ReaderOptions()):
+            if isinstance(parsed, ParsedDocument):
+                title = str(parsed.inferred.get("title", ""))
+                metadata = DocumentMetadata(path.name, "ordinary", title, path.name)
+                yield IntakeDocument(parsed, metadata, None if reader.name == "pdf" else data)
+    except DocumentError:
+        return
+
+
+def _note(findings: str) -> str:
+    return "; ".join(f["note"][:80] for f in json.loads(findings) if f["kind"] in _KINDS)[:200]
+
+
+if __name__ == "__main__":
+    main()
