@@ -406,7 +406,9 @@ class Admin:
             with self._open_writer(verify=False) as corpus:
                 if repair:
                     corpus_check.repair(corpus)
-                return corpus_status(corpus, corpus_check.find_problems(corpus))
+                return corpus_status(
+                    corpus, corpus_check.find_problems(corpus, access.deny_matcher(corpus))
+                )
         status = corpus_status(self.workspace.corpus)
         index = status.corpus.index
         if index is not None and index.provider != "static":

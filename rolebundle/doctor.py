@@ -27,7 +27,7 @@ from rolebundle.errors import (
 )
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
-from rolebundle.policy.access import policy_problem
+from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import verify_file
 from rolebundle.storage import purge, store, stored_policy
 from rolebundle.storage.backup import page_problem, private_copy
@@ -201,8 +201,8 @@ def _examine_content(path: Path) -> Iterator[DoctorCheck]:
                     "rolebundle ingest PATH migrates it",
                 )
                 return
-            corpus = stack.enter_context(open_writer(copy, lock=False))
-            problems = find_problems(corpus)
+            corpus = stack.enter_context(open_writer(copy, lock=False, verify=False))
+            problems = find_problems(corpus, deny_matcher(corpus))
         except CorpusCorrupt as error:
             yield _problem("content", error.message.removeprefix(f"{copy}: "), REPAIR)
             return

@@ -29,6 +29,7 @@ from rolebundle.errors import (
     UsageError,
     WrongFile,
 )
+from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import verify_file
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.policy.recording import Recorder
@@ -172,7 +173,7 @@ def _checked(copy: Path) -> Iterator[Corpus]:
         CorpusCorrupt: the check found problems.
     """
     with open_writer(copy, lock=False) as corpus:
-        problems = find_problems(corpus)
+        problems = find_problems(corpus, deny_matcher(corpus))
         if problems:
             raise _damaged(problems[0].message)
         yield corpus

@@ -146,7 +146,7 @@ def build(corpus: Corpus, part: IndexPart) -> None:
     """
     table = part.approximate_table
     corpus.run(f"DROP TABLE IF EXISTS {table}")
-    corpus.run(f"CREATE VIRTUAL TABLE {table} USING vec1(vec)")
+    create_table(corpus, part)
     corpus.run(
         f"INSERT INTO {table} (rowid, vec) SELECT e.chunk, e.vector FROM embedded e "
         "CROSS JOIN chunk c ON c.id = e.chunk CROSS JOIN document d ON d.id = c.document "
@@ -156,6 +156,11 @@ def build(corpus: Corpus, part: IndexPart) -> None:
     settings = json.dumps({"nbucket": bucket_count(part.vectors), "quantizer": "none"})
     model = corpus.value(f"SELECT vec1_train(vec, ?) FROM {table}", (settings,))
     corpus.run(f"INSERT INTO {table} (cmd, arg) VALUES ('rebuild', ?)", (model,))
+
+
+def create_table(corpus: Corpus, part: IndexPart) -> None:
+    """Create the empty vec1 table of a part. The extension must be loaded."""
+    corpus.run(f"CREATE VIRTUAL TABLE {part.approximate_table} USING vec1(vec)")
 
 
 def bucket_count(count: int) -> int:

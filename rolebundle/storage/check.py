@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from struct import unpack
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, digests, lexical_index, vector_index
-from rolebundle.storage.approximate_index import IndexPart
+from rolebundle.storage import approximate_index, digests, lexical_index, seal, vector_index
+from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.compartments import recount, visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.partition import DeniedPatterns
+from rolebundle.storage.schema import schema_differences
 
 _CHUNKS_OF = "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?"
 
@@ -22,12 +26,21 @@ class Problem:
     message: str
 
 
-def find_problems(corpus: Corpus) -> list[Problem]:
-    """Compare everything in the file that can be compared. The corpus must be open for writing."""
-    checks = (
+def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[Problem]:
+    """Compare everything in the file that can be compared.
+
+    Args:
+        corpus: a corpus open for writing, because FTS5's check is a write statement.
+        denied: the deny patterns of the policy that match a file; ``None`` if they are not known,
+            and not compared.
+    """
+    checks: Sequence[Callable[[Corpus], Iterable[Problem]]] = (
         _file_problems,
+        _schema_problems,
+        _seal_problems,
         _count_problems,
         _row_problems,
+        partial(_placement_problems, denied=denied),
         _lexical_problems,
         _vector_problems,
     )
@@ -38,8 +51,8 @@ def find_problems(corpus: Corpus) -> list[Problem]:
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
             problems.append(Problem("unreadable", error.message))
-        if check is _file_problems and problems:
-            # sqlite-vec may end the process on a damaged tree; the file is lost in any case.
+        if check in (_file_problems, _schema_problems) and problems:
+            # The other checks rely on sound pages and on the tables' form.
             break
     return problems
 
@@ -86,6 +99,9 @@ def repair(corpus: Corpus) -> list[str]:
                 "chunks = (SELECT count(*) FROM chunk)"
             )
             done.append("counted documents and chunks again")
+        if not all(seal.compare(corpus)):
+            seal.write(corpus)
+            done.append("sealed the corpus's own records as they are now")
     return done
 
 
@@ -95,6 +111,19 @@ def _file_problems(corpus: Corpus) -> Iterator[Problem]:
             yield Problem("file_damaged", message)
     for table, rowid, parent, _ in corpus.rows("PRAGMA foreign_key_check"):
         yield Problem("orphan", f"row {rowid} of {table} points to a missing {parent}")
+
+
+def _schema_problems(corpus: Corpus) -> Iterator[Problem]:
+    for difference in schema_differences(corpus):
+        yield Problem("schema_changed", difference)
+
+
+def _seal_problems(corpus: Corpus) -> Iterator[Problem]:
+    intact = seal.compare(corpus)
+    if not intact.tables:
+        yield Problem("seal_broken", "the corpus's own records are not what was stored")
+    if not intact.indexes:
+        yield Problem("seal_broken", "the records of the indexes are not what was stored")
 
 
 def _count_problems(corpus: Corpus) -> Iterator[Problem]:
@@ -128,6 +157,26 @@ def _row_problems(corpus: Corpus) -> Iterator[Problem]:
                 )
 
 
+def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterator[Problem]:
+    """Documents that are not in the compartment that decides who may see them."""
+    compartments = {compartment.id: compartment for compartment in visible_compartments(corpus)}
+    for document_id, scope, sensitivity, number, path, location, verdict in corpus.each(
+        "SELECT d.document_id, d.scope, d.sensitivity, d.compartment, f.path, f.location, "
+        "s.verdict FROM document d JOIN file f ON f.id = d.file "
+        "LEFT JOIN scanned s ON s.document = d.id"
+    ):
+        compartment = compartments.get(number)
+        if (
+            compartment is None
+            or (compartment.scope, compartment.sensitivity) != (scope, sensitivity)
+            or compartment.quarantined != (verdict == "quarantine")
+            or (denied is not None and compartment.denied != denied(path, location))
+        ):
+            yield Problem(
+                "misplaced", f"the document {document_id} is not in the compartment it belongs to"
+            )
+
+
 def _lexical_problems(corpus: Corpus) -> Iterator[Problem]:
     for compartment in visible_compartments(corpus):
         drift = _lexical_drift(corpus, compartment.id)
@@ -149,20 +198,27 @@ def _parts(corpus: Corpus) -> list[IndexPart]:
 
 def _vector_problems(corpus: Corpus) -> Iterator[Problem]:
     for part in _parts(corpus):
-        corpus.load_vectors()
         if _is_malformed(corpus, part):
             yield Problem("vectors_damaged", f"{part.table}: its own tables are damaged")
             continue
-        stored = corpus.value(f"SELECT count(*) FROM {part.table}")
+        stored = corpus.value(f"SELECT count(*) FROM {part.table}_rowids")
         recorded = _count_records(corpus, part)
         if not stored == recorded == part.vectors:
             yield Problem(
                 "vectors_miscounted",
                 f"{part.table}: {stored} vectors, {recorded} records, {part.vectors} counted",
             )
+        corpus.load_vectors()
         bad = _bad_vectors(corpus, part)
         if bad:
             yield Problem("vectors_damaged", f"{part.table}: {len(bad)} do not match their hash")
+        elif _has_wrong_places(corpus, part):
+            yield Problem("vectors_damaged", f"{part.table}: its own tables disagree")
+        if part.approximate and _is_approximate_damaged(corpus, part):
+            yield Problem(
+                "approximate_index_damaged",
+                f"{part.approximate_table}: it does not have the vectors of {part.table}",
+            )
 
 
 def _bad_vectors(corpus: Corpus, part: IndexPart) -> list[int]:
@@ -202,6 +258,81 @@ def _is_malformed(corpus: Corpus, part: IndexPart) -> bool:
         f"OR length(v.vectors) <> c.size * {int(part.dimensions) * 4}",
     )
     return any(corpus.value(flaw) for flaw in flaws)
+
+
+def _has_other_types(corpus: Corpus, table: str, column: str) -> bool:
+    return bool(corpus.value(f"SELECT count(*) FROM {table} WHERE typeof({column}) <> 'blob'"))
+
+
+def _has_wrong_places(corpus: Corpus, part: IndexPart) -> bool:
+    """Whether vec0's record of where each vector is differs from its blocks."""
+    places = {
+        rowid: (block, offset)
+        for rowid, name, block, offset in corpus.each(
+            f"SELECT rowid, id, chunk_id, chunk_offset FROM {part.table}_rowids"
+        )
+        if name is None
+    }
+    width = 4 * part.dimensions
+    for block, size, validity, rowids, vectors in corpus.each(
+        f"SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors FROM {part.table}_chunks c "
+        f"JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id"
+    ):
+        numbers = unpack(f"<{size}q", rowids)
+        for place, rowid in enumerate(numbers):
+            if validity[place // 8] >> place % 8 & 1:
+                if places.pop(rowid, None) != (block, place):
+                    return True
+            elif rowid or any(vectors[place * width : (place + 1) * width]):
+                return True  # sqlite-vec writes zeroes to a place that it frees.
+    return bool(places)
+
+
+def _is_approximate_damaged(corpus: Corpus, part: IndexPart) -> bool:
+    """Whether vec1's table does not have exactly the vectors of a part."""
+    if not approximate_index.is_available(corpus):
+        return False
+    count = 0
+    for is_same in corpus.each(
+        f"SELECT f.vec = e.vector FROM {part.approximate_table} f "
+        "LEFT JOIN embedded e ON e.index_id = ? AND e.chunk = f.rowid",
+        (part.index_id,),
+    ):
+        if not is_same[0]:
+            return True
+        count += 1
+    if _has_other_types(corpus, f"{part.approximate_table}_idx", "val"):
+        return True
+    stored = corpus.value(f"SELECT count(*) FROM {part.approximate_table}_base")
+    if not count == stored == part.vectors:
+        return True
+    return _has_damaged_buckets(corpus, part, count)
+
+
+def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
+    """Whether the head of a bucket is damaged; False for a format that is not known here.
+
+    vec1 of apsw 3.54: 2 if the rowids are in order, else 0; how many vectors there are; how many of
+    them are deleted; then 4 bytes for each rowid, and the vectors.
+    """
+    heads = [
+        (*unpack(">3I", head), length)
+        for head, length in corpus.each(
+            f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
+        )
+    ]
+    is_whole = [
+        length == 12 + vectors * 4 * (1 + part.dimensions) for _, vectors, _, length in heads
+    ]
+    if not any(is_whole):
+        return False
+    state = ApproximateState.read(part.approximate)
+    orders = {2} if state and not state.changed else {0, 2}
+    return (
+        not all(is_whole)
+        or any(order not in orders for order, *_ in heads)
+        or sum(vectors - deleted for _, vectors, deleted, _ in heads) != count
+    )
 
 
 def _empty_part(corpus: Corpus, part: IndexPart) -> None:

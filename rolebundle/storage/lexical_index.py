@@ -314,6 +314,11 @@ def check(corpus: Corpus, compartment: int) -> None:
     """
     with corpus.allow_own_views():
         _command(corpus, compartment, "integrity-check", 1)
+    # FTS5 reads a text as if it were bytes.
+    for table, column in (("data", "block"), ("idx", "term"), ("docsize", "sz")):
+        name = f"{table_name(compartment)}_{table}"
+        if corpus.value(f"SELECT count(*) FROM {name} WHERE typeof({column}) <> 'blob'"):
+            raise damaged(name)
 
 
 def _columns(alias: str) -> str:

@@ -243,7 +243,10 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
         if version < _DIGESTS:
+            from rolebundle.storage import purge  # A reader does not need it.
+
             vector_index.rehash(corpus)
+            purge.overwrite_remains(corpus)
             digests.write_all(corpus)
         if version < latest:
             seal.write(corpus)

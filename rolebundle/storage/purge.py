@@ -99,9 +99,7 @@ def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.
         lexical_index.rebuild(corpus, compartment.id)
-    for index in vector_index.all_indexes(corpus):
-        for part in index.parts:
-            _overwrite_remains(corpus, part)
+    overwrite_remains(corpus)
     store.increment_generation(corpus)
     receipt = uuid4().hex
     corpus.run(
@@ -160,12 +158,19 @@ def _unchanged(part: IndexPart) -> bool:
     return state is not None and state.changed == 0
 
 
-def _overwrite_remains(corpus: Corpus, part: IndexPart) -> bool:
-    """Rebuild the vec0 table of a part if a free place of it holds bytes. Return whether it did.
+def overwrite_remains(corpus: Corpus) -> None:
+    """Rebuild each vec0 table of which a free place holds bytes. Call it inside a transaction.
 
     sqlite-vec 0.1.9 writes zeroes over a deleted vector. Earlier versions left its bytes until
     another vector took the place.
     """
+    for index in vector_index.all_indexes(corpus):
+        for part in index.parts:
+            _overwrite_remains(corpus, part)
+
+
+def _overwrite_remains(corpus: Corpus, part: IndexPart) -> bool:
+    """Rebuild the vec0 table of a part if necessary. Return whether it was."""
     blocks = corpus.rows(f"SELECT chunk_id FROM {part.table}_chunks")
     if not any(_has_remains(corpus, part, block) for (block,) in blocks):
         return False

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import SqliteFile
+from rolebundle.storage.sqlite_file import DAMAGE_HINT, SqliteFile
 
 _TABLES = (
     "corpus_state",
@@ -59,7 +59,7 @@ def verify(file: SqliteFile) -> None:
         raise CorpusCorrupt(
             "seal_broken",
             f"{file.path}: the corpus is damaged: its own records are not what was stored",
-            "run `rolebundle doctor`",
+            DAMAGE_HINT,
         )
 
 

@@ -242,17 +242,17 @@ def test_a_misshapen_vector_table_is_found_and_mended(
 DRIFT: dict[str, tuple[str, set[str]]] = {
     "an emptied index": (
         "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
-        {"lexical_drift"},
+        {"lexical_drift", "seal_broken"},
     ),
     "a chunk taken out of the index": (
         "INSERT INTO lexical_1 (lexical_1, rowid, title, headings, content, tags, hints) "
         "SELECT 'delete', id, title, headings, content, tags, hints FROM chunk WHERE id = 4",
-        {"lexical_drift"},
+        {"lexical_drift", "seal_broken"},
     ),
     "an entry too many": (
         "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
         "VALUES (9999, 'a', 'b', 'c', 'd', 'e')",
-        {"lexical_drift"},
+        {"lexical_drift", "seal_broken"},
     ),
     "a vector lost": (
         "DELETE FROM vectors_1_1 WHERE rowid = 2",
@@ -264,9 +264,12 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
     ),
     "a wrong count of vectors": (
         "UPDATE embedding_share SET vectors = vectors + 1",
-        {"vectors_miscounted"},
+        {"vectors_miscounted", "seal_broken"},
     ),
-    "wrong counts": ("UPDATE corpus_state SET documents = 1, chunks = 2", {"miscounted"}),
+    "wrong counts": (
+        "UPDATE corpus_state SET documents = 1, chunks = 2",
+        {"miscounted", "seal_broken"},
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import check, compartments, lexical_index, vector_index
+from rolebundle.storage import check, compartments, lexical_index, seal, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from support.compartments import assert_compartments_are_separate
@@ -34,8 +34,9 @@ def test_a_check_that_fails_is_a_problem_and_the_others_still_run(
         raise CorpusCorrupt("corpus_corrupt", "cannot be read")
 
     monkeypatch.setattr(check, "_row_problems", failing)
-    with open_writer(db) as corpus:
+    with open_writer(db) as corpus, corpus.writing():
         corpus.run("UPDATE corpus_state SET chunks = 77")
+        seal.write(corpus)
         found = {problem.code for problem in check.find_problems(corpus)}
     assert found == {"unreadable", "miscounted"}
 
@@ -51,6 +52,7 @@ def test_repair_reports_what_it_did(db: Path) -> None:
             "rebuilt the lexical index from the chunks",
             f"dropped 2 damaged vectors of {index.parts[0].table}",
             "counted documents and chunks again",
+            "sealed the corpus's own records as they are now",
         ]
         assert check.find_problems(corpus) == []
         assert vector_index.count_vectors(corpus, index) == 4
@@ -77,10 +79,11 @@ def test_only_the_damaged_compartment_is_rebuilt(
         corpus.load_vectors()
         corpus.run(f"DELETE FROM {part.table} WHERE rowid = 3")
         found = [problem.code for problem in check.find_problems(corpus)]
-        assert found == ["lexical_drift", "vectors_miscounted"]
+        assert found == ["seal_broken", "lexical_drift", "vectors_miscounted"]
         assert check.repair(corpus) == [
             "rebuilt the lexical index from the chunks",
             f"dropped 1 damaged vectors of {part.table}",
+            "sealed the corpus's own records as they are now",
         ]
         assert rebuilt == [hr]
         assert check.find_problems(corpus) == []

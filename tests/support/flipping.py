@@ -1,0 +1,128 @@
+"""Corpus files of which one bit was flipped, and what SQLite alone reads from them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import apsw
+
+from rolebundle.errors import RolebundleError
+from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.storage import approximate_index, store, vector_index
+from rolebundle.storage.approximate_index import ApproximateState
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.opening import open_writer
+from rolebundle.storage.quarantine import Scanned
+from support.corpora import FLAGGED, build, document, embed, file_of
+from support.fake_embedder import HashingProvider
+from support.values import WORDS
+
+PAGE = 1024
+POLICY = """
+[reader]
+scopes = ["shared", "hr"]
+access_level = "confidential"
+deny_patterns = ["d7.md"]
+"""
+QUARANTINED = Scanned("quarantine", "hash", '["instruction_override"]', "[]", "the original text")
+
+
+def filled_corpus(folder: Path, count: int = 24) -> Path:
+    """A corpus with everything that a corpus can have, in pages of 1 KiB and without a log."""
+    documents = [
+        document(
+            f"d{n}",
+            [
+                " ".join(WORDS[(n * step + k) % len(WORDS)] for k in range(6)) + f" part {step}"
+                for step in (1, 3, 5)
+            ],
+            {3: FLAGGED, 5: QUARANTINED}.get(n),
+            source_id=f"source-{n % 5}",
+            scope="hr" if n % 6 == 0 else "shared",
+            sensitivity="confidential" if n % 8 == 0 else "internal",
+            trust_tier=("authoritative", "preferred", "general", "untrusted")[n % 4],
+            tags=WORDS[n % 5 : n % 5 + 3],
+            updated_at="2026-01-01T00:00:00Z",
+            supersedes=(f"d{n + 9}",) if n % 7 == 0 else (),
+        )
+        for n in range(count)
+    ]
+    path = build(folder, documents, HashingProvider(), name="filled.db", waiting=2)
+    with open_writer(path) as corpus:
+        set_policy(corpus, POLICY, "toml", "", "2026-01-01T00:00:00Z")
+        with corpus.writing():
+            # A vector that left with its chunk, and one deleted place in each table of vectors.
+            shorter = document("d1", ["another text"], source_id="source-1")
+            store.put_files(corpus, [(file_of("d1"), [shorter])], deny_matcher(corpus))
+            embed(corpus, HashingProvider(), waiting=1)
+        index = vector_index.active_index(corpus)
+        assert index is not None
+        part = max(index.parts, key=lambda part: part.vectors)
+        if approximate_index.is_available(corpus):
+            with corpus.writing():
+                approximate_index.build(corpus, part)
+                built = ApproximateState(4, 4, 1.0, part.vectors, 0)
+                approximate_index.store_state(corpus, part, built)
+    _set_page_size(path)
+    return path
+
+
+def _set_page_size(path: Path) -> None:
+    db = apsw.Connection(str(path))
+    db.pragma("journal_mode", "delete")
+    db.pragma("page_size", PAGE)
+    db.execute("VACUUM")
+    db.pragma("journal_mode", "wal")
+    db.close()
+
+
+def stored_rows(path: Path) -> object:
+    """All rows of all tables, as SQLite alone reads them; an error if it cannot.
+
+    Of a full-text index: what it says of each word. Its pages also have words of deleted passages,
+    which no search reads.
+    """
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        schema = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
+        indexes = [name for _, name, _, sql in schema if sql and "USING fts5" in sql]
+        pages = {f"{name}_{kind}" for name in indexes for kind in ("data", "idx")}
+        tables = [
+            name
+            for kind, name, _, sql in schema
+            if kind == "table" and name not in pages and not sql.startswith("CREATE VIRTUAL")
+        ]
+        for name in indexes:
+            db.execute(
+                f"CREATE VIRTUAL TABLE temp.{name}_words USING fts5vocab(main, {name}, instance)"
+            )
+        return schema, {
+            name: sorted(repr(row) for row in db.execute(f'SELECT * FROM "{name}"'))
+            for name in (*tables, *(f"{name}_words" for name in indexes))
+        }
+    except (apsw.Error, UnicodeDecodeError) as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        db.close()
+
+
+def flipped(image: bytes, bit: int) -> bytes:
+    """The file with one bit flipped."""
+    data = bytearray(image)
+    data[bit // 8] ^= 1 << bit % 8
+    return bytes(data)
+
+
+def sample_of_bits(image: bytes, count: int, seed: int) -> list[int]:
+    """Bits of the whole file, the same for the same seed."""
+    return random.Random(seed).sample(range(len(image) * 8), count)
+
+
+def problems_of(path: Path) -> list[str]:
+    """The codes of what the check finds in a file, or of what refuses it."""
+    try:
+        with open_writer(path, verify=False) as corpus:
+            return [problem.code for problem in find_problems(corpus, deny_matcher(corpus))]
+    except RolebundleError as error:
+        return [error.code]
