@@ -8,10 +8,11 @@ ALTER TABLE document ADD COLUMN refused_claims TEXT NOT NULL DEFAULT '[]';
 UPDATE document SET self_declared = '["unknown"]'
     WHERE trust_tier IN ('authoritative', 'preferred') OR supersedes <> '[]';
 
--- Which documents may be superseded: those of the same source, also less trusted ones of others if
--- the owner gave the newer document its source, or any if the owner declared or allowed it.
+-- Which documents may be superseded: none if the owner does not allow the claim, those of the same
+-- source, also less trusted ones of others if the owner gave the newer document its source, or any
+-- if the owner declared or allowed it.
 ALTER TABLE supersession ADD COLUMN reach TEXT NOT NULL DEFAULT 'source'
-    CHECK (reach IN ('source', 'less_trusted', 'any'));
+    CHECK (reach IN ('none', 'source', 'less_trusted', 'any'));
 
 -- Manifests in nested checkouts that the owner has approved, by their content.
 CREATE TABLE approved_manifest (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.lookup import BetterModel, CorpusStatus
+from rolebundle.contracts.lookup import BetterModel, CorpusStatus, SelfDeclaredDocument
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.embedding.registry import (
     ProviderSpec,
@@ -37,9 +37,10 @@ from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
+from rolebundle.storage import approvals, documents, vector_index
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
-from rolebundle.storage import vector_index
+from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.quarantine import Flagged, flagged_documents
@@ -349,6 +350,58 @@ class Admin:
             },
         )
 
+    def approve_manifest(self, path: Path) -> Approval:
+        """Let a manifest count although it lies in a checkout or belongs to another user.
+
+        It counts until its content changes. The corpus file is created if it is missing.
+
+        Args:
+            path: the manifest or its folder.
+
+        Raises:
+            UsageError: there is no manifest.
+            ConfigurationError: it is invalid.
+        """
+        from rolebundle.ingest.manifests import approval_of
+
+        approval = Approval(*approval_of(path), iso_utc(datetime.now(UTC)))
+        with self._open_writer(create=True) as corpus:
+            with corpus.writing():
+                approvals.approve(corpus, approval)
+            self.workspace.recorder.note(corpus, "trust", details={"approved": 1})
+        return approval
+
+    def approved_manifests(self) -> list[Approval]:
+        """The manifests that were approved."""
+        return approvals.approvals(self.workspace.corpus)
+
+    def revoke_manifest(self, path: Path) -> str:
+        """Withdraw the approval of a manifest. The next ingest reads its documents again.
+
+        Args:
+            path: the manifest or its folder; it may be gone.
+
+        Returns:
+            The location of the manifest.
+
+        Raises:
+            UsageError: it was not approved.
+        """
+        from rolebundle.ingest.manifests import location_of
+
+        location = str(location_of(path))
+        with self._open_writer() as corpus:
+            with corpus.writing():
+                was_approved = approvals.revoke(corpus, location)
+            if not was_approved:
+                raise UsageError(
+                    "not_approved",
+                    f"{location}: was not approved",
+                    "`rolebundle trust list` shows the approved manifests",
+                )
+            self.workspace.recorder.note(corpus, "trust", details={"revoked": 1})
+        return location
+
     def find_bridges(
         self, threshold: float, limit: int, *, progress: Progress | None = None
     ) -> BridgeReport:
@@ -409,7 +462,18 @@ class Admin:
                 return corpus_status(
                     corpus, corpus_check.find_problems(corpus, access.deny_matcher(corpus))
                 )
-        status = corpus_status(self.workspace.corpus)
+        corpus = self.workspace.corpus
+        status = corpus_status(corpus)
+        self_declared = [
+            SelfDeclaredDocument(
+                document_id=document.document_id,
+                path=document.path,
+                trust_tier=document.trust_tier,
+                keys=list(document.keys),
+            )
+            for document in documents.self_declared(corpus)
+        ]
+        status = status.model_copy(update={"self_declared": self_declared})
         index = status.corpus.index
         if index is not None and index.provider != "static":
             return status

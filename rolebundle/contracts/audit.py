@@ -25,6 +25,7 @@ AuditKind = Literal[
     "approval",
     "scopes",
     "bridges",
+    "trust",
     "refused",
     "settings",
 ]

@@ -13,9 +13,9 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-SupersessionReach = Literal["source", "less_trusted", "any"]
-"""Which documents a document may supersede: those of its source; also less trusted ones of other
-sources; or any. It never is a more trusted one."""
+SupersessionReach = Literal["none", "source", "less_trusted", "any"]
+"""Which documents a document may supersede: none, whatever it declares; those of its source; also
+less trusted ones of other sources; or any. It never is a more trusted one."""
 
 
 class DocumentMetadata(NamedTuple):

@@ -149,6 +149,19 @@ class BetterModel(Contract):
     brings: str
 
 
+class SelfDeclaredDocument(Contract):
+    """A document whose authority is its own declaration.
+
+    ``keys`` are ``trust_tier``, ``supersedes`` or both; ``unknown`` if an earlier version of
+    rolebundle stored the document, until the next `ingest` of it.
+    """
+
+    document_id: str
+    path: str
+    trust_tier: TrustTier
+    keys: list[str]
+
+
 class CheckProblem(Contract):
     """A problem that a check of the corpus found."""
 
@@ -166,6 +179,8 @@ class CorpusStatus(Contract):
         cached_vectors: number of vectors in the cache.
         fast_index_would_pay: whether the active index is so large that an approximate index is
             recommended, and has none.
+        self_declared: documents whose authority is their own declaration: a trust tier above
+            `general`, or what they supersede. Only the command lists them.
         checked: whether the corpus was checked. ``problems`` are the result.
     """
 
@@ -178,5 +193,6 @@ class CorpusStatus(Contract):
     cached_vectors: int = 0
     better_models: list[BetterModel] = []
     fast_index_would_pay: bool = False
+    self_declared: list[SelfDeclaredDocument] = []
     checked: bool = False
     problems: list[CheckProblem] = []

@@ -317,6 +317,26 @@ class PurgePreview(Contract):
     returning: list[str] | None = None
 
 
+class ApprovedManifest(Contract):
+    """A manifest in a checkout, or of another user, that the owner has approved.
+
+    Attributes:
+        location: absolute path.
+        content_hash: SHA-256 of its content, hexadecimal. It counts while this is the same.
+        approved_at: time of the approval, ISO 8601 in UTC.
+    """
+
+    location: str
+    content_hash: str
+    approved_at: str
+
+
+class ApprovedManifests(Contract):
+    """`trust list`."""
+
+    manifests: list[ApprovedManifest]
+
+
 class BridgeEnd(Contract):
     """One of the two passages of a bridge."""
 

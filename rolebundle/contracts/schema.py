@@ -18,6 +18,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.reports import (
+    ApprovedManifests,
     AuditRows,
     BridgeReport,
     EmbeddingIndexes,
@@ -48,6 +49,7 @@ from rolebundle.contracts.request import (
 from rolebundle.contracts.why import Why
 
 SCHEMAS: dict[str, type[Contract]] = {
+    "approved-manifests": ApprovedManifests,
     "audit-row": AuditRow,
     "audit-rows": AuditRows,
     "audit-settings": AuditSettings,

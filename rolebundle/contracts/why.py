@@ -139,8 +139,10 @@ class Why(Contract):
         step: the step that rejected it; missing if it is selected.
         code: rejection code, as in the bundle; missing if there is none.
         notes: explanation of the code.
-        ignored_claims: documents that claim to supersede the passage's, but are less trusted;
-            missing if there are none.
+        ignored_claims: documents that claim to supersede the passage's, but may not; missing if
+            there are none.
+        refused_claims: declarations of the passage's document that its owner does not allow, each
+            as ``key: value``; missing if there are none.
         limit: maximum number of selected passages.
         min_score: final score that a passage must have to be selected.
         lost_to: passages that were preferred: the last selected ones, a better copy of the passage,
@@ -166,6 +168,7 @@ class Why(Contract):
     code: RejectionCode | None = None
     notes: str = ""
     ignored_claims: list[str] | None = None
+    refused_claims: list[str] | None = None
     words: WordsTrace
     lanes: list[LaneTrace]
     pool: PoolTrace

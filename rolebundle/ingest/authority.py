@@ -86,8 +86,8 @@ class Authority:
         return tier == "untrusted" or is_general or origin != "internal"
 
     @property
-    def binds_documents(self) -> bool:
-        """Whether a document of the file has no say in governance."""
+    def has_no_say(self) -> bool:
+        """Whether the file's document, and a nested manifest, have no say in governance."""
         is_capped = self.max_trust not in (None, "authoritative")
         return self.is_limited or (is_capped and not self.trusts_documents)
 
@@ -98,14 +98,12 @@ class Authority:
 
     def reach(self, self_declared: Container[str]) -> SupersessionReach:
         """Which documents a document of the file may supersede, given what it declares itself."""
+        if "supersedes" not in self.values and self.has_no_say:
+            return "none"
         is_owners = "supersedes" in self.by_owner and "supersedes" not in self_declared
         if is_owners or self.delegates:
             return "any"
-        return (
-            "less_trusted"
-            if "source_id" in self.by_owner and not self.binds_documents
-            else "source"
-        )
+        return "less_trusted" if "source_id" in self.by_owner and not self.has_no_say else "source"
 
     def weigh(self, claims: Mapping[str, Any], *, has_no_say: bool) -> Weighed:
         """Compare the declarations of the next level with what is decided.
@@ -126,10 +124,12 @@ class Authority:
             value = self._decided(key, claim, has_no_say)
             if value is not None:
                 values[key] = value
-            if value is None:
-                value = self.default_source if key == "source_id" else _DEFAULTS.get(key)
-            refused += _refusals(key, claim, value)
+            refused += _refusals(key, claim, self.default_of(key) if value is None else value)
         return Weighed(values, tuple(refused))
+
+    def default_of(self, key: str) -> Any:
+        """What holds if no level declares a key; ``None`` for nothing."""
+        return self.default_source if key == "source_id" else _DEFAULTS.get(key)
 
     def _decided(self, key: str, claim: Any, has_no_say: bool) -> Any:
         """The value of a governance key, given what the next level claims; ``None`` for none."""
@@ -178,8 +178,9 @@ class Authority:
             What holds for the levels below, and what it declared in vain.
         """
         # In a folder of untrusted origin, its own manifest is as foreign as its documents.
-        is_foreign = self.values.get("origin") == "untrusted" if is_owner else self.is_limited
-        weighed = self.weigh(claims, has_no_say=is_foreign)
+        is_foreign = is_owner and self.values.get("origin") == "untrusted"
+        has_no_say = is_foreign or (not is_owner and self.has_no_say)
+        weighed = self.weigh(claims, has_no_say=has_no_say)
         values = {**self.values, **weighed.values}
         if max_trust and "trust_tier" in self.bound and "trust_tier" not in claims:
             values["trust_tier"] = lower_tier(values["trust_tier"], max_trust)

@@ -92,6 +92,7 @@ def _scanned_document(
         title=_next_text(lines, metadata.title),
         tags=_clean_all(metadata.tags, masks),
         retrieval_hints=_clean_all(metadata.retrieval_hints, masks),
+        refused_claims=_clean_all(metadata.refused_claims, masks),
     )
     if masks:
         clean_metadata = _without_secrets(clean_metadata)
@@ -124,7 +125,7 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     words = [metadata.document_id, metadata.document_type, metadata.domain]
     words += [metadata.uri, metadata.source_id]
     words += [*metadata.tags, *metadata.retrieval_hints]
-    words += [*metadata.supersedes, *metadata.contradicts]
+    words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
     words += [tag for chunk in parsed.ready for tag in chunk.tags]
     return "\n".join(words)
 

@@ -249,14 +249,17 @@ def resolve(
     self_declared: list[str] = []
     if own:
         checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
-        weighed = authority.weigh(checked.declared_values(), has_no_say=authority.binds_documents)
+        weighed = authority.weigh(checked.declared_values(), has_no_say=authority.has_no_say)
         self_declared = [
             key
             for key, value in weighed.values.items()
-            if key in GOVERNANCE_KEYS and value != authority.values.get(key)
+            if key in GOVERNANCE_KEYS
+            and value != authority.values.get(key, authority.default_of(key))
         ]
         merged |= weighed.values
         refused = weighed.refused
+        # Answers name the claims that do not count.
+        merged.setdefault("supersedes", checked.supersedes or [])
     if authority.max_trust and "trust_tier" not in merged:
         merged["trust_tier"] = lower_tier("general", authority.max_trust)
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")

@@ -263,7 +263,7 @@ def _allowed(file: FileEntry, parsed: ParsedDocument) -> ParsedDocument:
     authority = file.defaults.authority
     if not parsed.ready:
         return parsed
-    if authority.binds_documents:
+    if authority.has_no_say:
         chunks = [replace(chunk, chunk_id="", applicable_roles=()) for chunk in parsed.ready]
     elif "applicable_roles" in authority.bound:
         roles = authority.values["applicable_roles"]

@@ -54,6 +54,7 @@ from rolebundle.policy.access import deny_matcher
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import approvals, compartments, documents, lexical_index, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.identifiers import Renamed
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 ERROR_CODES = frozenset(
@@ -384,13 +385,19 @@ def _store_batch(
             prepared.append((task, outcome))
     if not prepared:
         return kept
+    renamed: list[Renamed] = []
     with corpus.writing():
         problems = store.put_files(
             corpus,
             [(file.file, file.documents) for _, file in prepared],
             deny_matcher(corpus),
+            renamed,
         )
         store.increment_generation(corpus)
+    report.notes += [
+        Skipped(path, "claim_refused", f"{path}: {claim} belongs to another document")
+        for path, claim in renamed
+    ]
     for (task, file), problem in zip(prepared, problems, strict=True):
         # The file is stored even if some of its records were rejected, which are errors.
         report.skipped += [note for note in file.notes if note.code in ERROR_CODES]

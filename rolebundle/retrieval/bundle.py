@@ -518,7 +518,7 @@ def _disagreements(conflicts: Sequence[Conflict]) -> str:
 
 def _ignored_claims(passages: Iterable[Passage]) -> str:
     claims = {
-        f"{document_id} claims to supersede {passage.document.document_id}, and is less trusted"
+        f"{document_id} claims to supersede {passage.document.document_id}, but may not"
         for passage in passages
         for document_id in passage.ignored_claims
     }

@@ -275,6 +275,7 @@ def explain(
         locator=passage.locator,
         flags=list(passage.flags) or None,
         ignored_claims=list(passage.ignored_claims) or None,
+        refused_claims=list(document.refused_claims) or None,
         outcome=outcome,
         rank=None if placement.is_hypothetical else placement.rank,
         step=step,

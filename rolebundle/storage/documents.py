@@ -364,7 +364,7 @@ def _counts(claim: str, new: str, old: str) -> str:
     new_tier = _position(TRUST_TIERS, f"{new}.trust_tier")
     old_tier = _position(TRUST_TIERS, f"{old}.trust_tier")
     return (
-        f"(({new}.source = {old}.source OR {claim}.reach = 'any' "
+        f"({claim}.reach <> 'none' AND ({new}.source = {old}.source OR {claim}.reach = 'any' "
         f"OR {claim}.reach = 'less_trusted' AND {new_tier} < {old_tier}) "
         f"AND {new_tier} <= {old_tier} "
         f"AND {_position(ORIGINS, f'{new}.origin')} <= {_position(ORIGINS, f'{old}.origin')})"
@@ -416,6 +416,39 @@ def source_sizes(corpus: Corpus) -> list[SourceSize]:
     for row in rows:
         check_types(row, (str, str, int, int), "a source")
     return [SourceSize(*row) for row in rows]
+
+
+class SelfDeclared(NamedTuple):
+    """A document whose authority is its own declaration, and the keys of that declaration."""
+
+    document_id: str
+    path: str
+    trust_tier: TrustTier
+    keys: tuple[str, ...]
+
+
+def self_declared(corpus: Corpus) -> list[SelfDeclared]:
+    """Documents that declare a trust tier above ``general`` or supersede others, by id.
+
+    The key ``unknown`` stands for those of which an earlier version stored no origin.
+    """
+    rows = corpus.rows(
+        "SELECT d.document_id, f.path, d.trust_tier, d.self_declared, d.supersedes "
+        "FROM document d JOIN file f ON f.id = d.file WHERE d.self_declared <> '[]' "
+        "ORDER BY d.document_id"
+    )
+    found = []
+    for document_id, path, trust_tier, declared, supersedes in rows:
+        check_types((document_id, path, declared, supersedes), [str] * 4, "a document")
+        keys = set(parse_strings(declared, "a list of a document"))
+        if trust_tier not in ("authoritative", "preferred"):
+            keys.discard("trust_tier")
+        if supersedes == "[]":
+            keys.discard("supersedes")
+        keys &= {"trust_tier", "supersedes", "unknown"}
+        if keys:
+            found.append(SelfDeclared(document_id, path, trust_tier, tuple(sorted(keys))))
+    return found
 
 
 class DocumentPath(NamedTuple):

@@ -37,6 +37,8 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partial import files_beside
 
 _THESE = "IN (SELECT value FROM json_each(?))"
+_CLAIMS = ("supersedes", "contradicts", "refused_claims")
+_NAMING_KEYS = ("supersedes", "contradicts", "document_id")
 _COPY = re.compile(rf"\.schema-.*\.bak.*|{KEPT}(?:-journal|-wal|-shm)?")
 
 
@@ -222,20 +224,24 @@ def _forget_claims(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> No
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}
     names -= {path for (path,) in corpus.rows("SELECT path FROM file")}
+    # A refused claim has its key before its value.
+    names |= {f"{key}: {name}" for key in _NAMING_KEYS for name in names}
     chosen = (json.dumps(sorted(names)),)
+    have_claims = " OR ".join(
+        f"EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_THESE})"
+        for column in _CLAIMS
+    )
     claiming = corpus.rows(
-        "SELECT id FROM document WHERE EXISTS (SELECT 1 FROM json_each(supersedes) AS claim "
-        f"WHERE claim.value {_THESE}) OR EXISTS (SELECT 1 FROM json_each(contradicts) AS claim "
-        f"WHERE claim.value {_THESE}) UNION SELECT newer FROM supersession "
-        f"WHERE superseded {_THESE}",
-        chosen * 3,
+        f"SELECT id FROM document WHERE {have_claims} "
+        f"UNION SELECT newer FROM supersession WHERE superseded {_THESE}",
+        chosen * (len(_CLAIMS) + 1),
     )
     with digests.kept_true(corpus, [row for (row,) in claiming]):
         _delete_claims(corpus, names, chosen)
 
 
 def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
-    for column in ("supersedes", "contradicts"):
+    for column in _CLAIMS:
         claims = corpus.rows(
             f"SELECT id, {column} FROM document WHERE {column} <> '[]' "
             f"AND EXISTS (SELECT 1 FROM json_each({column}) AS claim WHERE claim.value {_THESE})",

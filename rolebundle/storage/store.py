@@ -16,7 +16,14 @@ from typing import NamedTuple
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
-from rolebundle.storage import compartments, lexical_index, partition, quarantine, vector_index
+from rolebundle.storage import (
+    compartments,
+    identifiers,
+    lexical_index,
+    partition,
+    quarantine,
+    vector_index,
+)
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import (
     DOCUMENT_COLUMNS,
@@ -106,6 +113,7 @@ def put_files(
     corpus: Corpus,
     files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]],
     denied: DeniedPatterns = no_denied_patterns,
+    renamed: list[identifiers.Renamed] | None = None,
 ) -> list[DocumentError | None]:
     """Store files one after the other, each replacing its earlier version.
 
@@ -113,12 +121,18 @@ def put_files(
         corpus: a corpus open for writing.
         files: each file with its documents.
         denied: the deny patterns of the policy that match a file.
+        renamed: gets what declares an id that belongs to another document.
 
     Returns:
         For each file why it was refused, or ``None``. Nothing of a refused file is written.
     """
     files = list(files)
     batch = _Batch(corpus, files, denied)
+    if batch.has_contested_ids(files):
+        files, contested = identifiers.settle(corpus, files)
+        if renamed is not None:
+            renamed += contested
+        batch = _Batch(corpus, files, denied)
     problems: list[DocumentError | None] = []
     for file, documents in files:
         try:
@@ -203,6 +217,27 @@ class _Batch:
         self.new_chunks: list[Row] = []
         self.supersessions: list[Row] = []
         self.scanned: list[Row] = []
+
+    def has_contested_ids(
+        self, files: Iterable[tuple[StoredFile, Sequence[StoredDocument]]]
+    ) -> bool:
+        """Whether two files have a document id or a chunk id in common."""
+        owners: dict[str, int | str] = {}
+        for file, documents in files:
+            owner = self.file_rows.get(file.location, file.location)
+            for document in documents:
+                name = document.metadata.document_id
+                if self.document_owners.get(name, (owner,))[0] != owner:
+                    return True
+                if owners.setdefault(name, owner) != owner:
+                    return True
+                for chunk in document.chunks:
+                    if self.chunk_owners.get(chunk.chunk_id, owner) != owner:
+                        return True
+                    # No document id has a line break, so that the two kinds of ids are apart.
+                    if owners.setdefault(f"\n{chunk.chunk_id}", owner) != owner:
+                        return True
+        return False
 
     def put(self, file: StoredFile, documents: Sequence[StoredDocument]) -> None:
         known = self.file_rows.get(file.location)

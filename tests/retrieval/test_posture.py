@@ -206,8 +206,8 @@ class TestWarnings:
     def test_a_claim_that_is_ignored_is_said_once(self) -> None:
         old = passage("a", document_id="d", ignored_claims=("mail", "note"))
         assert codes(SOUND, role=ROLE, passages=[old, old, passage("b")]) == {
-            "SUPERSEDE_IGNORED": "mail claims to supersede d, and is less trusted; "
-            "note claims to supersede d, and is less trusted"
+            "SUPERSEDE_IGNORED": "mail claims to supersede d, but may not; "
+            "note claims to supersede d, but may not"
         }
 
     def test_semantic_lane_degraded_with_its_reason(self) -> None:

@@ -296,7 +296,7 @@ class TestTheCut:
         with built(tmp_path, documents) as corpus:
             found = why(corpus, "policy", task="token")
         assert (found.outcome, found.ignored_claims) == ("selected", ["mail"])
-        line = "mail claims to supersede its document, and is less trusted"
+        line = "mail claims to supersede its document, but may not"
         assert line in text(found).splitlines()
 
     def test_a_superseded_document(self, tmp_path: Path) -> None:

@@ -182,7 +182,14 @@ def test_free_pages_of_the_file_are_overwritten(tmp_path: Path) -> None:
 
 def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
     both = [document("a", ["one text", "two"], source_id="s1"), document("b", ["three"])]
-    claims = document("c", ["four"], supersedes=("a", "a.md", "b"), contradicts=("b", "a"))
+    refused = ("document_id: a", "supersedes: a.md", "supersedes: b")
+    claims = document(
+        "c",
+        ["four"],
+        supersedes=("a", "a.md", "b"),
+        contradicts=("b", "a"),
+        refused_claims=refused,
+    )
     db = build(tmp_path, [*both, claims], PROVIDER)
     receipt = purged(db, PurgeSelection(["a"]))
     assert (receipt.documents, receipt.chunks, receipt.vectors) == (1, 2, 2)
@@ -192,6 +199,7 @@ def test_everything_derived_from_it_is_deleted(tmp_path: Path) -> None:
         assert corpus.rows("SELECT superseded FROM supersession") == [("b",)]
         claimed = stored.all_documents(corpus)[-1][1]
         assert claimed.supersedes == claimed.contradicts == ("b",)
+        assert claimed.refused_claims == ("supersedes: b",)
         assert corpus.rows("SELECT documents, chunks FROM corpus_state") == [(2, 2)]
     assert_sound(db)
 

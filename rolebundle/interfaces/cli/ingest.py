@@ -12,6 +12,7 @@ import click
 
 from rolebundle.contracts.reports import IngestResult
 from rolebundle.contracts.request import IngestRequest
+from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.sync import IngestOptions, IngestReport
@@ -35,6 +36,7 @@ _LIST_KEYS = {
     "contradicts",
 }
 _MAX_LISTED = 20
+_UNTRUSTED = {"trust_tier": "untrusted", "origin": "untrusted"}
 
 
 @click.command()
@@ -44,8 +46,20 @@ _MAX_LISTED = 20
     "--meta",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Metadata for every file. Manifests and front matter override it. Lists: a,b,c.",
+    help="Metadata for every file. Manifests and front matter override it, but may not raise what "
+    "governs a document. Lists: a,b,c.",
 )
+@click.option(
+    "--max-trust",
+    type=click.Choice(TRUST_TIERS),
+    help="The highest trust tier that manifests and documents may declare.",
+)
+@click.option(
+    "--untrusted",
+    is_flag=True,
+    help="For foreign material: trust tier and origin are untrusted, and nothing can raise them.",
+)
+@click.option("--no-manifests", is_flag=True, help="Ignore every rolebundle.toml.")
 @request_options(IngestRequest, only=["lexical_only"])
 @click.option(
     "--reader",
@@ -99,6 +113,9 @@ def ingest(
     paths: tuple[Path, ...],
     db: str | None,
     meta: tuple[str, ...],
+    max_trust: TrustTier | None,
+    untrusted: bool,
+    no_manifests: bool,
     fields: dict[str, Any],
     reader: str,
     separator: str,
@@ -118,18 +135,25 @@ def ingest(
 
     Files whose content did not change are skipped, changed files are read again, and deleted files
     are removed. Metadata comes from front matter, then from the folder's rolebundle.toml, then from
-    --meta. Each document is scanned for hidden text, instructions to a model and secrets. Documents
-    with severe findings are quarantined; `rolebundle quarantine list` shows them.
+    --meta. What governs a document (trust, origin, sensitivity, scope, source, id, roles, what it
+    supersedes) is the other way round: what --meta sets, a manifest may only lower, and what a
+    manifest sets, a document may only lower. `rolebundle status` counts the documents whose
+    authority is their own word. Each document is scanned for hidden text, instructions to a model
+    and secrets. Documents with severe findings are quarantined; `rolebundle quarantine list` shows
+    them.
 
     \b
     rolebundle ingest docs/ notes/todo.txt
     rolebundle ingest export/ --meta source_id=wiki --meta trust_tier=preferred
+    rolebundle ingest downloads/ --untrusted
     rolebundle ingest notes.txt --separator "=== "
     rolebundle ingest docs/ --json --db team.db
     """
     chunking = {"size": chunk_size, "overlap": chunk_overlap, "maximum": chunk_maximum}
     options = IngestOptions(
-        flags=_flags(meta),
+        flags=_flags(meta) | (_UNTRUSTED if untrusted else {}),
+        max_trust=max_trust,
+        manifests=not no_manifests,
         reader=reader or ("separated" if separator else ""),
         separator=separator,
         chunking={name: value for name, value in chunking.items() if value is not None},
@@ -188,6 +212,10 @@ def _summary(report: IngestReport) -> str:
             f"scan: findings in {report.flagged} documents, {report.quarantined} of them "
             "quarantined; see `rolebundle quarantine list`"
         )
+    for grant in report.grants:
+        # A manifest's path is chosen by whoever made its folder.
+        subject = writable(grant.path).replace("\n", " ") if grant.path else "their own declaration"
+        lines.append(f"trust: {subject} raises {grant.documents} documents to {grant.trust_tier}")
     return "\n".join(lines)
 
 
@@ -200,7 +228,8 @@ def _print_skips(report: IngestReport, *, quiet: bool) -> None:
         for entry in others[:_MAX_LISTED]:
             click.echo(writable(f"skipped [{entry.code}] {_with_path(entry)}"), err=True)
         for note in report.notes[:_MAX_LISTED]:
-            click.echo(writable(f"note {_with_path(note)}"), err=True)
+            label = "note" if note.code == "note" else f"note [{note.code}]"
+            click.echo(writable(f"{label} {_with_path(note)}"), err=True)
         more = max(0, len(others) - _MAX_LISTED) + max(0, len(report.notes) - _MAX_LISTED)
         if more:
             click.echo(f"and {more} more; --json lists all", err=True)

@@ -30,6 +30,7 @@ _COMMANDS = {
     "status": "rolebundle.interfaces.cli.status",
     "overlay": "rolebundle.interfaces.cli.overlay",
     "scopes": "rolebundle.interfaces.cli.scopes",
+    "trust": "rolebundle.interfaces.cli.trust",
     "quarantine": "rolebundle.interfaces.cli.quarantine",
     "eval": "rolebundle.interfaces.cli.eval",
     "audit": "rolebundle.interfaces.cli.audit",

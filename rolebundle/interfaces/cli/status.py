@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
-from rolebundle.contracts.lookup import CorpusStatus
+from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration
@@ -81,7 +83,24 @@ def _text(status: CorpusStatus) -> str:
             f"  {source.source_id:<{width}}  {source.documents:>5} documents "
             f"{source.chunks:>7} chunks  {tiers}"
         )
+    lines += _self_declared(status.self_declared)
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     return "\n".join(lines)
+
+
+def _self_declared(documents: Sequence[SelfDeclaredDocument]) -> list[str]:
+    unknown = [document for document in documents if "unknown" in document.keys]
+    known = len(documents) - len(unknown)
+    lines = []
+    if known:
+        lines.append(
+            f"{known} documents have authority by their own declaration; --json lists them"
+        )
+    if unknown:
+        lines.append(
+            f"! {len(unknown)} documents have authority of unknown origin: an earlier version "
+            "stored them; run `rolebundle ingest` again"
+        )
+    return lines

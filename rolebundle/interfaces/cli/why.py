@@ -80,8 +80,12 @@ def text(why: Why) -> str:
     lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     lines += [flag_note(why.flags)] if why.flags else []
     lines += [
-        one_line(f"{name} claims to supersede its document, and is less trusted", 2 * _WIDTH)
+        one_line(f"{name} claims to supersede its document, but may not", 2 * _WIDTH)
         for name in why.ignored_claims or ()
+    ]
+    lines += [
+        one_line(f"its document declares {claim}; the owner does not allow it", 2 * _WIDTH)
+        for claim in why.refused_claims or ()
     ]
     lines += ["", _verdict(why), ""]
     lines += _words(why)

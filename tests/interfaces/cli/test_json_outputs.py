@@ -32,6 +32,7 @@ def db(sample_with_vectors: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("schema", "command"),
     [
+        ("approved-manifests", "trust list"),
         ("audit-rows", "audit list"),
         ("backup-result", "backup BACKUP"),
         ("bridges", "bridges"),

@@ -1,0 +1,87 @@
+"""`rolebundle trust PATH | list | revoke`: manifests that count by the owner's approval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.reports import ApprovedManifest, ApprovedManifests
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.output import print_json
+
+
+class _ApproveByDefault(click.Group):
+    """A group in which `trust PATH` means `trust approve PATH`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["approve", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_ApproveByDefault)
+def trust() -> None:
+    """Approve a rolebundle.toml that does not count by itself.
+
+    A manifest in a checkout of its own below the ingested folder (a folder with .git, for one) or
+    of another user may give documents authority that you did not give. It counts after you have
+    read and approved it, and until its content changes. Run `rolebundle ingest` afterwards.
+
+    \b
+    rolebundle trust projects/library/rolebundle.toml
+    rolebundle trust list
+    rolebundle trust revoke projects/library
+    """
+
+
+@trust.command("approve")
+@click.argument("path", type=click.Path(path_type=Path))
+@db_option
+def approve_command(path: Path, db: str | None) -> None:
+    """Approve a manifest as it is now. `rolebundle trust PATH` does the same.
+
+    \b
+    rolebundle trust approve projects/library
+    """
+    with admin_for(db) as admin:
+        approval = admin.approve_manifest(path)
+    click.echo(f"{approval.location}: approved until its content changes")
+
+
+@trust.command("list")
+@db_option
+@json_option
+def list_command(db: str | None, as_json: bool) -> None:
+    """List the approved manifests.
+
+    \b
+    rolebundle trust list
+    rolebundle trust list --json
+    """
+    with admin_for(db) as admin:
+        approvals = admin.approved_manifests()
+    if as_json:
+        manifests = [ApprovedManifest(**approval._asdict()) for approval in approvals]
+        print_json(ApprovedManifests(manifests=manifests))
+        return
+    for approval in approvals:
+        click.echo(f"{approval.location}  {approval.content_hash[:16]}  {approval.approved_at}")
+    if not approvals:
+        click.echo("no manifest was approved", err=True)
+
+
+@trust.command("revoke")
+@click.argument("path", type=click.Path(path_type=Path))
+@db_option
+def revoke_command(path: Path, db: str | None) -> None:
+    """Withdraw the approval of a manifest, which may be gone.
+
+    \b
+    rolebundle trust revoke projects/library
+    """
+    with admin_for(db) as admin:
+        location = admin.revoke_manifest(path)
+    click.echo(f"{location}: no longer approved; the next ingest reads its documents again")
