@@ -25,6 +25,7 @@ from rolebundle.errors import (
     StorageError,
     WrongFile,
 )
+from rolebundle.storage.file_length import is_cut_off
 from rolebundle.storage.partial import partial_file, rename_if_free
 
 BUSY_TIMEOUT_MS = 10_000
@@ -310,12 +311,13 @@ def check_path(path: Path, file_format: FileFormat) -> None:
     Raises:
         UsageError, WrongFile: it names no regular file; see ``FileFormat.missing``.
         StorageError: there is no permission to look.
-        CorpusCorrupt: the file is empty.
+        CorpusCorrupt: the file is empty, or shorter than its header says.
     """
     try:
         if not path.is_file():
             raise file_format.missing(path)
         size = path.stat().st_size
+        was_cut_off = size > 0 and is_cut_off(path)
     except OSError as error:
         raise StorageError(
             "no_permission",
@@ -329,6 +331,13 @@ def check_path(path: Path, file_format: FileFormat) -> None:
             "run `rolebundle restore BACKUP`, or delete it and ingest the documents again",
         )
         raise file_format.translate(path, empty)
+    if was_cut_off:
+        cut_off = CorpusCorrupt(
+            "corpus_cut_off",
+            f"{path}: the file is damaged (it is shorter than its header says)",
+            DAMAGE_HINT,
+        )
+        raise file_format.translate(path, cut_off)
 
 
 def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> None:

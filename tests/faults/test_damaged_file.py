@@ -13,11 +13,11 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
-from rolebundle.storage import check
+from rolebundle.storage import check, store
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded
-from support.corpora import build, document
+from support.corpora import build, document, fill
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
@@ -443,3 +443,62 @@ def test_problems_of_a_sound_corpus(tmp_path: Path) -> None:
         assert check.find_problems(corpus) == []
         assert check.repair(corpus) == []
     assert json.loads(invoke("status", "--check", "--json", "--db", db).out)["checked"] is True
+
+
+# -- files that were cut off --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_log", [False, True])
+@pytest.mark.parametrize("bytes_missing", [1, PAGE, 3 * PAGE + 7])
+def test_a_file_shorter_than_its_header_says(
+    image: bytes, tree: Path, tmp_path: Path, with_log: bool, bytes_missing: int
+) -> None:
+    """Also with a log beside it, whatever of the file a command reads."""
+    db, other = tmp_path / "c.db", tmp_path / "other.db"
+    log = b""
+    if with_log:
+        other.write_bytes(image)
+        with open_writer(other) as corpus:
+            with corpus.writing():
+                store.increment_generation(corpus)
+            log = Path(f"{other}-wal").read_bytes()
+    data = image[:-bytes_missing]
+    for command in (("status",), *commands(tree)):
+        for suffix, content in (("", data), ("-wal", log)):
+            Path(f"{db}{suffix}").write_bytes(content)
+        Path(f"{db}-shm").unlink(missing_ok=True)
+        outcome = invoke(*command, "--db", db)
+        assert outcome.code == 7
+        assert "[corpus_cut_off]" in outcome.err
+        assert (db.read_bytes(), Path(f"{db}-wal").read_bytes()) == (data, log)
+
+
+def test_a_log_has_the_pages_that_the_file_lacks(tmp_path: Path) -> None:
+    """As while another process folds its log into the file: the first page comes first."""
+    db, copy = tmp_path / "c.db", tmp_path / "copy.db"
+    with open_writer(db) as corpus:
+        short = db.read_bytes()
+        fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
+        log = Path(f"{db}-wal").read_bytes()
+        corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        whole = db.read_bytes()
+    assert len(short) < len(whole)
+    copy.write_bytes(whole[:PAGE] + short[PAGE:])
+    Path(f"{copy}-wal").write_bytes(log)
+    assert_sound(copy)
+    assert copy.read_bytes()[:PAGE] == whole[:PAGE]
+
+
+def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
+    db = tmp_path / "c.db"
+    with open_writer(db) as corpus:
+        short = db.read_bytes()
+        fill(corpus, [document(f"d{n}", ["the token " * 400]) for n in range(9)])
+        log = Path(f"{db}-wal").read_bytes()
+        corpus.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        whole = db.read_bytes()
+    db.write_bytes(whole[:PAGE] + short[PAGE:])
+    Path(f"{db}-wal").write_bytes(log[: -PAGE // 2])
+    with pytest.raises(CorpusCorrupt) as caught:
+        open_reader(db)
+    assert caught.value.code == "corpus_cut_off"
