@@ -67,13 +67,15 @@ def _committed_pages(log: BinaryIO, page_size: int) -> set[int]:
     header = log.read(_LOG_HEADER_BYTES)
     committed: set[int] = set()
     pending: set[int] = set()
-    while len(frame := log.read(_FRAME_HEADER_BYTES)) == _FRAME_HEADER_BYTES:
-        number, total, salt = unpack(">II8s", frame[:16])
+    frame_size = _FRAME_HEADER_BYTES + page_size
+    size = os.fstat(log.fileno()).st_size
+    for start in range(_LOG_HEADER_BYTES, size - frame_size + 1, frame_size):
+        log.seek(start)
+        number, total, salt = unpack(">II8s", log.read(16))
         if salt != header[16:24]:
             break  # What follows is of an earlier use of the log.
         pending.add(number)
         if total:  # Only the last frame of a transaction says how many pages the file has.
             committed |= pending
             pending = set()
-        log.seek(page_size, os.SEEK_CUR)
     return committed
