@@ -107,7 +107,7 @@ def approval_of(path: Path) -> tuple[str, str]:
         path: the manifest or its folder.
 
     Raises:
-        UsageError: there is no manifest.
+        UsageError: there is no manifest, or its path is not valid text.
         ConfigurationError: it is invalid.
     """
     location = location_of(path)
@@ -122,9 +122,28 @@ def approval_of(path: Path) -> tuple[str, str]:
 
 
 def location_of(path: Path) -> Path:
-    """The absolute path of a manifest, given that or its folder."""
+    """The absolute path of a manifest, given that or its folder.
+
+    Raises:
+        UsageError: the path is not valid text.
+    """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
+    check_path(absolute)
     return absolute if absolute.name == MANIFEST_NAME else absolute / MANIFEST_NAME
+
+
+def check_path(path: Path) -> None:
+    """Check that a path can be stored.
+
+    Raises:
+        UsageError: it contains bytes that are not valid text.
+    """
+    if any("\ud800" <= character <= "\udfff" for character in str(path)):
+        raise UsageError(
+            "bad_path_name",
+            f"{path}: the path contains bytes that are not valid text",
+            "rename the file or folder and run the same command again",
+        )
 
 
 def content_hash(content: bytes) -> str:

@@ -32,6 +32,7 @@ from rolebundle.ingest.indexes import (
 from rolebundle.ingest.manifests import (
     IgnoredManifest,
     ManifestPolicy,
+    check_path,
     read_manifest,
     root_of,
 )
@@ -257,12 +258,7 @@ def _walk_path(
     path: Path, options: IngestOptions, flags: Mapping[str, object], policy: ManifestPolicy
 ) -> _WalkResult:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
-    if any("\ud800" <= character <= "\udfff" for character in str(start)):
-        raise UsageError(
-            "bad_path_name",
-            f"{path}: the path contains bytes that are not valid text",
-            "rename the file or folder and run the same command again",
-        )
+    check_path(start)
     if not os.path.lexists(start):
         raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
     root, ignored = root_of(start, policy)

@@ -80,7 +80,7 @@ def _settle_stored_documents(
         (json.dumps(sorted(names)),),
     ):
         own = parse_strings(self_declared, "a list of a document")
-        is_claim = "document_id" in own and not _is_within(document_id, source_id, path)
+        is_claim = _claims(own, document_id, source_id, path)
         if not is_claim or held.get(document_id, location) == location:
             found[document_id] = _Stored(row, location, is_claim)
             continue
@@ -151,12 +151,15 @@ def _settle_chunks(corpus: Corpus, files: Files, renamed: list[Renamed]) -> File
 
 def _is_claim(document: StoredDocument, path: str) -> bool:
     metadata = document.metadata
-    is_own = _is_within(metadata.document_id, metadata.source_id, path)
-    return "document_id" in metadata.self_declared and not is_own
+    return _claims(metadata.self_declared, metadata.document_id, metadata.source_id, path)
 
 
-def _is_within(document_id: str, source_id: str, path: str) -> bool:
-    return f"{document_id}#".startswith(f"{source_id}/{path}#")
+def _claims(self_declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:
+    # The source is a part of the id, and may contain a slash.
+    if "source_id" in self_declared:
+        return True
+    is_own = f"{document_id}#".startswith(f"{source_id}/{path}#")
+    return "document_id" in self_declared and not is_own
 
 
 def _is_own(chunk_id: str, document_id: str) -> bool:

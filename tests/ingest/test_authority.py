@@ -519,6 +519,16 @@ def test_an_id_by_right_is_kept_whatever_the_order(
     assert tree.db.read_bytes() == before
 
 
+def test_a_source_with_a_slash_takes_no_id(tree: Tree) -> None:
+    """The document `a.md` of the source `w/n` would have the id of `n/a.md` of the source `w`."""
+    tree.write("a.md", front(source_id="w/n") + "Taken.\n")
+    tree.write("n/a.md", "Text.\n")
+    report = tree.ingest()
+    assert (report.refused(), codes(report)) == ([], ["claim_refused"])
+    assert tree.documents()["w/n/a.md"].uri == "n/a.md"
+    assert tree.at("a.md").document_id == "w/n/a.md#w/n/a.md"
+
+
 # -- manifests -----------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from rolebundle.storage import lexical_index, opening, partition, store, vector_
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import self_declared
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from support.commands import CHECKOUT, invoke
@@ -165,6 +166,11 @@ class TestFromTheFirstSchema:
         with pytest.raises(WrongFile, match="schema 1"):
             open_reader(old)
         assert old.read_bytes() == before
+
+    def test_the_origin_of_authority_is_unknown(self, old: Path) -> None:
+        with open_writer(old) as corpus:
+            found = {one.document_id: one.keys for one in self_declared(corpus)}
+        assert found == {"d3": ("unknown",)}
 
     def test_every_document_is_assigned_to_its_compartment(self, old: Path, new: Path) -> None:
         with open_writer(old) as corpus:
