@@ -136,10 +136,9 @@ class Authority:
         current: Any = self.values.get(key)
         is_set = key in self.bound or (has_no_say and current is not None)
         if key == "trust_tier":
-            ceiling = current if is_set else self.max_trust
-            if ceiling is None:
-                ceiling = "general" if has_no_say else "authoritative"
-            return lower_tier(claim, ceiling)
+            bound = self.max_trust or ("general" if has_no_say else "authoritative")
+            ceiling = max(current or bound, bound, key=trust_rank)
+            return lower_tier(claim, current if is_set else ceiling)
         if key == "origin":
             return max(claim, current, key=ORIGINS.index) if is_set else claim
         if key == "sensitivity":

@@ -466,6 +466,19 @@ def test_trust_documents_makes_settings_defaults(tree: Tree) -> None:
     assert len(tree.at("b.md").refused_claims) == 3
 
 
+def test_max_trust_lowers_no_default_of_the_owner(tree: Tree) -> None:
+    tree.write(
+        "rolebundle.toml",
+        "trust_documents = true\nmax_trust = 'general'\n"
+        "[[rule]]\nglob = 'a.md'\ntrust_tier = 'preferred'\n",
+    )
+    for name, tier in (("a.md", "preferred"), ("b.md", "preferred"), ("c.md", "untrusted")):
+        tree.write(name, front(trust_tier=tier) + "Text.\n")
+    tree.ingest()
+    tiers = [tree.at(name).trust_tier for name in ("a.md", "b.md", "c.md")]
+    assert tiers == ["preferred", "general", "untrusted"]
+
+
 def test_a_document_does_not_take_the_source_of_others(tree: Tree) -> None:
     tree.write("rolebundle.toml", OWNER)
     tree.write("security/threat-model.md", "Text.\n")
