@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, NamedTuple, Self
 
 import apsw
@@ -541,7 +542,7 @@ def mapped_errors(
 
 def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
     """Our error for an error of SQLite about the file at ``path``, and the system's reason."""
-    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error):
+    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error, path):
         return StorageError(
             "storage_full",
             f"{path}: no room left to write ({error})",
@@ -584,9 +585,22 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
     )
 
 
-def _has_no_room(error: apsw.Error) -> bool:
-    """Whether there was no room for the memory that readers and writers share."""
-    return _detail(error) == apsw.SQLITE_IOERR_SHMSIZE
+def _has_no_room(error: apsw.Error, path: Path) -> bool:
+    """Whether there was no room for what SQLite does not name in its error.
+
+    That is the memory that readers and writers share, and what a virtual table writes: sqlite-vec
+    reports no reason.
+    """
+    if _detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
+        return True
+    if not isinstance(error, apsw.SQLError):
+        return False
+    temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
+    for folder in (path.parent, temporary):
+        with suppress(OSError):
+            if disk_usage(folder).free == 0:
+                return True
+    return False
 
 
 def _detail(error: apsw.Error) -> int:

@@ -1,0 +1,109 @@
+"""A file system in memory with no byte free, and commands that run on it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from rolebundle.interfaces.cli.main import main
+from support.commands import Outcome
+
+_NEW_NAMESPACES = 0x10000000 | 0x00020000  # CLONE_NEWUSER | CLONE_NEWNS
+_NOT_ALLOWED = 77
+FILLER = "filler"
+
+
+def on_own_file_system(place: Path, megabytes: int, work: Callable[[], Any]) -> Any:
+    """Run ``work`` in a child that has an own file system in memory mounted at ``place``.
+
+    Returns:
+        What ``work`` returned, through JSON; ``None`` if this machine does not allow to mount.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            if _mounted(place, megabytes):
+                with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+                    json.dump(work(), pipe)
+                code = 0
+            else:
+                code = _NOT_ALLOWED
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        text = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == _NOT_ALLOWED:
+        return None
+    assert code == 0, "the child failed; its error is on standard error"
+    return json.loads(text)
+
+
+def _mounted(place: Path, megabytes: int) -> bool:
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, group = os.getuid(), os.getgid()
+    if libc.unshare(_NEW_NAMESPACES) != 0:
+        return False
+    with suppress(OSError):
+        Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1", encoding="ascii")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1", encoding="ascii")
+    size = f"size={megabytes}m".encode()
+    return bool(libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, size) == 0)
+
+
+def fill_up(place: Path) -> None:
+    """Leave no byte free."""
+    with (place / FILLER).open("ab", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    free = os.statvfs(place)
+    assert free.f_bfree == 0
+
+
+def run_command(arguments: Sequence[str], stdin: bytes = b"") -> Outcome:
+    """Run a command in a forked child with own standard streams, which are not on any disk."""
+    streams = [os.memfd_create(name) for name in ("in", "out", "err")]
+    os.write(streams[0], stdin)
+    os.lseek(streams[0], 0, os.SEEK_SET)
+    child = os.fork()
+    if child == 0:
+        code: object = 1
+        try:
+            for number, stream in enumerate(streams):
+                os.dup2(stream, number)
+            sys.stdin, sys.stdout, sys.stderr = (
+                os.fdopen(number, mode, encoding="utf-8", closefd=False)
+                for number, mode in enumerate("rww")
+            )
+            main(arguments)
+        except SystemExit as end:
+            code = end.code
+        finally:
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(code if isinstance(code, int) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    texts = []
+    for stream in streams[1:]:
+        os.lseek(stream, 0, os.SEEK_SET)
+        with os.fdopen(stream, encoding="utf-8") as file:
+            texts.append(file.read())
+    os.close(streams[0])
+    return Outcome(code, *texts)
