@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError
+from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, Approvals, Decision, ask_program
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
@@ -134,7 +134,10 @@ class Engine:
         with self._errors_for(request.agent):
             if self.approvals.source != "request":
                 request = request.model_copy(update={"approval": None})
-            with self._inputs(request, overlay) as inputs:
+            with (
+                self._naming_quarantined(reference, request.agent),
+                self._inputs(request, overlay) as inputs,
+            ):
                 explanation = explain(
                     inputs.corpus, inputs.request, reference, inputs.provider, inputs.reranker
                 )
@@ -152,9 +155,15 @@ class Engine:
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
     ) -> RetrievalBundle:
         with self._inputs(request, overlay) as inputs:
-            return pipeline.retrieve(
+            bundle = pipeline.retrieve(
                 inputs.corpus, inputs.request, inputs.provider, inputs.reranker
             )
+            if not inputs.request.quarantined or not self._is_owner(request.agent):
+                return bundle
+        from rolebundle.retrieval.kept_back import kept_back
+
+        documents = kept_back(self.workspace.corpus, request.task)
+        return bundle.model_copy(update={"kept_back": documents or None})
 
     def _approved_bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None
@@ -278,7 +287,10 @@ class Engine:
         from rolebundle.retrieval.lookup import look_up
 
         with self._errors_for(agent):
-            with self.open_view(agent) as (corpus, view):
+            with (
+                self._naming_quarantined(reference, agent),
+                self.open_view(agent) as (corpus, view),
+            ):
                 lookup = look_up(corpus, reference, self._may_read(view))
             self.workspace.recorder.note(
                 self.workspace.corpus,
@@ -443,6 +455,25 @@ class Engine:
         from rolebundle.policy.access import access_denied
 
         raise access_denied()
+
+    def _is_owner(self, agent: str | None) -> bool:
+        """Whether the owner asks: without a policy, and not in the name of an agent."""
+        return self._resolve_agent(agent) is None and not stored_policy.has_policy(
+            self.workspace.corpus
+        )
+
+    @contextmanager
+    def _naming_quarantined(self, reference: str, agent: str | None) -> Iterator[None]:
+        """A block in which the owner is told that a reference names a quarantined document."""
+        try:
+            yield
+        except UsageError as error:
+            if error.code == "not_found" and self._is_owner(agent):
+                from rolebundle.retrieval.kept_back import quarantined_error
+
+                if quarantined := quarantined_error(self.workspace.corpus, reference):
+                    raise quarantined from None
+            raise
 
     def _errors_for(self, agent: str | None) -> AbstractContextManager[None]:
         """A block whose errors conceal paths, unless the owner of the corpus asks."""

@@ -218,6 +218,13 @@ class Approval(Contract):
     chunk_ids: list[str]
 
 
+class KeptBack(Contract):
+    """A quarantined document that has the task's words, and the kinds of the scan's findings."""
+
+    document_id: str
+    kinds: list[str]
+
+
 class Rejection(Contract):
     """A candidate that was not selected. ``notes`` explain the code."""
 
@@ -413,6 +420,8 @@ class RetrievalBundle(Contract):
         selected: the selected passages, best first.
         rejected: the other candidates.
         rejected_summary: number of rejected candidates by rejection code.
+        kept_back: quarantined documents that have the task's words, at most 5, best first. Only the
+            owner of a corpus without a policy gets them; ``None`` if there are none.
         approvals: ``None`` if no passage was selected because of an approval.
         fusion: how the lanes were combined.
         rerank: ``None`` if there was no reranking.
@@ -428,6 +437,7 @@ class RetrievalBundle(Contract):
     selected: list[SelectedChunk]
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}
+    kept_back: list[KeptBack] | None = None
     approvals: list[Approval] | None = None
     request: RequestEcho | None = None
     overlay: OverlayRef | None = None

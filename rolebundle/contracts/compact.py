@@ -19,6 +19,7 @@ from rolebundle.contracts.bundle import (
     Diagnostics,
     Fallback,
     Freshness,
+    KeptBack,
     OverlayRef,
     Provenance,
     QueryTrace,
@@ -219,6 +220,7 @@ class CompactBundle(Contract):
         selected: the selected passages, best first.
         rejected: some of the rejected candidates; missing with detail `ids`, and if none fits.
         rejected_summary: number of rejected candidates of the full bundle by rejection code.
+        kept_back: as in the full bundle; missing if it does not fit.
         approvals: as in the full bundle, with the ids of passages that are in this answer.
     """
 
@@ -233,6 +235,7 @@ class CompactBundle(Contract):
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
     rejected_summary: dict[RejectionCode, int] = {}
+    kept_back: list[KeptBack] | None = None
     approvals: list[Approval] | None = None
     request: RequestEcho | None = None
     overlay: OverlayRef | None = None

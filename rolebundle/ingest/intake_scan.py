@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.scan.confidential import find_secrets
+from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.hidden_text import find_hidden, normalized
 from rolebundle.scan.scan import Scannable, ScanResult, scan_texts
 from rolebundle.scan.secrets import masked
@@ -60,11 +60,6 @@ def scan_documents(
         _scanned_document(document, scanned.text, result, masks=settings.secrets == "mask")
         for document, scanned, result in zip(documents, scannable, results, strict=True)
     ]
-
-
-def without_secrets(text: str) -> str:
-    """A short text, such as a path, with each secret masked."""
-    return masked(text, find_secrets(text))
 
 
 def _scannable(document: IntakeDocument) -> Scannable:

@@ -21,13 +21,13 @@ from rolebundle.ingest.intake_scan import (
     IntakeDocument,
     ScannedDocument,
     scan_documents,
-    without_secrets,
 )
 from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
+from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.store import FileIdentity, StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.decoding import decode, looks_binary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
@@ -40,6 +41,11 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     for chunk in bundle.selected:
         lines += [*_passage(chunk, width), ""]
     lines += _rejections(bundle, width)
+    lines += [
+        f"kept back: {one_line(document.document_id, _LOCATOR_CHARS)}: quarantined: "
+        f"{', '.join(document.kinds)}; rolebundle quarantine show {quote(document.document_id)}"
+        for document in bundle.kept_back or ()
+    ]
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
         f"{len(approval.chunk_ids)} passages"

@@ -177,6 +177,7 @@ _PROJECTION = (
     _Field("rejected.reason", _COMPACT),
     _Field("rejected.notes", _COMPACT, shorten=_short_text),
     _Field("rejected_summary"),
+    _optional("kept_back"),
     _optional("approvals.approved_by", _text),
     _optional("approvals.action"),
     _optional("approvals.chunk_ids"),

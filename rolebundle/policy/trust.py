@@ -2,8 +2,8 @@
 
     origin      trust          action         risk          label          trust at most
     internal      3            read              1          flagged        2
-    external      2            analyze           1          confidential   1 for external_send
-    untrusted     1            suggest           2
+    external      2            analyze           1          personal data  2 for external_send
+    untrusted     1            suggest           2          confidential   1 for external_send
                                execute           3
                                external_send     3
 
@@ -12,10 +12,12 @@ above the trust, the action requires an approval by a person. Everything else is
 or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
 and at a risk of 4 even internal documents require an approval.
 
-Two labels bound the trust that the origin gives. If the scan has flagged a passage, for example for
-an instruction to a model, a person must approve every action with effects, as for an external
-passage. A confidential passage is never sent outside. The bounds are not configuration, so a table
-that trusts an origin more does not lift them. A table that lowers the risk of an action does.
+Three labels bound the trust that the origin gives. If the scan has flagged a passage, for example
+for an instruction to a model, a person must approve every action with effects, as for an external
+passage. Personal data, such as a mail address, is no reason to distrust a passage, but a person
+must approve that it is sent outside. A confidential passage is never sent outside. The bounds are
+not configuration, so a table that trusts an origin more does not lift them. A table that lowers the
+risk of an action does.
 """
 
 from __future__ import annotations
@@ -44,6 +46,10 @@ HIGH_RISK = 3
 """From this risk on an action has effects outside, and a person may approve it."""
 FLAGGED_TRUST = 2
 """The most trust of a flagged passage."""
+PERSONAL_FLAG = "personal_"
+"""How the flags of personal data begin."""
+PERSONAL_TRUST = 2
+"""The most trust of a passage with personal data for ``external_send``."""
 CONFIDENTIAL_TRUST = 1
 """The most trust of a confidential passage for ``external_send``."""
 
@@ -56,16 +62,25 @@ _DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
 
 
 class Labels(NamedTuple):
-    """What decides about the use of a passage; ``is_flagged``: the scan has found something."""
+    """What decides about the use of a passage.
+
+    Attributes:
+        origin: where its document comes from.
+        sensitivity: that of its document.
+        is_flagged: whether the scan has found something other than personal data.
+        is_personal: whether the scan has found personal data.
+    """
 
     origin: Origin
     sensitivity: Sensitivity = "internal"
     is_flagged: bool = False
+    is_personal: bool = False
 
     @classmethod
     def of(cls, document: DocumentMetadata, flags: Sequence[str]) -> Labels:
         """The labels of the passages of a document."""
-        return cls(document.origin, document.sensitivity, bool(flags))
+        personal = sum(flag.startswith(PERSONAL_FLAG) for flag in flags)
+        return cls(document.origin, document.sensitivity, len(flags) > personal, personal > 0)
 
 
 class TrustTable(NamedTuple):
@@ -102,6 +117,8 @@ class TrustTable(NamedTuple):
         trusts = [(self.trust(labels.origin), f"origin {labels.origin}")]
         if labels.is_flagged:
             trusts.append((FLAGGED_TRUST, "a flagged passage"))
+        if labels.is_personal and action == "external_send":
+            trusts.append((PERSONAL_TRUST, "a passage with personal data"))
         if labels.sensitivity == "confidential" and action == "external_send":
             trusts.append((CONFIDENTIAL_TRUST, "a confidential passage"))
         return min(trusts, key=lambda trust: trust[0])

@@ -623,7 +623,7 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
     origins = [other for other in ORIGINS if is_allowed(labels._replace(origin=other))]
     if origins:
         ways.append(f"an origin of {_listed(origins, 'or')} (it is {labels.origin})")
-    if is_allowed(labels._replace(is_flagged=False)):
+    if is_allowed(labels._replace(is_flagged=False, is_personal=False)):
         ways.append(f"a text without {_listed(passage.flags, 'and')}, which the scan found")
     if is_allowed(labels._replace(sensitivity="public")):
         ways.append(f"another sensitivity (it is {labels.sensitivity})")

@@ -65,8 +65,7 @@ def resolve_reference(
     Raises:
         UsageError: as :func:`look_up`.
     """
-    # SQLite accepts no text with an unpaired surrogate, so no stored name has one.
-    is_storable = not any("\ud800" <= character <= "\udfff" for character in reference)
+    is_storable = may_be_stored(reference)
     passage = documents.passage_by_id(corpus, reference) if is_storable else None
     if passage is not None:
         return "chunk", [passage], None
@@ -90,11 +89,30 @@ def resolve_reference(
             )
         if passages:
             return "lines", passages, (start, end)
+    # A secret in the name of a document is masked in the corpus.
+    from rolebundle.scan.confidential import without_secrets
+
+    if is_storable and (stored := without_secrets(reference)) != reference:
+        return resolve_reference(corpus, stored)
     raise UsageError(
         "not_found",
         f"{reference}: no chunk, document or lines of that name in this corpus",
         "copy a chunk_id, document_id or locator from a bundle",
     )
+
+
+def may_be_stored(reference: str) -> bool:
+    """Whether a stored name may be this: SQLite accepts no text with an unpaired surrogate."""
+    return not any("\ud800" <= character <= "\udfff" for character in reference)
+
+
+def named_document(reference: str) -> str:
+    """The document id or path that a reference begins with; the whole reference if it is one."""
+    match = _PASSAGES.match(reference)
+    if match:
+        return match["document"]
+    match = _LINES.match(reference)
+    return match["path"] if match else reference
 
 
 def _numbered_passages(corpus: Corpus, match: re.Match[str]) -> list[Passage]:

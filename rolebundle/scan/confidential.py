@@ -68,6 +68,11 @@ def find_secrets(text: str) -> tuple[Finding, ...]:
     return find_confidential(text).secrets
 
 
+def without_secrets(text: str) -> str:
+    """A short text, such as a path, with each secret masked."""
+    return secrets.masked(text, find_secrets(text))
+
+
 def _secret(format_: secrets.Format, text: str, start: int, end: int) -> Finding:
     shown = f", begins with {text[start : start + _SHOWN_CHARS]!r}"
     note = format_.kind.replace("_", " ") + (shown if format_.value == "whole" else "")

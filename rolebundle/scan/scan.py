@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from rolebundle.scan.confidential import Confidential, find_confidential, find_secrets
+from rolebundle.scan.confidential import Confidential, find_confidential, without_secrets
 from rolebundle.scan.finding import Finding, HiddenPart, Severity, ascii_note
 from rolebundle.scan.hidden_markup import MAX_FINDINGS, find_hidden_markup
 from rolebundle.scan.hidden_text import (
@@ -135,7 +135,9 @@ def _with_parts(
             for finding in findings
         )
         if (is_instruction or part.is_labelled) and not is_known:
-            note = ascii_note(f"{'kept' if part.is_kept else 'removed'}: {part.text}")
+            # Masked before the note is cut, since a part of a secret is not recognized.
+            quoted = without_secrets(part.text[:_MAX_PART_CHARS])
+            note = ascii_note(f"{'kept' if part.is_kept else 'removed'}: {quoted}")
             severity: Severity = "high" if is_instruction else "low"
             results.append(Finding(part.kind, part.start, part.end, note, severity))
     return tuple(sorted(results, key=lambda finding: (finding.start, finding.end)))
@@ -169,10 +171,7 @@ def _result(
     is_labelled = score >= settings.label_at or bool(secrets) or bool(personal)
     is_labelled = is_labelled or any(part.is_labelled for part in document.hidden)
     verdict: Verdict = "quarantine" if is_quarantined else "label" if is_labelled else "clean"
-    shown_markup = tuple(
-        finding._replace(note=masked(finding.note, find_secrets(finding.note)))
-        for finding in markup
-    )
+    shown_markup = tuple(finding._replace(note=without_secrets(finding.note)) for finding in markup)
     return ScanResult(tuple(ordered), verdict, normal, shown_markup)
 
 

@@ -5,6 +5,8 @@ A quarantined document is stored and indexed like any other, in a compartment th
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
@@ -52,6 +54,27 @@ def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
     """The findings in the document with this id, or ``None`` if there are none."""
     rows = corpus.rows(f"SELECT {_COLUMNS} WHERE d.document_id = ?", (document_id,))
     return _flagged(rows[0]) if rows else None
+
+
+def quarantined_named(corpus: Corpus, reference: str, document: str) -> Flagged | None:
+    """The quarantined document that has this chunk id, or this id or path; ``None`` if none has."""
+    rows = corpus.rows(
+        f"SELECT {_COLUMNS} WHERE s.verdict = 'quarantine' AND (d.document_id = ? OR f.path = ? OR "
+        "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?)) ORDER BY d.document_id LIMIT 1",
+        (document, document, reference),
+    )
+    return _flagged(rows[0]) if rows else None
+
+
+def quarantined_with(corpus: Corpus, rowids: Sequence[int]) -> list[Flagged]:
+    """The quarantined documents of these chunks, in the order of their first chunk."""
+    rows = corpus.rows(
+        f"SELECT {_COLUMNS} JOIN chunk c ON c.document = d.id "
+        "JOIN json_each(?) place ON place.value = c.id WHERE s.verdict = 'quarantine' "
+        "GROUP BY d.id ORDER BY min(place.key)",
+        (json.dumps(list(rowids)),),
+    )
+    return [_flagged(row) for row in rows]
 
 
 def _flagged(row: Row) -> Flagged:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, Action, Origin, Sensitivity
 from rolebundle.errors import ConfigurationError
@@ -28,7 +29,9 @@ from rolebundle.policy.trust import (
 STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_blocked": 2}
 
 origins, actions = st.sampled_from(ORIGINS), st.sampled_from(ACTIONS)
-labels = st.builds(Labels, origins, st.sampled_from(get_args(Sensitivity)), st.booleans())
+labels = st.builds(
+    Labels, origins, st.sampled_from(get_args(Sensitivity)), st.booleans(), st.booleans()
+)
 tables = st.builds(
     TrustTable,
     origins=st.fixed_dictionaries({origin: st.integers(0, 3) for origin in ORIGINS}),
@@ -276,6 +279,19 @@ class TestLabels:
             "requires_approval",
             "a flagged passage has trust 2, execute has risk 3",
         )
+
+    def test_personal_data_needs_an_approval_to_be_sent_and_nothing_else(self) -> None:
+        personal = Labels.of(DocumentMetadata("d", "s", "t", "u"), ["personal_mail_address"])
+        assert personal == Labels("internal", is_personal=True)
+        assert READ_PURPOSE.allowed_actions(personal) == ["analyze", "read", "suggest", "execute"]
+        assert Purpose("external_send").rejection(personal) == (
+            "requires_approval",
+            "a passage with personal data has trust 2, external_send has risk 3",
+        )
+        both = Labels.of(
+            DocumentMetadata("d", "s", "t", "u"), ["personal_iban", "instruction_override"]
+        )
+        assert both == Labels("internal", is_flagged=True, is_personal=True)
 
     def test_a_confidential_passage_is_never_sent(self) -> None:
         confidential = Labels("internal", "confidential")

@@ -71,12 +71,79 @@ def test_what_weighs_too_much_is_stored_listed_and_shown_to_nobody(db: Path, tre
     asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db).json()
     assert asked["rejected_summary"]["quarantined"] == 2
     assert asked["corpus"]["documents"] == 1
-    for name in ("wiki/poisoned.md", "poisoned.md:1-3", "wiki/never-was.md"):
-        refused = invoke("get", name, "--db", db)
-        assert (refused.code, refused.out) == (2, "")
-        assert refused.err == invoke("get", "none", "--db", db).err.replace("none:", f"{name}:")
-        why = invoke("why", name, "token", "--lexical-only", "--db", db)
-        assert (why.code, why.err) == (2, refused.err)
+    assert invoke("get", "wiki/never-was.md", "--db", db).code == 2
+
+
+def test_the_owner_is_told_what_was_kept_back(db: Path) -> None:
+    chunk_id = _chunk_ids(db)["wiki/poisoned.md"]
+    for name in ("wiki/poisoned.md", "poisoned.md:1-3", chunk_id, "#wiki/poisoned.md:1:1"):
+        for command in (("get", name), ("why", name, "token", "--lexical-only")):
+            refused = invoke(*command, "--db", db)
+            assert (refused.code, refused.out) == (2, "")
+            assert f"{name}: quarantined: hidden" in refused.err.replace("tag_characters", "hidden")
+            assert "rolebundle quarantine show wiki/poisoned.md" in refused.err
+    answer = invoke("retrieve", "the build token", "--lexical-only", "--db", db).out
+    for name, kind in (("leaky.md", "secret_github_token"), ("poisoned.md", "tag_characters")):
+        line = f"wiki/{name}: quarantined: {kind}; rolebundle quarantine show wiki/{name}"
+        assert f"kept back: {line}" in answer
+    unrelated = invoke("retrieve", "plan", "--lexical-only", "--db", db).out
+    assert "wiki/leaky.md" not in unrelated
+
+
+@pytest.mark.parametrize("has_policy", [True, False])
+def test_an_agent_is_not_told_what_was_kept_back(
+    db: Path, tmp_path: Path, has_policy: bool
+) -> None:
+    if has_policy:
+        policy = tmp_path / "policy.toml"
+        policy.write_text(
+            '[helper]\nscopes = []\naccess_level = "confidential"\n', encoding="utf-8"
+        )
+        assert invoke("scopes", "set", policy, "--db", db).code == 0
+    agent = ("--agent", "helper", "--db", db)
+    for name in ("wiki/poisoned.md", "poisoned.md:1-3", _chunk_ids(db)["wiki/poisoned.md"]):
+        for command in (("get", name), ("why", name, "token", "--lexical-only")):
+            missing = tuple("none" if part == name else part for part in command)
+            refused, unknown = invoke(*command, *agent), invoke(*missing, *agent)
+            assert refused.code == unknown.code
+            assert refused.err == unknown.err.replace("none:", f"{name}:")
+    answer = invoke("retrieve", "the build token", "--lexical-only", *agent).out
+    assert "leaky.md" not in answer and "poisoned.md" not in answer
+
+
+def _chunk_ids(db: Path) -> dict[str, str]:
+    with open_reader(db) as corpus:
+        return dict(
+            corpus.rows(
+                "SELECT d.document_id, min(c.chunk_id) FROM chunk c JOIN document d "
+                "ON d.id = c.document GROUP BY d.id"
+            )
+        )
+
+
+def test_secrets_in_names_are_masked_and_the_document_is_still_found(tmp_path: Path) -> None:
+    tree, db = tmp_path / "wiki", tmp_path / "names.db"
+    (tree / "sub").mkdir(parents=True)
+    name, url = f"sub/key-of-{SECRET}.md", "https://me:x9Kf2LpQ7vRt4WmZ@git.internal/a"
+    (tree / name).write_text(
+        f"---\ntitle: Token {SECRET}\nuri: {url}\ntags: [{SECRET}]\n---\n# Token\n\nthe token plan\n",
+        encoding="utf-8",
+    )
+    first = ingest(db, tree, "--secrets", "mask", "--json").json()
+    assert (first["added"], first["quarantined"]) == (1, 0)
+    again = ingest(db, tree, "--secrets", "mask", "--json").json()
+    assert (again["unchanged"], again["updated"]) == (1, 0)
+    asked = invoke("retrieve", "token", "--lexical-only", "--format", "json", "--db", db)
+    [passage] = asked.json()["selected"]
+    masked_id = "wiki/sub/key-of-[masked: github_token].md"
+    assert passage["document_id"] == masked_id
+    assert passage["uri"] == "https://me:[masked: password_in_url]@git.internal/a"
+    assert passage["metadata"]["flags"]
+    assert SECRET not in asked.out and "x9Kf2LpQ7v" not in asked.out
+    for reference in (masked_id, f"wiki/{name}", passage["citation"]["locator"], f"{name}:1-9"):
+        shown = invoke("get", reference, "--db", db)
+        assert (shown.code, SECRET in shown.out + shown.err) == (0, False), reference
+    assert invoke("why", f"wiki/{name}", "token", "--lexical-only", "--db", db).code == 0
 
 
 def test_list_and_show_tell_what_was_found_and_never_the_secret(db: Path) -> None:
