@@ -51,7 +51,7 @@ from rolebundle.workspace import Workspace
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
     from rolebundle.contracts.backup import BackupReport, RestoreReport
-    from rolebundle.contracts.doctor import DoctorReport
+    from rolebundle.contracts.doctor import DoctorReport, RepairReport
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.ingest.sync import IngestOptions, IngestReport
 
@@ -298,6 +298,13 @@ class Admin:
 
         return examine(self.workspace.path)
 
+    def repair(self) -> RepairReport:
+        """Replace a damaged corpus by what can be saved; see :func:`rolebundle.repair.repair`."""
+        from rolebundle.repair import repair
+
+        self.close()
+        return repair(self.workspace.path)
+
     def back_up(
         self, target: Path, overlay_folders: Sequence[Path] = (), *, rotate: bool = False
     ) -> BackupReport:
@@ -442,7 +449,7 @@ class Admin:
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved
 
-    def status(self, *, check: bool = False, repair: bool = False) -> CorpusStatus:
+    def status(self, *, check: bool = False) -> CorpusStatus:
         """Counts, sources and indexes of the corpus, and problems if it was checked.
 
         Without a check, and unless a better model is in use, it also lists models that are
@@ -450,15 +457,12 @@ class Admin:
 
         Args:
             check: compare content, indexes and hashes. This needs write permission.
-            repair: check, and repair the problems that can be repaired.
 
         Raises:
-            CorpusBusy, StorageError: the file could not be opened for a check or repair.
+            CorpusBusy, StorageError: the file could not be opened for a check.
         """
-        if check or repair:
+        if check:
             with self._open_writer(verify=False) as corpus:
-                if repair:
-                    corpus_check.repair(corpus)
                 return corpus_status(
                     corpus, corpus_check.find_problems(corpus, access.deny_matcher(corpus))
                 )

@@ -28,3 +28,36 @@ class DoctorReport(Contract):
     location: str
     sound: bool
     checks: list[DoctorCheck]
+
+
+class LostDocument(Contract):
+    """A document that was not saved. Damage may have changed its names; empty if unknown."""
+
+    document_id: str
+    path: str
+
+
+class RepairReport(Contract):
+    """`doctor --repair`.
+
+    Attributes:
+        location: path of the corpus file.
+        repaired: false if it was sound, so that nothing was done.
+        kept: under which name the damaged file is kept; null if nothing was done.
+        documents: number of documents that were saved; ``chunks`` likewise.
+        lost: documents that were not saved, as far as their names are known. The next ingest reads
+            them again from their files.
+        unnamed: how many more documents were lost, as far as that is known.
+        roots: the folders of the saved files; to be ingested again.
+        notes: what else was lost, and what to do.
+    """
+
+    location: str
+    repaired: bool
+    kept: str | None = None
+    documents: int = 0
+    chunks: int = 0
+    lost: list[LostDocument] = []
+    unnamed: int = 0
+    roots: list[str] = []
+    notes: list[str] = []

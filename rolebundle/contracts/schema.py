@@ -11,7 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.comparison import Comparison
-from rolebundle.contracts.doctor import DoctorReport
+from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.overlay import Overlay
@@ -81,6 +81,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "quarantine-details": QuarantineDetails,
     "quarantine-list": QuarantineList,
     "receipt": Receipt,
+    "repair-result": RepairReport,
     "restore-result": RestoreReport,
     "role-details": RoleDetails,
     "role-list": RoleList,

@@ -133,6 +133,7 @@ class IngestOptions:
         workers: the number of processes that parse; 1 parses in the current process.
         connection: how to connect to the embedding model later, as JSON; stored with a new index.
         scan: settings of the intake scan; ``None`` for no scan.
+        reread: read every file, also those that did not change.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -145,6 +146,7 @@ class IngestOptions:
     workers: int = 1
     connection: str = NO_CONNECTION
     scan: ScanSettings | None = field(default_factory=ScanSettings)
+    reread: bool = False
 
 
 def _no_progress(_step: str, _done: int, _total: int) -> None:
@@ -193,6 +195,9 @@ def _ingest(
     walks = [_walk_path(path, options, flags.declared_values(), policy) for path in paths]
     index, problem = _index_for(corpus, provider, options.connection)
     known = store.known_files(corpus)
+    if options.reread:
+        # No file has such a recipe, so none is taken for unchanged.
+        known = {location: (*file[:2], "") for location, file in known.items()}
     report = IngestReport()
     for walk_result in walks:
         _ingest_files(corpus, walk_result, known, options, report, progress)

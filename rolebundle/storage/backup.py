@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 import apsw
 
-from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, StorageError, WrongFile
 from rolebundle.storage.partial import (
     COMPANIONS,
     files_beside,
@@ -179,7 +179,8 @@ def replace_file(
         new: the file; it has no log.
         path: the name to take. There may be no file, or a damaged one.
         file_format: what the old file should be.
-        label: one of ``KEPT_LABELS``.
+        label: one of ``KEPT_LABELS``. A ``damaged`` file is known to be ours, whatever its header
+            says.
         moment: the time, as ``20261101-093000``.
 
     Returns:
@@ -192,7 +193,11 @@ def replace_file(
     """
     kept = _kept_name(path, label, moment)
     if not is_missing_or_empty(path):
-        _fold_log(path, file_format)
+        try:
+            _fold_log(path, file_format)
+        except WrongFile:
+            if label != "damaged":
+                raise
     try:
         if path.exists():
             _keep(path, kept)

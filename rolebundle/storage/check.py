@@ -1,4 +1,4 @@
-"""Find damage that SQLite does not detect, and repair what is derived from the chunks."""
+"""Find damage that SQLite does not detect. `salvage.py` saves what is not damaged."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from struct import unpack
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, digests, lexical_index, seal, vector_index
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
-from rolebundle.storage.compartments import recount, visible_compartments, wrong_counts
+from rolebundle.storage.compartments import visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partition import DeniedPatterns
 from rolebundle.storage.schema import schema_differences
-
-_CHUNKS_OF = "SELECT c.id FROM chunk c JOIN document d ON d.id = c.document WHERE d.compartment = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,54 +53,6 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
             # The other checks rely on sound pages and on the tables' form.
             break
     return problems
-
-
-def repair(corpus: Corpus) -> list[str]:
-    """Rebuild what derives from the chunks. Return what was done, in words.
-
-    The lexical index is rebuilt. Vectors that do not match their hash are dropped, so that the
-    next ingest computes them again. Damaged content cannot be repaired here: its file must be
-    ingested again.
-
-    Raises:
-        CorpusCorrupt: the file itself is damaged. Nothing was written to it.
-    """
-    for problem in _file_problems(corpus):
-        raise CorpusCorrupt(
-            "beyond_repair",
-            f"{corpus.path}: the file itself is damaged ({problem.message})",
-            "run `rolebundle doctor --repair`, or `rolebundle restore BACKUP`",
-        )
-    done = []
-    with corpus.writing():
-        drifted = [
-            compartment.id
-            for compartment in visible_compartments(corpus)
-            if _lexical_drift(corpus, compartment.id)
-        ]
-        for compartment in drifted:
-            lexical_index.rebuild(corpus, compartment)
-        if drifted:
-            done.append("rebuilt the lexical index from the chunks")
-        for part in _parts(corpus):
-            if _is_malformed(corpus, part):
-                _empty_part(corpus, part)
-                done.append(f"emptied {part.table}, which was damaged as a whole")
-                continue
-            dropped = _drop_vectors(corpus, part, _bad_vectors(corpus, part))
-            if dropped:
-                done.append(f"dropped {dropped} damaged vectors of {part.table}")
-        if any(_count_problems(corpus)):
-            recount(corpus)
-            corpus.run(
-                "UPDATE corpus_state SET documents = (SELECT count(*) FROM document), "
-                "chunks = (SELECT count(*) FROM chunk)"
-            )
-            done.append("counted documents and chunks again")
-        if not all(seal.compare(corpus)):
-            seal.write(corpus)
-            done.append("sealed the corpus's own records as they are now")
-    return done
 
 
 def _file_problems(corpus: Corpus) -> Iterator[Problem]:
@@ -335,38 +285,6 @@ def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
     )
 
 
-def _empty_part(corpus: Corpus, part: IndexPart) -> None:
-    """Replace a part by an empty one. Its chunks need new vectors."""
-    corpus.load_vectors()
-    approximate_index.drop(corpus, part)
-    corpus.run(f"DROP TABLE {part.table}")
-    vector_index.create_table(corpus, part)
-    corpus.run(
-        f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF})",
-        (part.index_id, part.compartment),
-    )
-    _set_count(corpus, part, 0)
-
-
-def _drop_vectors(corpus: Corpus, part: IndexPart, rowids: Sequence[int]) -> int:
-    """Delete damaged vectors, and records without a vector. Return how many there were.
-
-    Unlike ``vector_index.remove`` it relies neither on the records nor on the count.
-    """
-    corpus.load_vectors()
-    approximate_index.drop(corpus, part)
-    corpus.run_many(f"DELETE FROM {part.table} WHERE rowid = ?", ((row,) for row in rowids))
-    before = _count_records(corpus, part)
-    corpus.run(
-        f"DELETE FROM embedded WHERE index_id = ? AND chunk IN ({_CHUNKS_OF}) "
-        f"AND chunk NOT IN (SELECT rowid FROM {part.table})",
-        (part.index_id, part.compartment),
-    )
-    after = _count_records(corpus, part)
-    _set_count(corpus, part, after)
-    return max(len(rowids), before - after)
-
-
 def _count_records(corpus: Corpus, part: IndexPart) -> int:
     """How many chunks of a part have a record of their vector, counted one by one."""
     return int(
@@ -376,11 +294,4 @@ def _count_records(corpus: Corpus, part: IndexPart) -> int:
             "WHERE e.index_id = ? AND d.compartment = ?",
             (part.index_id, part.compartment),
         )
-    )
-
-
-def _set_count(corpus: Corpus, part: IndexPart, count: int) -> None:
-    corpus.run(
-        "UPDATE embedding_share SET vectors = ? WHERE index_id = ? AND compartment = ?",
-        (count, part.index_id, part.compartment),
     )

@@ -112,16 +112,6 @@ def add_to_counts(corpus: Corpus, compartment: int, *, documents: int = 0, chunk
     )
 
 
-def recount(corpus: Corpus) -> None:
-    """Count the documents and chunks of each compartment again, and record the numbers."""
-    corpus.run(
-        "UPDATE compartment SET "
-        "documents = (SELECT count(*) FROM document d WHERE d.compartment = compartment.id), "
-        "chunks = (SELECT count(*) FROM chunk c JOIN document d ON d.id = c.document "
-        "WHERE d.compartment = compartment.id)"
-    )
-
-
 class WrongCount(NamedTuple):
     """A recorded number that differs from what a compartment has."""
 

@@ -106,6 +106,9 @@ _UNTRUSTED = {"trust_tier": "untrusted", "origin": "untrusted"}
     type=click.Path(path_type=Path),
     help="More patterns for instructions to a model (TOML). See docs/security.md.",
 )
+@click.option(
+    "--reread", is_flag=True, help="Read every file again, also those that did not change."
+)
 @click.option("--no-scan", is_flag=True, help="Do not scan documents.")
 @embed_options
 @json_option
@@ -126,6 +129,7 @@ def ingest(
     workers: int | None,
     secrets: Literal["mask", "quarantine", "off"],
     patterns: Path | None,
+    reread: bool,
     no_scan: bool,
     embed_url: str,
     allow_host: str,
@@ -160,6 +164,7 @@ def ingest(
         size_cap=max_size,
         workers=workers or os.cpu_count() or 1,
         scan=None if no_scan else ScanSettings(secrets=secrets, patterns=patterns),
+        reread=reread,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:

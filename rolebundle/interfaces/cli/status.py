@@ -15,7 +15,7 @@ from rolebundle.interfaces.cli.output import duration
 @click.command()
 @db_option
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
-@click.option("--repair", is_flag=True, help="Rebuild what is derived from the chunks, then check.")
+@click.option("--repair", is_flag=True, hidden=True)
 @json_option
 def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
@@ -24,8 +24,10 @@ def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
     rolebundle status
     rolebundle status --check --json
     """
+    if repair:
+        raise click.UsageError("`rolebundle doctor --repair` repairs a corpus")
     with admin_for(db) as admin:
-        status = admin.status(check=check, repair=repair)
+        status = admin.status(check=check)
     click.echo(status.model_dump_json(indent=2) if as_json else _text(status))
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
