@@ -1,7 +1,8 @@
 """Ids that documents declare for themselves give way to ids that others have by right.
 
 By right a document has the ids that begin with its source and path, and one that its owner gives
-it. Who keeps an id does not depend on who was stored first.
+it. Untrusted and external documents give way to others. Who keeps an id does not depend on who was
+stored first.
 """
 
 from __future__ import annotations
@@ -73,14 +74,14 @@ def _settle_stored_documents(
     """The stored documents with ids of ``files``. Those that must give way are renamed."""
     names = {document.metadata.document_id for _, stored in files for document in stored}
     found: dict[str, _Stored] = {}
-    for document_id, row, location, path, source_id, self_declared, refused in corpus.rows(
-        "SELECT d.document_id, d.id, f.location, f.path, s.source_id, d.self_declared, "
-        "d.refused_claims FROM document d JOIN file f ON f.id = d.file "
+    for document_id, row, location, path, source_id, tier, origin, declared, refused in corpus.rows(
+        "SELECT d.document_id, d.id, f.location, f.path, s.source_id, d.trust_tier, d.origin, "
+        "d.self_declared, d.refused_claims FROM document d JOIN file f ON f.id = d.file "
         "JOIN source s ON s.id = d.source WHERE d.document_id IN (SELECT value FROM json_each(?))",
         (json.dumps(sorted(names)),),
     ):
-        own = parse_strings(self_declared, "a list of a document")
-        is_claim = _claims(own, document_id, source_id, path)
+        own = parse_strings(declared, "a list of a document")
+        is_claim = _is_foreign(tier, origin) or _claims(own, document_id, source_id, path)
         if not is_claim or held.get(document_id, location) == location:
             found[document_id] = _Stored(row, location, is_claim)
             continue
@@ -151,7 +152,14 @@ def _settle_chunks(corpus: Corpus, files: Files, renamed: list[Renamed]) -> File
 
 def _is_claim(document: StoredDocument, path: str) -> bool:
     metadata = document.metadata
-    return _claims(metadata.self_declared, metadata.document_id, metadata.source_id, path)
+    return _is_foreign(metadata.trust_tier, metadata.origin) or _claims(
+        metadata.self_declared, metadata.document_id, metadata.source_id, path
+    )
+
+
+def _is_foreign(trust_tier: str, origin: str) -> bool:
+    # Its folder may have the name of one of ours, so that both give the same ids.
+    return trust_tier == "untrusted" or origin != "internal"
 
 
 def _claims(self_declared: Sequence[str], document_id: str, source_id: str, path: str) -> bool:

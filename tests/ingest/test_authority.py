@@ -247,8 +247,8 @@ def plant(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
                 os.chown(manifest, 12345, 12345)
             else:
                 # Without the right to give files away: a link is not ours for certain, either.
-                manifest.rename(folder / "elsewhere")
-                manifest.symlink_to("elsewhere")
+                manifest.rename(folder / ".elsewhere")
+                manifest.symlink_to(".elsewhere")
 
 
 @rounds(2, 28)
@@ -540,6 +540,18 @@ def test_a_source_with_a_slash_takes_no_id(tree: Tree) -> None:
     assert (report.refused(), codes(report)) == ([], ["claim_refused"])
     assert tree.documents()["w/n/a.md"].uri == "n/a.md"
     assert tree.at("a.md").document_id == "w/n/a.md#w/n/a.md"
+
+
+@pytest.mark.parametrize("theirs_first", [False, True])
+def test_a_foreign_folder_with_the_name_of_ours_takes_no_id(tree: Tree, theirs_first: bool) -> None:
+    ours = tree.write("ours/docs/a.md", "Text.\n").parent
+    theirs = tree.write("theirs/docs/a.md", "Taken.\n").parent
+    untrusted = {"trust_tier": "untrusted", "origin": "untrusted"}
+    for is_theirs in (theirs_first, not theirs_first):
+        report = tree.ingest(theirs if is_theirs else ours, flags=untrusted if is_theirs else {})
+        assert report.refused() == []
+    tiers = {name: one.trust_tier for name, one in tree.documents().items()}
+    assert tiers == {"docs/a.md": "general", "docs/a.md#docs/a.md": "untrusted"}
 
 
 # -- manifests -----------------------------------------------------------------------------------
