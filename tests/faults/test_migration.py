@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
 from rolebundle.errors import WrongFile
 from rolebundle.storage import opening
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.workspace import Workspace
 from support.commands import invoke
 from support.corpora import build, document, scratch_folder
 from support.fake_embedder import HashingProvider
+from support.operations import stored_rows
 from support.sound import assert_sound, contents
 
+KEPT = Path(__file__).parent.parent / "data"
+"""Corpora that releases made, one for each schema since the sixth."""
 SECOND = """
 ALTER TABLE document ADD COLUMN reviewed TEXT;
 CREATE TABLE review (id INTEGER PRIMARY KEY, note TEXT NOT NULL) STRICT;
@@ -109,3 +116,25 @@ def test_a_migration_that_fails_leaves_the_old_schema(
     assert_sound(old)
     with open_reader(old) as corpus:
         assert corpus.value("SELECT count(*) FROM sqlite_schema WHERE name = 'review'") == 0
+
+
+@pytest.mark.parametrize("release", sorted(KEPT.glob("schema-*.db.gz")), ids=lambda path: path.name)
+def test_a_corpus_of_each_release_is_migrated(release: Path, tmp_path: Path) -> None:
+    """A corpus that the release made, with a policy, a quarantined document and a purge."""
+    db = tmp_path / "c.db"
+    db.write_bytes(gzip.decompress(release.read_bytes()))
+    before = stored_rows(db)
+    open_writer(db).close()
+    assert_sound(db)
+    [backup] = backups(db)
+    assert stored_rows(backup) == before
+    found = contents(db)
+    assert [row[:2] for row in found["documents"]] == [
+        ("notes/a.md", "A"),
+        ("notes/b.md", "B"),
+        ("notes/d.md", "D"),
+    ]
+    assert len(found["vectors"]) == len(found["chunks"])
+    with Engine(Workspace(db, HashingProvider()), agent="bot") as engine:
+        bundle = engine.retrieve(RetrievalRequest(task="the token rotation"))
+    assert {passage.document_id for passage in bundle.selected} == {"notes/a.md"}

@@ -1,0 +1,32 @@
+"""Row 32: hidden vectors that are nearer than all visible ones take no place in an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.workspace import Workspace
+from support.corpora import build, document
+from support.fake_embedder import HashingProvider
+
+TASK = "token rotation audit"
+POLICY = '[agents.bot]\naccess_level = "internal"\nscopes = ["shared"]\n'
+LIMIT = 8
+
+
+def test_hidden_neighbours_take_no_place(tmp_path: Path) -> None:
+    # More of them than any lane proposes, each with the task's own vector.
+    hidden = (document(f"hidden-{n}", [TASK], scope="board") for n in range(400))
+    texts = [f"rotation kernel{n} release{n} backup{n} of the token" for n in range(LIMIT)]
+    visible = (document(f"visible-{n}", [text]) for n, text in enumerate(texts))
+    db = build(tmp_path, [*hidden, *visible], HashingProvider())
+    workspace = Workspace(db, HashingProvider())
+    with Admin(workspace) as admin:
+        admin.set_policy(POLICY, "toml")
+    request = RetrievalRequest(task=TASK, limit=LIMIT, allow_weak=True)
+    with Engine(workspace, agent="bot") as engine:
+        bundle = engine.retrieve(request)
+    shown = {passage.document_id for passage in bundle.selected}
+    assert shown == {f"visible-{n}" for n in range(LIMIT)}
