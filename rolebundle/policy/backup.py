@@ -47,7 +47,13 @@ from rolebundle.storage.opening import (
     open_writer,
     schema_version,
 )
-from rolebundle.storage.partial import partial_file, rename_if_free, sync_file, sync_folder
+from rolebundle.storage.partial import (
+    partial_file,
+    remove_stale_partials,
+    rename_if_free,
+    sync_file,
+    sync_folder,
+)
 
 DAILY, WEEKLY = 7, 4
 """A rotation keeps the newest backup of so many days and of so many weeks that have one."""
@@ -73,6 +79,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
         WrongFile, StorageError: the corpus cannot be read or the backup cannot be written.
     """
     target = Path(os.path.abspath(target))  # noqa: PTH100 - resolve() would follow a link
+    remove_stale_partials(target)
     _refuse_taken(target)
     warnings: list[str] = []
     try:
@@ -238,6 +245,7 @@ def rotate(path: Path, folder: Path, overlay_folders: Sequence[Path]) -> BackupR
             f"{folder}: the folder cannot be created ({error.strerror})",
             "choose another folder",
         ) from error
+    remove_stale_partials(folder / path.stem)
     target = folder / f"{path.stem}-{datetime.now(UTC).strftime(_MOMENT)}.db"
     report = back_up(path, target, overlay_folders)
     backups = _backups_in(folder, path.stem, report.manifest.corpus_id)

@@ -22,7 +22,7 @@ from rolebundle.storage.backup import back_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.lexical_index import content_view
 from rolebundle.storage.lock import FolderLock
-from rolebundle.storage.partial import OWNER_ONLY
+from rolebundle.storage.partial import OWNER_ONLY, remove_stale_partials
 from rolebundle.storage.sqlite_file import (
     FileFormat,
     SqliteFile,
@@ -102,6 +102,8 @@ def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus
             release()
         raise
     corpus.on_close = release
+    # Of runs that were killed, also those that created the audit or a backup beside the corpus.
+    remove_stale_partials(path)
     return corpus
 
 

@@ -1,7 +1,8 @@
 """Files that get their name when they are complete, and the names of those that never were.
 
 A process writes to ``NAME.<its id>-<random>.partial`` and renames this file at the end. If the
-process is killed, the partial file stays until the next run that writes ``NAME``.
+process is killed, the partial file stays until the next run that writes ``NAME`` or opens the
+corpus beside it for writing.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ def partial_file(target: Path) -> Iterator[Path]:
     Raises:
         OSError: it cannot be created.
     """
-    for leftover in stale_partials(target):
-        with suppress(OSError):
-            leftover.unlink()
+    remove_stale_partials(target)
     partial = target.with_name(f"{target.name}.{os.getpid()}-{uuid4().hex}.partial")
     try:
         # SQLite gives the file's permissions also to the log beside it.
@@ -46,8 +45,15 @@ def partial_file(target: Path) -> Iterator[Path]:
                 Path(f"{partial}{suffix}").unlink(missing_ok=True)
 
 
+def remove_stale_partials(target: Path) -> None:
+    """Delete the files that :func:`stale_partials` lists."""
+    for leftover in stale_partials(target):
+        with suppress(OSError):
+            leftover.unlink()
+
+
 def stale_partials(target: Path) -> list[Path]:
-    """The partial files of ``target`` whose process has ended."""
+    """The partial files whose name begins like ``target`` and whose process has ended."""
     return [file for file, match in files_beside(target, _SUFFIX) if not _is_running(match[1])]
 
 
