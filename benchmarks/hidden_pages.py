@@ -56,10 +56,10 @@ def main() -> None:
         for result in scan_documents(documents, ScanSettings(secrets="off")):
             if result.scanned is None:
                 continue
-            kinds = _KINDS.intersection(json.loads(result.scanned.kinds))
+            findings = json.loads(result.scanned.findings)
+            kinds = {finding["kind"] for finding in findings if _counts(finding)}
             if not kinds:
                 continue
-            # Without the hidden parts, a page with the same words has the verdict that it deserves.
             name = "quarantined" if result.scanned.verdict == "quarantine" else "labelled"
             for key in (name, *(f"{name}: {kind}" for kind in kinds)):
                 counts[key] += 1
@@ -101,8 +101,14 @@ def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
         return
 
 
+def _counts(finding: dict[str, str]) -> bool:
+    """Whether a finding in markup is a reason for the verdict; an ordinary comment is none."""
+    is_part = finding["note"].startswith(("kept: ", "removed: "))
+    return finding["kind"] in _KINDS and (is_part or finding["severity"] == "high")
+
+
 def _note(findings: str) -> str:
-    return "; ".join(f["note"][:80] for f in json.loads(findings) if f["kind"] in _KINDS)[:200]
+    return "; ".join(f["note"][:80] for f in json.loads(findings) if _counts(f))[:200]
 
 
 if __name__ == "__main__":

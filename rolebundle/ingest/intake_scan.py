@@ -22,8 +22,8 @@ from rolebundle.scan.secrets import masked
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.quarantine import Scanned
 
-MARKUP_READERS = frozenset({"html", "markdown"})
-"""Readers of formats in which markup can hide text."""
+MARKUP_READERS = frozenset({"html"})
+"""Readers of which the scan searches the source for hidden markup as well."""
 _SEPARATOR = "\n\n"
 _MAX_FINDINGS = 200
 

@@ -161,3 +161,45 @@ DOUBTFUL_HTML = {
     "whole-page": _BODY.replace("<body>", '<body style="opacity:0">').format("<p>FACT</p>"),
     "noscript": _BODY.format("<noscript><p>FACT</p></noscript>"),
 }
+
+_TEXT = "# Page\n\nThe harbour opens at dawn.\n\n"
+
+MARKDOWN = {
+    "comment": _TEXT + "<!-- FACT -->\n\nmore\n",
+    "inline-comment": _TEXT + "A text <!-- FACT --> with a comment.\n",
+    "long-comment": _TEXT + "<!--\n\nFACT\n\n-->\n",
+    "open-comment": _TEXT + "<!-- FACT\n",
+    "slashes": _TEXT + "[//]: # (FACT)\n",
+    "label-comment": _TEXT + '[comment]: <> "FACT"\n',
+    "link-title": _TEXT + '[a link](https://example.org "FACT")\n',
+    "image-title": _TEXT + "![a picture](p.png 'FACT')\n",
+    "reference-title": _TEXT + '[a link][r]\n\n[r]: https://example.org "FACT"\n',
+    "unused-reference": _TEXT + '[x]: https://example.org\n    "FACT"\n',
+    "unused-label": _TEXT + "[FACT]: https://example.org\n",
+    "unused-footnote": _TEXT + "[^1]: FACT\n",
+    "span": _TEXT + 'A text <span style="display:none">FACT</span> with a span.\n',
+    "div": _TEXT + "<div hidden>\n\nFACT\n\n</div>\n",
+    "open-paragraph": _TEXT + "<p style='opacity:0'>FACT\n\nmore\n",
+    "style-sheet": _TEXT + "<style>.x { font-size: 0 }</style>\n\nA <b class=x>FACT</b> here.\n",
+    "white": _TEXT + '<font color="white">FACT</font>\n',
+    "attribute": _TEXT + '<span data-note="FACT">text</span>\n',
+    "template": _TEXT + "<template>FACT</template>\n",
+    "instruction": _TEXT + "<?note FACT ?>\n",
+    "in-a-list": _TEXT + "- one <!-- FACT -->\n- two\n",
+    "in-a-quote": _TEXT + "> quoted <!-- FACT -->\n",
+    "layers": _TEXT + "<!<!-- a -->-- FACT -->\n",
+    "after-code": _TEXT + "`<!--` and <!-- FACT `x` -->\n",
+}
+
+VISIBLE_MARKDOWN = {
+    "fence": _TEXT + "```html\n<!-- FACT -->\n```\n",
+    "code-span": _TEXT + "Write `<!-- FACT -->` for a comment.\n",
+    "indented-code": _TEXT + "    [//]: # (FACT)\n",
+    "code-in-a-list": _TEXT + "- one\n\n  ```\n  <p hidden>FACT</p>\n  ```\n",
+    "escaped": _TEXT + "\\<!-- FACT -->\n",
+    "details": _TEXT + "<details><summary>More</summary>\n\nFACT\n\n</details>\n",
+    "footnote": _TEXT + "A text[^1].\n\n[^1]: FACT\n",
+    "centered": _TEXT + '<p align="center"><b>FACT</b></p>\n',
+    "component": _TEXT + '<Card title="FACT"/>\n',
+    "link": _TEXT + '[FACT](https://example.org "a title") and ![FACT](x.png)\n',
+}

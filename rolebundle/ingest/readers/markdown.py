@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -24,6 +24,14 @@ from rolebundle.ingest.readers.base import (
     open_text,
     runs,
 )
+from rolebundle.ingest.readers.markdown_hidden import (
+    MAX_ROUNDS,
+    hidden_parts,
+    hidden_ranges,
+    may_hide,
+    removed,
+)
+from rolebundle.scan.finding import HiddenPart
 
 _KINDS: dict[str, BlockKind] = {
     "paragraph_open": "paragraph",
@@ -44,27 +52,54 @@ class MarkdownReader:
 
     name = "markdown"
     suffixes = suffixes_of("markdown")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""
         file = open_text(data, path)
         front = read_front_matter(file.lines, path)
-        blocks = markdown_blocks(file.lines, front.body_index if front else 0, len(file.lines))
+        start = front.body_index if front else 0
+        lines, hidden, blocks = read_markdown(file.lines, start, len(file.lines))
         title = first_heading(blocks)
         yield ParsedDocument(
             blocks=blocks,
             declared=front.declared if front else {},
             declared_at=front.declared_at if front else 1,
             inferred={"title": title} if title else {},
-            lines=file.lines,
+            lines=lines,
             notes=file.notes,
+            hidden=hidden,
         )
 
 
-def markdown_blocks(lines: Sequence[str], start: int, end: int) -> tuple[Block, ...]:
-    """The blocks of ``lines[start:end]``; line numbers refer to all of ``lines``."""
-    return tuple(_blocks(lines, start, end))
+class MarkdownText(NamedTuple):
+    """All lines of a file, without what is hidden in the part that was read, and its blocks."""
+
+    lines: Sequence[str]
+    hidden: tuple[HiddenPart, ...]
+    blocks: tuple[Block, ...]
+
+
+def read_markdown(lines: Sequence[str], start: int, end: int) -> MarkdownText:
+    """Read ``lines[start:end]``; line numbers refer to all of ``lines``."""
+    text = "\n".join(lines[start:end])
+    environment: dict[str, Any] = {}
+    tokens = _block_parser().parse(text + "\n", environment)
+    if not may_hide(text):
+        return MarkdownText(lines, (), tuple(_blocks(lines, start, end, tokens)))
+    offset = sum(map(len, lines[:start])) + start
+    parts: list[HiddenPart] = []
+    for _ in range(MAX_ROUNDS):
+        ranges = hidden_ranges(text, tokens, environment)
+        visible = removed(text, ranges)
+        if not parts:
+            parts += hidden_parts(text, ranges, offset)
+        if visible == text:
+            break
+        text, environment = visible, {}
+        tokens = _block_parser().parse(text + "\n", environment)
+    new_lines = [*lines[:start], *text.split("\n"), *lines[end:]] if parts else lines
+    return MarkdownText(new_lines, tuple(parts), tuple(_blocks(new_lines, start, end, tokens)))
 
 
 def first_heading(blocks: Sequence[Block]) -> str:
@@ -95,9 +130,9 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _blocks(lines: Sequence[str], start: int, end: int) -> Iterator[Block]:
+def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token]) -> Iterator[Block]:
     covered = start
-    for token, content in _top_level(_block_parser().parse("\n".join(lines[start:end]) + "\n")):
+    for token, content in _top_level(tokens):
         if token.map is None:
             continue
         first, last = token.map[0] + start, min(token.map[1] + start, end)

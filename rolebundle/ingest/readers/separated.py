@@ -11,7 +11,7 @@ from rolebundle.ingest.front_matter import read_front_matter
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, TextFile, is_blank, open_text
-from rolebundle.ingest.readers.markdown import first_heading, markdown_blocks
+from rolebundle.ingest.readers.markdown import first_heading, read_markdown
 
 _NOT_WORD = re.compile(r"[\W_]+")
 
@@ -34,7 +34,7 @@ class SeparatedReader:
 
     name = "separated"
     suffixes = suffixes_of("separated")
-    version = 1
+    version = 2
 
     def read(
         self, data: bytes, path: str, options: ReaderOptions
@@ -84,7 +84,8 @@ def _key(part: _Part, used_keys: set[str]) -> str:
 
 def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocument:
     front = read_front_matter(file.lines, path, part.start, part.end)
-    blocks = markdown_blocks(file.lines, front.body_index if front else part.start, part.end)
+    start = front.body_index if front else part.start
+    lines, hidden, blocks = read_markdown(file.lines, start, part.end)
     title = part.title or first_heading(blocks)
     return ParsedDocument(
         blocks=blocks,
@@ -92,8 +93,9 @@ def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocumen
         declared_at=front.declared_at if front else part.start + 1,
         inferred={"title": title} if title else {},
         key=key,
-        lines=file.lines,
+        lines=lines,
         notes=file.notes,
+        hidden=hidden,
     )
 
 
