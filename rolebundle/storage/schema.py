@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import apsw
@@ -41,11 +42,19 @@ def _entries(corpus: Corpus) -> dict[_Key, _Entry]:
     return {(str(kind), str(name)): (str(table), sql) for kind, name, table, sql in rows}
 
 
+@cache
+def _migrated(scripts: tuple[Path, ...]) -> bytes:
+    """A database after these migrations."""
+    db = apsw.Connection(":memory:")
+    for script in scripts:
+        db.execute(script.read_text(encoding="utf-8"))
+    return db.serialize("main")
+
+
 def _expected(corpus: Corpus) -> dict[_Key, _Entry]:
     """The schema of an empty corpus with the same compartments and embedding indexes."""
     with Corpus(Path(":memory:"), apsw.Connection(":memory:"), True, corpus_format()) as twin:
-        for migration in migrations():
-            twin.run(migration.read_text(encoding="utf-8"))
+        twin.db.deserialize("main", _migrated(migrations()))
         for compartment in visible_compartments(corpus):
             lexical_index.create(twin, compartment.id)
         for index in vector_index.all_indexes(corpus):
