@@ -3,8 +3,8 @@
     origin      trust          action         risk          label          trust at most
     internal      3            read              1          flagged        2
     external      2            analyze           1          personal data  2 for external_send
-    untrusted     1            suggest           2          confidential   1 for external_send
-                               execute           3
+    untrusted     1            suggest           2          untrusted tier as the origin untrusted
+                               execute           3          confidential   1 for external_send
                                external_send     3
 
 An action is allowed if the trust is at least the risk. If the risk is high (3 or more) and one
@@ -12,12 +12,13 @@ above the trust, the action requires an approval by a person. Everything else is
 or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
 and at a risk of 4 even internal documents require an approval.
 
-Three labels bound the trust that the origin gives. If the scan has flagged a passage, for example
-for an instruction to a model, a person must approve every action with effects, as for an external
-passage. Personal data, such as a mail address, is no reason to distrust a passage, but a person
-must approve that it is sent outside. A confidential passage is never sent outside. The bounds are
-not configuration, so a table that trusts an origin more does not lift them. A table that lowers the
-risk of an action does.
+Four labels bound the trust that the origin gives. A document whose trust tier is untrusted may be
+used for no more than one whose origin is, wherever it comes from. If the scan has flagged a
+passage, for example for an instruction to a model, a person must approve every action with effects,
+as for an external passage. Personal data, such as a mail address, is no reason to distrust a
+passage, but a person must approve that it is sent outside. A confidential passage is never sent
+outside. The bounds are not configuration, so a table that trusts an origin more does not lift them.
+A table that lowers the risk of an action does.
 """
 
 from __future__ import annotations
@@ -69,18 +70,26 @@ class Labels(NamedTuple):
         sensitivity: that of its document.
         is_flagged: whether the scan has found something other than personal data.
         is_personal: whether the scan has found personal data.
+        is_untrusted: whether the trust tier of its document is untrusted.
     """
 
     origin: Origin
     sensitivity: Sensitivity = "internal"
     is_flagged: bool = False
     is_personal: bool = False
+    is_untrusted: bool = False
 
     @classmethod
     def of(cls, document: DocumentMetadata, flags: Sequence[str]) -> Labels:
         """The labels of the passages of a document."""
         personal = sum(flag.startswith(PERSONAL_FLAG) for flag in flags)
-        return cls(document.origin, document.sensitivity, len(flags) > personal, personal > 0)
+        return cls(
+            document.origin,
+            document.sensitivity,
+            is_flagged=len(flags) > personal,
+            is_personal=personal > 0,
+            is_untrusted=document.trust_tier == "untrusted",
+        )
 
 
 class TrustTable(NamedTuple):
@@ -115,6 +124,8 @@ class TrustTable(NamedTuple):
     def trust_for(self, labels: Labels, action: Action) -> tuple[int, str]:
         """The trust of passages for an action, and what it comes from."""
         trusts = [(self.trust(labels.origin), f"origin {labels.origin}")]
+        if labels.is_untrusted:
+            trusts.append((self.trust("untrusted"), "trust tier untrusted"))
         if labels.is_flagged:
             trusts.append((FLAGGED_TRUST, "a flagged passage"))
         if labels.is_personal and action == "external_send":

@@ -620,9 +620,14 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
     def is_allowed(changed: Labels) -> bool:
         return purpose.ruling(changed) == "allowed"
 
-    origins = [other for other in ORIGINS if is_allowed(labels._replace(origin=other))]
-    if origins:
-        ways.append(f"an origin of {_listed(origins, 'or')} (it is {labels.origin})")
+    tier = "a trust tier above untrusted"
+    plain = labels._replace(is_untrusted=False)
+    origins = [other for other in ORIGINS if is_allowed(plain._replace(origin=other))]
+    if labels.origin in origins:
+        ways.append(tier)
+    elif origins:
+        also = f" and {tier}" if labels.is_untrusted else ""
+        ways.append(f"an origin of {_listed(origins, 'or')} (it is {labels.origin}){also}")
     if is_allowed(labels._replace(is_flagged=False, is_personal=False)):
         ways.append(f"a text without {_listed(passage.flags, 'and')}, which the scan found")
     if is_allowed(labels._replace(sensitivity="public")):

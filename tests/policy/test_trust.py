@@ -30,7 +30,12 @@ STRICTNESS: dict[Ruling, int] = {"allowed": 0, "requires_approval": 1, "taint_bl
 
 origins, actions = st.sampled_from(ORIGINS), st.sampled_from(ACTIONS)
 labels = st.builds(
-    Labels, origins, st.sampled_from(get_args(Sensitivity)), st.booleans(), st.booleans()
+    Labels,
+    origins,
+    st.sampled_from(get_args(Sensitivity)),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
 )
 tables = st.builds(
     TrustTable,
@@ -309,6 +314,22 @@ class TestLabels:
             assert Purpose(table=table).allowed_actions(Labels(origin, "confidential", True)) == [
                 "analyze", "read", "suggest",
             ]  # fmt: skip
+
+    @given(tables, labels, actions, st.booleans())
+    def test_an_untrusted_tier_allows_no_more_than_an_untrusted_origin(
+        self, table: TrustTable, of: Labels, action: Action, approved: bool
+    ) -> None:
+        tier = strict(table, of._replace(is_untrusted=True), action, approved)
+        assert tier >= strict(table, of._replace(origin="untrusted"), action, approved)
+        assert tier >= strict(table, of, action, approved)
+
+    def test_an_internal_document_of_untrusted_tier_has_no_effects(self) -> None:
+        document = DocumentMetadata("d", "s", "t", "u", trust_tier="untrusted")
+        assert READ_PURPOSE.allowed_actions(Labels.of(document, [])) == ["analyze", "read"]
+        assert Purpose("execute", "Ana").rejection(Labels.of(document, [])) == (
+            "taint_blocked",
+            "trust tier untrusted has trust 1, execute has risk 3",
+        )
 
     @given(tables, labels, actions, st.booleans())
     def test_a_label_never_allows_more(

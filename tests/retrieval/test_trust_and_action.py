@@ -246,6 +246,26 @@ class TestWhy:
             "'external' (it is untrusted)"
         ]
 
+    @pytest.mark.parametrize(
+        ("origin", "way"),
+        [
+            ("internal", "a trust tier above untrusted"),
+            (
+                "untrusted",
+                "an origin of 'internal' or 'external' (it is untrusted) and a trust tier above "
+                "untrusted",
+            ),
+        ],
+    )
+    def test_another_trust_tier_helps(self, tmp_path: Path, origin: Origin, way: str) -> None:
+        low = document("low", ["token low"], origin=origin, trust_tier="untrusted")
+        with built(tmp_path, [low]) as corpus:
+            assert selected(about(corpus)) == {"low"}
+            for action in ("suggest", "execute", "external_send"):
+                assert selected(about(corpus, action=action, approval="Ana")) == set()
+            found = why(corpus, "low", action="suggest")
+            assert found.needs == [f"another action than suggest: 'analyze' or 'read', or {way}"]
+
     def test_only_another_table_helps(self, three: Corpus) -> None:
         origins = {"internal": 0, "external": 0, "untrusted": 0}
         none = TrustTable.from_mapping({"origins": origins}, "p")
