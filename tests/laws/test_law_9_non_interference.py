@@ -2,34 +2,50 @@
 
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
-not see; this test decides that by itself. The answers of `retrieve`, `get`, `why` and `status` are
-equal: passages, order, scores, counts, rejections, warnings and errors.
+not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `compare`,
+`replay`, `status`, `roles.list` and the listing of documents are equal: passages, order, scores,
+counts, rejections, warnings and errors; so is what the host's program for approvals gets. The policy
+binds some agents to roles. `eval` and `bridges` are commands of the owner, which no agent reaches.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from rolebundle.admin import Admin
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.terms import ACTIONS
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.evaluation.questions import Question
+from rolebundle.evaluation.runner import Runner
+from rolebundle.interfaces.operations import METHODS, Operations
+from rolebundle.interfaces.tools import TOOLS
 from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
+from rolebundle.retrieval import pipeline
+from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import rerank_cache, store
-from rolebundle.storage.opening import open_writer
+from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
+from support.commands import invoke
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
 from support.fake_embedder import HashingProvider
@@ -51,11 +67,31 @@ FOLDERS = ("open", "closed", "attic")
 PATTERNS = ("closed/**", "*/d3.md", "ATTIC/*", "nothing-like-it")
 NAMES = tuple(f"d{number}" for number in range(9))
 AGENTS = ("ada", "bob", "eve")
+ROLES: dict[str, dict[str, Any]] = {
+    "reviewer": {
+        "source_policy": {"forbidden_sources": [{"pattern": "vendor", "reason": "rumours"}]},
+        "vocabulary": {"preferred_terms": ["token"]},
+    },
+    "writer": {"source_policy": {"preferred_sources": [{"pattern": "wiki", "boost": 2.0}]}},
+}
+"""The overlays that a request names. Another one may be given with the request."""
+SOURCES = ("none", "request", "command")
 
 _rules = choices(
     ((), ("engineering",), ("hr",), ("engineering", "shared"), ("shared",), ("nowhere",)),
     LEVELS,
     ((), (), ("closed/**",), ("*/d3.md", "ATTIC/*"), PATTERNS),
+    # What the agent may ask with; a rule without roles is drawn most often.
+    ({}, {}, {}, {"roles": ["reviewer"]}, {"roles": ["reviewer", "writer"], "role_required": False},
+     {"role_required": True}, {"roles": [], "role_required": False}),
+)  # fmt: skip
+_others = choices(
+    (False, True),
+    (None, "rrf"),
+    (None, FAKE),
+    (None, *ACTIONS),
+    (None, "Ana"),
+    SOURCES,
 )
 _places = choices(SCOPES, LEVELS[1:], FOLDERS)
 
@@ -66,11 +102,12 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     named = draw(st.sampled_from([AGENTS, AGENTS[:2]]))
     policy = {}
     for agent in named:
-        scopes, level, patterns = draw(_rules)
+        scopes, level, patterns, roles = draw(_rules)
         policy[agent] = {
             "scopes": list(scopes),
             "access_level": level,
             "deny_patterns": list(patterns),
+            **roles,
         }
     return policy
 
@@ -102,9 +139,37 @@ def without_timings(value: Any) -> Any:
 
 def outcome(ask: Callable[[], Any]) -> Any:
     try:
-        return without_timings(ask().model_dump())
+        answer = ask()
+        return without_timings(answer.model_dump() if isinstance(answer, Contract) else answer)
     except RolebundleError as error:
         return [type(error).__name__, error.code, error.message, error.hint]
+
+
+def may_ask(rule: dict[str, Any], role: str | None) -> bool:
+    """Whether an agent with this rule may ask with a role, or without one."""
+    roles = rule.get("roles")
+    if role is None:
+        return not rule.get("role_required", roles is not None)
+    return roles is None or role in roles
+
+
+def decide(_command: Sequence[str], question: dict[str, Any]) -> Decision:
+    """The host's program: it approves by what it sees."""
+    QUESTIONS.append(question)
+    names = [passage["chunk_id"] for passage in question["passages"]]
+    return Decision("Ana") if len(names) % 2 else Decision(refusal=", ".join(names))
+
+
+QUESTIONS: list[dict[str, Any]] = []
+
+
+def _governed(engine: Engine, request: RetrievalRequest) -> list[str]:
+    """The ranking that an evaluation as this agent measures."""
+    question = Question(
+        "q", request.task, request.role, request.limit, NOW, {}, frozenset(), request.agent
+    )
+    runner = Runner(engine, lexical_only=request.lexical_only)
+    return runner.governed(question, request.role).ranked
 
 
 class Machine(RuleBasedStateMachine):
@@ -118,10 +183,18 @@ class Machine(RuleBasedStateMachine):
         self.folder = self._scratch.__enter__()
         (self.folder / "whole").mkdir()
         self.path = build(self.folder / "whole", [], name="corpus.db")
+        for role, values in ROLES.items():
+            overlay = {"version": "1.0", "role_id": role, **values}
+            (self.folder / f"{role}.json").write_text(json.dumps(overlay), encoding="utf-8")
+        self.changes = 0
+        self.parts: dict[str, int] = {}
+        self._deciding = patch("rolebundle.engine.ask_program", decide)
+        self._deciding.start()
         self.stored: dict[str, tuple[StoredFile, StoredDocument]] = {}
         self.policy: dict[str, Any] = {}
 
     def teardown(self) -> None:
+        self._deciding.stop()
         self._reranking.__exit__(None, None, None)
         self._scratch.__exit__(None, None, None)
 
@@ -135,6 +208,7 @@ class Machine(RuleBasedStateMachine):
     @rule(policy=policies())
     def set_policy(self, policy: dict[str, Any]) -> None:
         self.policy = policy
+        self.changes += 1
         with open_writer(self.path) as corpus:
             set_policy(corpus, json.dumps(policy), "json", "", "2026-11-01T00:00:00Z")
 
@@ -147,6 +221,7 @@ class Machine(RuleBasedStateMachine):
         self._put(name, plain_document(name, [text, text]), place)
 
     def _put(self, name: str, document: StoredDocument, place: list[str]) -> None:
+        self.changes += 1
         scope, sensitivity, folder = place
         metadata = document.metadata.__class__(
             **{
@@ -175,6 +250,7 @@ class Machine(RuleBasedStateMachine):
     def remove(self, name: str) -> None:
         if name not in self.stored:
             return
+        self.changes += 1
         file, _ = self.stored.pop(name)
         with open_writer(self.path) as corpus, corpus.writing():
             store.remove_files(corpus, [file.location])
@@ -183,14 +259,17 @@ class Machine(RuleBasedStateMachine):
 
     @rule(waiting=st.integers(0, 3))
     def embed_all(self, waiting: int) -> None:
+        self.changes += 1
         with open_writer(self.path) as corpus, corpus.writing():
             embed(corpus, HashingProvider(), waiting=waiting)
             store.increment_generation(corpus)
 
     def _visible_part(self, agent: str) -> Path:
         """A copy from which everything that the agent may not see was deleted."""
-        (self.folder / "part").mkdir(exist_ok=True)
-        part = self.folder / "part" / self.path.name
+        part = self.folder / f"part-{agent}" / self.path.name
+        if self.parts.get(agent) == self.changes:
+            return part
+        part.parent.mkdir(exist_ok=True)
         shutil.copyfile(self.path, part)
         rule_ = self.policy.get(agent)
         gone = [
@@ -201,77 +280,122 @@ class Machine(RuleBasedStateMachine):
         with open_writer(part) as corpus, corpus.writing():
             store.remove_files(corpus, gone)
             store.drop_unused(corpus)
+            # What is hidden is also written to.
+            for _ in range(3):
+                store.increment_generation(corpus)
+        self.parts[agent] = self.changes
         return part
 
     @rule(
         agent=st.sampled_from((*AGENTS, None)),
         task=word_text,
-        role=st.none() | overlays(),
+        role=st.sampled_from((None, *ROLES, "nobody")) | overlays(),
         limit=st.none() | st.integers(1, 4),
-        lexical_only=st.booleans(),
         reference=st.sampled_from((*NAMES, "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2")),
-        rrf=st.booleans(),
-        reranked=st.booleans(),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
         as_of=st.sampled_from(AS_OF),
+        others=_others,
     )
     def ask(
         self,
         agent: str | None,
         task: str,
-        role: Overlay | None,
+        role: str | Overlay | None,
         limit: int | None,
-        lexical_only: bool,
         reference: str,
-        rrf: bool,
-        reranked: bool,
         where: dict[str, Any] | None,
         seen: list[str] | None,
         as_of: str | None,
+        others: list[Any],
     ) -> None:
-        part = self._visible_part(agent or "")
+        lexical_only, fusion, rerank, action, approval, source = others
+        overlay = None
+        if isinstance(role, Overlay):
+            overlay = ResolvedOverlay(role, "digest", Path("role.json"), ())
         request = RetrievalRequest(
             task=task,
+            role=None if isinstance(role, Overlay) else role,
             agent=agent,
+            action=action,
+            approval=approval,
             where=Where.model_validate(where) if where else None,
             seen=seen,
             as_of=as_of,  # type: ignore[arg-type]
             limit=limit,
             lexical_only=lexical_only,
-            fusion="rrf" if rrf else None,
+            fusion=fusion,
             # The copy has no cache; the cache of the corpus has every earlier request.
-            rerank=FAKE if reranked else None,
+            rerank=rerank,
             now=NOW,
         )
-        overlay = ResolvedOverlay(role, "digest", Path("role.json"), ()) if role else None
-        answers = []
+        part = self._visible_part(agent or "")
         rerank_cache.erase(part)
-        for path in (self.path, part):
-            with Engine(Workspace(path, HashingProvider())) as engine:
-                answers.append(
-                    [
-                        outcome(lambda: engine.retrieve(request, overlay)),
-                        outcome(lambda: engine.get(reference, agent)),
-                        outcome(lambda: engine.why(request, reference, overlay)),
-                        outcome(lambda: engine.status(agent)),
-                    ]
-                )
+        # An answer with everything, as if it were this agent's.
+        with open_reader(self.path) as corpus:
+            unlabelled = request.model_copy(update={"role": None, "rerank": None})
+            resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
+            forged = pipeline.retrieve(corpus, resolved, HashingProvider())
+        answers = [
+            self._answers(path, request, overlay, reference, source, forged)
+            for path in (self.path, part)
+        ]
         whole, alone = answers
         assert whole == alone
-        self._nothing_hidden_is_shown(agent, whole)
+        self._nothing_hidden_is_shown(request, overlay, whole)
 
-    def _nothing_hidden_is_shown(self, agent: str | None, answers: list[Any]) -> None:
-        rule_ = self.policy.get(agent or "")
+    def _answers(
+        self,
+        path: Path,
+        request: RetrievalRequest,
+        overlay: ResolvedOverlay | None,
+        reference: str,
+        source: Any,
+        forged: RetrievalBundle,
+    ) -> list[Any]:
+        """What one corpus answers, and what the host's program is asked."""
+        QUESTIONS.clear()
+        agent = request.agent
+        workspace = Workspace(path, HashingProvider())
+        with Engine(workspace, (self.folder,), approvals=Approvals(source, ("ask",))) as engine:
+            operations = Operations(engine)
+            answers = [
+                outcome(lambda: engine.retrieve(request, overlay)),
+                outcome(lambda: engine.get(reference, agent)),
+                outcome(lambda: engine.why(request, reference, overlay)),
+                outcome(lambda: engine.status(agent)),
+                outcome(lambda: _governed(engine, request)),
+                outcome(lambda: engine.compare(request, [*ROLES])),
+                outcome(lambda: [item.document_id for item in engine.documents(agent, 0, 9)]),
+                outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
+                outcome(lambda: engine.replay(forged)),
+            ]
+            return [*answers, [*QUESTIONS]]
+
+    def _nothing_hidden_is_shown(
+        self, request: RetrievalRequest, overlay: ResolvedOverlay | None, answers: list[Any]
+    ) -> None:
+        rule_ = self.policy.get(request.agent or "")
+        *outcomes, questions = answers
         if rule_ is None or rule_["access_level"] == "denied":
+            assert not questions
             assert all(
-                isinstance(answer, list) and answer[1] == "access_denied" for answer in answers
+                isinstance(answer, list) and answer[1] == "access_denied" for answer in outcomes
             )
             return
         visible = {
             name for name, (file, document) in self.stored.items() if may_see(rule_, document, file)
         }
+        assert {
+            passage["document_id"] for question in questions for passage in question["passages"]
+        } <= visible
         bundle = answers[0]
+        if not may_ask(rule_, request.role) or (overlay and "roles" in rule_):
+            assert bundle[1] == "role_denied"
+            return
+        if isinstance(bundle, list):
+            assert bundle[1] == "overlay_missing"
+            return
         assert {chunk["document_id"] for chunk in bundle["selected"]} <= visible
         assert {
             rejection["chunk_id"].partition("#")[0] for rejection in bundle["rejected"]
@@ -282,3 +406,73 @@ class Machine(RuleBasedStateMachine):
 TestNonInterference = Machine.TestCase
 # Twelve steps cover every rule; the default of fifty takes minutes.
 TestNonInterference.settings = settings(max_examples=FEW_EXAMPLES, stateful_step_count=12)
+
+
+# -- commands of the owner -----------------------------------------------------------------------
+
+GOLDEN = """
+agent = "AGENT"
+[[questions]]
+id = "q1"
+task = "the token plan"
+expect = { "salary" = 3, "plan" = 1 }
+must_not_return = ["bonus"]
+"""
+HIDDEN = [plain_document(name, ["the token plan"], scope="hr") for name in ("salary", "bonus")]
+SEEN = [
+    plain_document(name, [f"the token plan of {name}"], scope="engineering")
+    for name in ("plan", "note")
+]
+
+
+def test_no_interface_of_agents_has_eval_or_bridges() -> None:
+    owners = {"eval", "bridges", "ingest", "purge", "audit", "scopes", "quarantine", "embed"}
+    assert not {tool.method for tool in TOOLS} & owners
+    assert set(METHODS) & owners == {"ingest"}
+    for command in ("eval", "bridges"):
+        assert "--agent" not in invoke(command, "--help").out
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[Path]:
+    """A corpus with hidden documents and one without them, under a policy."""
+    paths = []
+    for name, stored in (("whole", [*HIDDEN, *SEEN]), ("part", SEEN)):
+        (tmp_path / name).mkdir()
+        paths.append(build(tmp_path / name, stored, name="corpus.db"))
+        with Admin(paths[-1]) as admin:
+            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
+            admin.set_policy(json.dumps(policy), "json")
+    return paths
+
+
+@pytest.mark.parametrize("agent", ["eve", "ADA"])
+def test_an_evaluation_as_an_unknown_agent_is_refused_with_the_same_bytes(
+    pair: list[Path], agent: str
+) -> None:
+    golden = pair[0].parent.parent / "golden.toml"
+    golden.write_text(GOLDEN.replace("AGENT", agent), encoding="utf-8")
+    refusals = []
+    for db in pair:
+        outcome = invoke("eval", golden, "--lexical-only", "--json", "--db", db)
+        refusals.append((outcome.code, outcome.out, outcome.err))
+    assert refusals[0] == refusals[1]
+    assert refusals[0][:2] == (4, "")
+    assert "salary" not in refusals[0][2]
+
+
+def test_an_evaluation_as_an_agent_measures_what_the_agent_gets(pair: list[Path]) -> None:
+    """The lanes alone are the owner's, and see everything; the governed answers do not."""
+    golden = pair[0].parent.parent / "golden.toml"
+    golden.write_text(GOLDEN.replace("AGENT", "ada"), encoding="utf-8")
+    measured = []
+    for db in pair:
+        [result] = invoke("eval", golden, "--lexical-only", "--json", "--db", db).json()[
+            "questions"
+        ]
+        lanes = result["scores"].pop("lexical")
+        result.pop("latency_ms")
+        measured.append((result, lanes))
+    assert measured[0][0] == measured[1][0]
+    assert measured[0][1] != measured[1][1]
+    assert set(measured[0][0]["best"]) == {"plan", "note"}
