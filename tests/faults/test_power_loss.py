@@ -169,6 +169,10 @@ def check_state(
     names = [path.name for path in place.folder.iterdir()]
     if any(".schema-" in row.to for row in log) and schema_of(place.db) > 1:
         assert any(name.endswith(".bak") for name in names), "migrated, and the backup is lost"
+    if is_erased(steps, done):
+        for path in place.folder.glob("c.db*"):
+            if ".bak" not in path.name:
+                assert ERASED not in path.read_bytes(), path.name
     assert_sound(place.db)
     assert count_audit_rows(place.db) >= recorded.audit_rows[done]
     if until % 4 == 0:
@@ -180,6 +184,18 @@ def check_state(
         done += 1
     if recorded.contents[done]:
         assert final_contents(place.db) == recorded.contents[done]
+
+
+ERASED = b"Word1 of part one"
+"""What only a document has that the step `purge` erases."""
+
+
+def is_erased(steps: tuple[str, ...], done: int) -> bool:
+    """Whether a purge was acknowledged, and nothing since then brings its documents back."""
+    if "purge" not in steps[:done]:
+        return False
+    later = steps[steps.index("purge") : done + 1]
+    return not {"ingest", "update", "restore"} & set(later)
 
 
 def assert_answers(db: Path) -> None:

@@ -139,7 +139,7 @@ def _embed(place: Place, report: Report) -> None:
 def _purge(place: Place, _: Report) -> None:
     with Admin(Workspace(place.db, HashingProvider())) as admin:
         try:
-            admin.purge(PurgeSelection(matching="n[12].md"))
+            admin.purge(PurgeSelection(["tree/n1.md", "tree/n2.md"]))
         except UsageError as error:
             assert error.code == "nothing_to_purge"
             admin.finish_purges()
