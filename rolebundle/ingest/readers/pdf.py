@@ -18,6 +18,8 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, block_of, runs
+from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_groups, page_text
+from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
 # A small file can declare a huge page tree or expand to a huge stream.
@@ -33,7 +35,7 @@ class PdfReader:
 
     name = "pdf"
     suffixes = suffixes_of("pdf")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.
@@ -42,7 +44,7 @@ class PdfReader:
             DocumentError: ``encrypted_pdf``, ``no_text_layer``, ``pdf_too_large`` or
                 ``unreadable_pdf``.
         """
-        title, pages = _extract(data, path)
+        title, pages, hidden = _extract(data, path)
         text, replaced = clean("\n".join("\n".join(split_lines(page)) for page in pages))
         if not text or text.isspace():
             raise DocumentError(
@@ -56,10 +58,12 @@ class PdfReader:
             inferred={"title": title} if title else {},
             lines=lines,
             notes=cleaned_note(replaced),
+            hidden=hidden,
         )
 
 
-def _extract(data: bytes, path: str) -> tuple[str, list[str]]:
+def _extract(data: bytes, path: str) -> tuple[str, list[str], tuple[HiddenPart, ...]]:
+    """The title, the visible text of each page, and the hidden texts."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not _opens_without_password(reader):
@@ -70,7 +74,14 @@ def _extract(data: bytes, path: str) -> tuple[str, list[str]]:
             )
         if len(reader.pages) > _MAX_PAGES:
             raise _too_large(path, f"more than {_MAX_PAGES} pages")
-        return _title(reader), list(_page_texts(reader, path))
+        pages = list(_page_texts(reader, path))
+        hidden = [
+            HiddenPart(kind, " ".join(text.split()), is_kept=is_kept)
+            for page in pages
+            for parts, is_kept in ((page.removed, False), (page.kept, True))
+            for kind, text in parts
+        ]
+        return _title(reader), [page.visible for page in pages], tuple(hidden)
     except DocumentError:
         raise
     except Exception as error:
@@ -90,11 +101,12 @@ def _opens_without_password(reader: pypdf.PdfReader) -> bool:
         return False
 
 
-def _page_texts(reader: pypdf.PdfReader, path: str) -> Iterator[str]:
+def _page_texts(reader: pypdf.PdfReader, path: str) -> Iterator[PageText]:
     characters = 0
+    groups = hidden_groups(reader)
     for page in reader.pages:
-        text = page.extract_text()
-        characters += len(text)
+        text = page_text(page, groups)
+        characters += len(text.visible)
         if characters > _MAX_CHARS:
             raise _too_large(path, f"more than {_MAX_CHARS:,} characters of text")
         yield text
