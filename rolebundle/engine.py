@@ -25,6 +25,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import page_of_documents
+from rolebundle.storage.verify import verify_documents
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -312,7 +313,9 @@ class Engine:
             AccessDenied: the agent may see nothing of this corpus.
         """
         with self._errors_for(agent), self.open_view(agent) as (corpus, _):
-            return page_of_documents(corpus, after, count)
+            page = page_of_documents(corpus, after, count)
+            verify_documents(corpus, [row for row, _ in page])
+            return [document for _, document in page]
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.

@@ -71,6 +71,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens, is_answered_off_topic, select
 from rolebundle.retrieval.where import Condition, unmet, values_of
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.reranker import Reranker
@@ -243,6 +244,7 @@ def explain(
             retrieval = run(lanes, request, reranker)
             execution = _Execution(lanes, request, reranker, retrieval)
             passage = _best_placed(execution, passages)
+        verify_passages(corpus, [passage.rowid])
         passage = as_valid(passage, request)
         placement = _placement(execution, passage)
         if unmet_conditions:

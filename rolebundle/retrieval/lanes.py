@@ -25,7 +25,9 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import latest_version
+from rolebundle.storage.sqlite_file import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
@@ -102,7 +104,7 @@ class Lanes:
         return Pool(
             lexical=lexical_hits,
             semantic=semantic,
-            passages={**pool.passages, **documents.passages(self.corpus, unread)},
+            passages={**pool.passages, **self._read(unread)},
             rounds={**pool.rounds, **dict.fromkeys(unread, refills)} if refills else {},
             by_task={**pool.by_task, **proposals.task},
             by_role={**pool.by_role, **proposals.role},
@@ -218,6 +220,12 @@ class Lanes:
         nearest = vector_index.search(self.corpus, self.index, self.vector, depth, document_ids)
         return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
 
+    def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:
+        passages = documents.passages(self.corpus, rowids)
+        if len(passages) < len(rowids):
+            raise damaged("a passage that the index names")
+        return passages
+
     def _cosines(self, rowids: Sequence[int]) -> list[SemanticHit]:
         if self.index is None or not rowids:
             return []
@@ -228,11 +236,18 @@ class Lanes:
 
 
 def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None) -> Lanes:
-    """The lanes for a query; only the lexical one if the provider is missing or fails."""
+    """The lanes for a query; only the lexical one if the provider is missing or fails.
+
+    Raises:
+        CorpusCorrupt: a lexical index does not have what was stored.
+    """
+    verify_lexical_indexes(corpus)
     if provider is None:
         return Lanes(corpus, query)
     try:
         index = usable_index(corpus, provider)
+        if problem := vectors_problem(corpus, index):
+            return Lanes(corpus, query, degraded=f"{problem}; {DAMAGE_HINT}")
         vector = query_vector(query, provider)
         confidence = query_confidence(query, provider)
         noise = index.noise or noise_of(provider)

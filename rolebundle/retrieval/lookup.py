@@ -25,6 +25,7 @@ from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.storage.verify import verify_passages
 
 _LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
 _PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
@@ -44,6 +45,7 @@ def look_up(
     Raises:
         UsageError: nothing has this reference, or the lines belong to several documents.
         AccessDenied: ``role_denied``: every passage was left out.
+        CorpusCorrupt: a passage or its document is not what was stored.
     """
     kind, passages, lines = resolve_reference(corpus, reference)
     if may_read is not None:
@@ -54,6 +56,7 @@ def look_up(
                 f"{reference}: no role of this agent may read it",
                 "do not guess what it says; ask the owner of the corpus",
             )
+    verify_passages(corpus, [passage.rowid for passage in passages])
     return _lookup(corpus, reference, kind, passages, lines)
 
 

@@ -26,6 +26,7 @@ from rolebundle.retrieval.rank import rank
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic, select
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.verify import verify_passages
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.reranker import Reranker
@@ -99,6 +100,7 @@ def run(lanes: Lanes, request: ResolvedRequest, reranker: Reranker | None = None
     if not is_answered_off_topic(evidence, request):
         hits = forbidden_hits(rejected, selection.selected, request, weights, seen)
     selected = [candidate.passage for candidate in selection.selected]
+    verify_passages(lanes.corpus, [passage.rowid for passage in selected])
     corpus = lanes.corpus_state()
     return Retrieval(
         query=lanes.query,

@@ -71,6 +71,7 @@ class Corpus(SqliteFile):
     _is_stopped: bool = field(default=False, init=False)
     _end: float = field(default=inf, init=False)
     _frequencies: tuple[Row, dict[tuple[int, str], int]] = field(default=((), {}), init=False)
+    _verified: tuple[Row, set[str]] = field(default_factory=lambda: ((), set()), init=False)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -179,6 +180,13 @@ class Corpus(SqliteFile):
         if state != self._frequencies[0] or len(self._frequencies[1]) > MAX_CACHED_FREQUENCIES:
             self._frequencies = (state, {})
         return self._frequencies[1]
+
+    def verified_tables(self) -> set[str]:
+        """The tables of indexes that were verified; emptied when the corpus changes."""
+        state = tuple(self.rows("SELECT corpus_id, generation FROM main.corpus_state"))
+        if state != self._verified[0]:
+            self._verified = (state, set())
+        return self._verified[1]
 
     def load_bundled_extension(self, name: str) -> bool:
         """Load an extension that ships with apsw; False if this build does not have it."""

@@ -97,6 +97,15 @@ def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
     return dict(rows)
 
 
+def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
+    """The rowids of the documents of these chunks."""
+    rows = corpus.rows(
+        "SELECT DISTINCT document FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(rowids)),),
+    )
+    return [document for (document,) in rows]
+
+
 class ChunkText(NamedTuple):
     """The parts of a chunk that are embedded."""
 
@@ -271,8 +280,10 @@ def documents_with(
     return rowids
 
 
-def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentMetadata]:
-    """The next ``count`` documents of a listing, after those that were listed before.
+def page_of_documents(
+    corpus: Corpus, listed: int, count: int
+) -> list[tuple[int, DocumentMetadata]]:
+    """(rowid, metadata) of the next ``count`` documents of a listing, after ``listed`` others.
 
     The offset is a number of documents and not a rowid: a gap between rowids would reveal documents
     that the agent may not see.
@@ -282,7 +293,7 @@ def page_of_documents(corpus: Corpus, listed: int, count: int) -> list[DocumentM
         "ORDER BY d.id LIMIT ? OFFSET ?",
         (count, listed),
     )
-    return [_metadata(columns) for _, *columns in rows]
+    return [(row, _metadata(columns)) for row, *columns in rows]
 
 
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:

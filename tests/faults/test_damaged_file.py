@@ -15,11 +15,11 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.doctor import RepairReport
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
-from rolebundle.storage import check, store
+from rolebundle.storage import check, digests, store
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.commands import Outcome, invoke, is_coded
-from support.corpora import build, document, fill
+from support.corpora import ask, build, document, fill
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound, contents
 
@@ -510,3 +510,118 @@ def test_a_log_without_the_last_commit_is_not_enough(tmp_path: Path) -> None:
     with pytest.raises(CorpusCorrupt) as caught:
         open_reader(db)
     assert caught.value.code == "corpus_cut_off"
+
+
+# -- damage that a reader notices ----------------------------------------------------------------
+
+EMPTIED = {
+    "all": "INSERT INTO lexical_1 (lexical_1) VALUES ('delete-all')",
+    "its terms": "DELETE FROM lexical_1_idx",
+    "its pages": "DELETE FROM lexical_1_data WHERE id > 10",
+    "its records": "DELETE FROM lexical_1_data WHERE id <= 10",
+    "its sizes": "DELETE FROM lexical_1_docsize",
+    "the chunks": "PRAGMA foreign_keys = OFF; DELETE FROM chunk",
+}
+
+
+@pytest.mark.parametrize("what", EMPTIED)
+def test_an_emptied_index_is_an_error_and_no_empty_answer(corpus_file: Path, what: str) -> None:
+    tamper(corpus_file, EMPTIED[what])
+    outcome = invoke("retrieve", "token rotation", "--lexical-only", "--db", corpus_file)
+    assert outcome.code == 7, outcome.out
+    assert "rolebundle doctor" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM vectors_1_1",
+        "DELETE FROM vectors_1_1 WHERE rowid > 20",
+        "UPDATE vectors_1_1_chunks SET validity = zeroblob(128)",
+        "DELETE FROM vectors_1_1_chunks",
+        "DELETE FROM embedded",
+    ],
+)
+def test_an_emptied_embedding_index_is_a_warning(corpus_file: Path, statement: str) -> None:
+    tamper(corpus_file, statement)
+    with open_reader(corpus_file) as corpus:
+        bundle = ask(corpus, None, HashingProvider(), task="token rotation")
+    assert bundle.selected
+    [warning] = [one for one in bundle.warnings if one.code == "SEMANTIC_LANE_DEGRADED"]
+    assert "the embedding index is damaged" in warning.message
+    assert "rolebundle doctor" in warning.message
+
+
+SHOWN = {
+    "a text": "UPDATE chunk SET content = 'token rotation forged' WHERE id = 3",
+    "a heading": "UPDATE chunk SET headings = '[\"forged\"]' WHERE id = 3",
+    "a line": "UPDATE chunk SET end_line = 77 WHERE id = 3",
+    "a tier": "UPDATE document SET trust_tier = 'authoritative' WHERE id = 3",
+    "a path": "UPDATE file SET path = 'forged.md' WHERE id = 3",
+    "a scope": "UPDATE document SET scope = 'forged' WHERE id = 3",
+    "a source": "INSERT INTO source VALUES (9, 'x'); UPDATE document SET source = 9 WHERE id = 3",
+    "a finding": "INSERT INTO scanned VALUES (3, 'label', 'x', '[\"forged\"]', '[]', '', x'00')",
+    "a claim": "INSERT INTO supersession (newer, superseded) VALUES (3, 'forged')",
+}
+
+
+@pytest.mark.parametrize("what", SHOWN)
+def test_an_altered_passage_is_not_shown(corpus_file: Path, what: str) -> None:
+    with open_reader(corpus_file) as corpus:
+        chunk_id, document_id = corpus.rows(
+            "SELECT chunk_id, document_id FROM chunk c JOIN document d ON d.id = document "
+            "WHERE c.id = 3 AND d.id = 3"
+        )[0]
+    tamper(corpus_file, SHOWN[what])
+    for command in (
+        ("get", chunk_id),
+        ("get", document_id),
+        ("why", chunk_id, "token rotation", "--lexical-only"),
+        ("retrieve", "token rotation naïve", "--lexical-only", "--limit", "50"),
+    ):
+        outcome = invoke(*command, "--db", corpus_file)
+        assert outcome.code == 7, (command, outcome)
+        assert "[damaged_passage]" in outcome.err
+        assert chunk_id in outcome.err or document_id in outcome.err
+        assert "rolebundle doctor" in outcome.err
+        assert outcome.out == ""
+
+
+def test_a_broken_seal_refuses_readers_and_writers_and_not_the_check(
+    corpus_file: Path, tree: Path
+) -> None:
+    tamper(corpus_file, "UPDATE compartment SET scope = 'forged'")
+    for command in commands(tree):
+        outcome = left_alone(corpus_file, corpus_file.read_bytes(), command)
+        assert outcome.code == 7
+        assert "[seal_broken]" in outcome.err
+        assert "rolebundle doctor" in outcome.err
+    assert codes_of(corpus_file) == {"seal_broken", "misplaced"}
+
+
+SCHEMA = {
+    "CREATE TABLE foreign_table (a)": "foreign",
+    "CREATE INDEX foreign_index ON chunk (title)": "foreign",
+    "ALTER TABLE chunk ADD COLUMN forged TEXT": "changed",
+    "ALTER TABLE source ADD COLUMN forged TEXT AS (source_id || 'x') VIRTUAL": "changed",
+    "DROP INDEX document_by_source": "missing",
+    "DROP TABLE approved_manifest": "missing",
+    "ALTER TABLE lexical_1_config ADD COLUMN forged TEXT": "changed",
+}
+
+
+@pytest.mark.parametrize("statement", SCHEMA)
+def test_another_schema_is_found(corpus_file: Path, statement: str) -> None:
+    tamper(corpus_file, statement)
+    checked = invoke("status", "--check", "--json", "--db", corpus_file)
+    assert checked.code == 7
+    assert SCHEMA[statement] in checked.out + checked.err
+
+
+def test_a_document_in_another_compartment_is_found(tmp_path: Path) -> None:
+    documents = [document("a", ["token"]), document("b", ["token"], scope="hr")]
+    db = build(tmp_path, documents, HashingProvider())
+    with open_writer(db) as corpus, corpus.writing():
+        corpus.run("UPDATE document SET compartment = 1 WHERE document_id = 'b'")
+        digests.write(corpus, "document", digests.checked_documents(corpus))
+    assert "misplaced" in codes_of(db)

@@ -1,0 +1,131 @@
+"""Digests and the seal: they cover every column, and every function keeps them true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.policy.access import deny_matcher, set_policy
+from rolebundle.storage import check, digests, quarantine, seal, store, vector_index
+from rolebundle.storage.check import find_problems
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_writer
+from rolebundle.storage.row_digest import row_digest
+from support.corpora import FLAGGED, build, document, embed, file_of
+from support.fake_embedder import HashingProvider
+from support.flipping import POLICY, QUARANTINED
+
+FIRST = document(
+    "a", ["token", "key"], FLAGGED, supersedes=("b",), updated_at="2026-01-01T00:00:00Z"
+)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A small corpus with a row in every table that has digests or is sealed."""
+    documents = [
+        FIRST,
+        document("b", ["rotation"], valid_from="2026-01-01T00:00:00Z"),
+        document("c", ["audit"], QUARANTINED),
+    ]
+    path = build(tmp_path_factory.mktemp("digests"), documents, HashingProvider())
+    with open_writer(path) as corpus:
+        set_policy(corpus, POLICY, "toml", "", "2026-01-01T00:00:00Z")
+        with corpus.writing():
+            store.put_file(corpus, file_of("b"), [document("b", ["another rotation"])])
+            embed(corpus, HashingProvider())
+            corpus.run("INSERT INTO purge VALUES ('id', '2026-01-01T00:00:00Z', 1, 1, 1, 'done')")
+            corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
+            corpus.run("INSERT INTO audit_state VALUES (1, 1, 'log', 7, 'hash')")
+        assert find_problems(corpus, deny_matcher(corpus)) == []
+    return path.read_bytes()
+
+
+@pytest.fixture
+def corpus(image: bytes, tmp_path: Path) -> Iterator[Corpus]:
+    (tmp_path / "c.db").write_bytes(image)
+    with open_writer(tmp_path / "c.db") as opened:
+        yield opened
+
+
+def test_a_change_of_any_column_is_found(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind SQLite's back, so that no constraint prevents it."""
+    monkeypatch.setattr(check, "schema_differences", lambda _: [])  # It stays, and takes long.
+    corpus.run("PRAGMA foreign_keys = OFF")
+    tables = corpus.rows(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'"
+    )
+    assert len(tables) >= 15
+    for (table,) in tables:
+        assert corpus.value(f"SELECT count(*) FROM {table}"), f"{table} has no row to change"
+        for _, column, kind, *_ in corpus.rows(f"PRAGMA table_info({table})"):
+            if (table, column) == ("embedding_cache", "id"):
+                continue  # Only its order counts, and the table's index has it a second time.
+            changed = {"TEXT": f"coalesce({column}, '') || 'x'", "BLOB": "x'00'"}.get(
+                kind, f"coalesce({column}, 0) + 70"
+            )
+            corpus.run("PRAGMA ignore_check_constraints = ON")
+            corpus.run("BEGIN")
+            corpus.run(
+                f"UPDATE {table} SET {column} = {changed} WHERE ({column}) IS "
+                f"(SELECT max({column}) FROM {table})"
+            )
+            corpus.run("PRAGMA ignore_check_constraints = OFF")
+            found = find_problems(corpus, deny_matcher(corpus))
+            corpus.run("ROLLBACK")
+            assert found, f"{table}.{column}"
+    assert find_problems(corpus, deny_matcher(corpus)) == []
+
+
+@pytest.mark.parametrize("table", ["chunk", "document", "supersession", "scanned", "compartment"])
+def test_a_lost_row_is_found(corpus: Corpus, table: str) -> None:
+    corpus.run("PRAGMA foreign_keys = OFF")
+    corpus.run(f"DELETE FROM {table}")
+    assert find_problems(corpus)
+
+
+def test_the_digest_depends_on_each_value_and_where_it_stands() -> None:
+    rows = [
+        (1, "a"), ("1", "a"), (1.5, "a"), (None, "a"), (1, "a", ""), (1, ""), ("a", 1), (),
+        (1, 'a","b'), (1, "a", "b"), (1, "a\0"), (b"\x01", "a"), ([1], "a"), (1, "ä"),
+    ]  # fmt: skip
+    assert len({row_digest(row) for row in rows}) == len(rows)
+
+
+def test_what_was_damaged_before_stays_damaged(corpus: Corpus) -> None:
+    """A document that moves, is released or claims less gets a new digest only if it was sound."""
+    corpus.run("UPDATE document SET title = 'forged' WHERE document_id = 'c'")
+    flagged = quarantine.flagged_document(corpus, "c")
+    assert flagged is not None
+    with corpus.writing():
+        quarantine.release(corpus, flagged)
+    damaged = [row.name for row in digests.checked_documents(corpus) if not row.is_intact]
+    assert damaged == ["c"]
+
+
+def test_a_broken_seal_stays_broken(corpus: Corpus) -> None:
+    corpus.run("UPDATE policy SET content = 'forged'")
+    with corpus.writing():
+        store.increment_generation(corpus)
+    assert seal.compare(corpus) == (False, True)
+
+
+def test_a_damaged_cached_vector_is_not_used(corpus: Corpus) -> None:
+    index = vector_index.active_index(corpus)
+    assert index is not None
+    model = index.identity.model
+    [(name, vector)] = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
+    assert vector_index.cached_vectors(corpus, model, [name]) == {name: vector}
+    corpus.run("UPDATE embedding_cache SET vector = zeroblob(length(vector))")
+    assert vector_index.cached_vectors(corpus, model, [name]) == {}
+
+
+@pytest.mark.parametrize("change", ["digest = x'00'", "page = 7"])
+def test_a_document_that_is_stored_again_is_sound_again(corpus: Corpus, change: str) -> None:
+    corpus.run(f"UPDATE chunk SET {change} WHERE id = 1")
+    assert not all(row.is_intact for row in digests.checked_chunks(corpus))
+    with corpus.writing():
+        store.put_file(corpus, file_of("a"), [FIRST])
+    assert all(row.is_intact for row in digests.checked_chunks(corpus))
