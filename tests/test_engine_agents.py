@@ -366,11 +366,11 @@ ROLE = "product-strategist"
 """An overlay that forbids the source `external-pentest`."""
 
 
-@pytest.fixture
-def bound(tmp_path: Path) -> Iterator[Engine]:
+@pytest.fixture(scope="module")
+def bound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """A corpus in which `ada` has one role, `bob` one or none, and `cy` has to name one."""
     path = build(
-        tmp_path,
+        tmp_path_factory.mktemp("bound"),
         [
             document("plan", ["the token plan", "more of the plan"]),
             document("secret", ["the token of the plan"], source_id="external-pentest"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.contracts.audit import AuditEntry
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import StorageError
@@ -18,17 +19,23 @@ from support.commands import Outcome, invoke
 REQUEST = RetrievalRequest(task="token", lexical_only=True)
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus that knows four rows of its audit: settings, two answers, an ingest."""
-    path = tmp_path / "c.db"
+    path = tmp_path_factory.mktemp("audited") / "c.db"
     assert ingested(path, "a.md").code == 0
     assert invoke("audit", "set", "--mode", "required", "--db", path).code == 0
     assert asked(path).code == asked(path).code == 0
-    shutil.copyfile(audit_path(path), tmp_path / "short.audit")
+    shutil.copyfile(audit_path(path), path.parent / "short.audit")
     assert ingested(path, "b.md").code == 0
     assert asked(path).code == 0  # readers never write: the corpus does not know this row
     return path
+
+
+@pytest.fixture
+def db(original: Path, tmp_path: Path) -> Path:
+    shutil.copytree(original.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "c.db"
 
 
 def ingested(db: Path, name: str) -> Outcome:
@@ -54,8 +61,9 @@ def replace(db: Path) -> None:
     other.parent.mkdir()
     shutil.copyfile(db, other)
     invoke("audit", "set", "--mode", "required", "--db", other)
-    for _ in range(9):
-        asked(other)
+    with AuditLog(other) as log:
+        for _ in range(9):
+            log.record(AuditEntry(kind="retrieve"))
     shutil.copyfile(audit_path(other), audit_path(db))
 
 
