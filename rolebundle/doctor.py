@@ -29,7 +29,7 @@ from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import verify_file
-from rolebundle.storage import purge, store, stored_policy
+from rolebundle.storage import purge, salvage, store, stored_policy
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -63,12 +63,13 @@ def examine(path: Path) -> DoctorReport:
         StorageError: it cannot be read.
     """
     path = Path(os.path.realpath(path))
+    damage = None
     try:
         check_path(path, corpus_format())
     except CorpusCorrupt as error:
-        return _report(path, [_problem("content", error.message, error.hint)])
+        damage = _problem("content", error.message, REPAIR)
     checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
-    checks += _examine_content(path)
+    checks += [damage] if damage else _examine_content(path)
     checks.append(_audit(audit_path(path)))
     return _report(path, checks)
 
@@ -130,6 +131,8 @@ def _own_files(path: Path) -> list[Path]:
 def _permissions(path: Path) -> DoctorCheck:
     if sys.platform == "win32":
         return _ok("permissions", "not checked on Windows")
+    if not salvage.shows_a_corpus(path):
+        return _ok("permissions", "not checked: the file cannot be recognized as a corpus")
     wide = []
     for file in _own_files(path):
         try:

@@ -48,7 +48,8 @@ def repair(path: Path) -> RepairReport:
         WrongFile: it belongs to another application, or has another schema.
         CorpusBusy: another process has it open for writing. Nothing was changed.
         StorageError: the new file cannot be written. Nothing was changed.
-        CorpusCorrupt: the new file did not pass the check. Nothing was changed.
+        CorpusCorrupt: it is empty, or nothing shows that it was a corpus; or the new file did not
+            pass the check. Nothing was changed.
     """
     path = Path(os.path.realpath(path))
     lock = FolderLock(path, exclusive=True)
@@ -80,6 +81,7 @@ def _is_sound(path: Path) -> bool:
     """Whether there is nothing to repair.
 
     Raises:
+        CorpusCorrupt: it is empty.
         WrongFile: it belongs to another application, or has another schema.
     """
     try:
@@ -97,7 +99,9 @@ def _is_sound(path: Path) -> bool:
                 )
             with open_writer(copy, lock=False, verify=False) as corpus:
                 return not find_problems(corpus, deny_matcher(corpus))
-    except CorpusCorrupt:
+    except CorpusCorrupt as error:
+        if error.code == "corpus_empty_file":
+            raise
         return False
     except WrongFile:
         with TemporaryDirectory() as folder, open_writer(Path(folder) / "new.db") as new:
@@ -110,6 +114,13 @@ def _repair(path: Path) -> RepairReport:
     notes: list[str] = []
     with partial_file(path) as partial:
         old = salvage.open_damaged(path)
+        if old is None and not salvage.shows_a_corpus(path):
+            raise CorpusCorrupt(
+                "beyond_repair",
+                f"{path}: nothing can be read from it, and nothing shows that it was a corpus; it "
+                "was not changed",
+                "run `rolebundle restore BACKUP`, or move it away and ingest the documents again",
+            )
         try:
             with open_writer(partial, lock=False) as new, salvage.copying(new):
                 salvaged = _fill(old, new, path, notes)

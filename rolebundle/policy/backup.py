@@ -89,9 +89,9 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
             partial_file(manifest_path(target)) as manifest_copy,
         ):
             with open_reader(path) as corpus:
-                copy_database(corpus, corpus_copy)
+                copy_database(corpus, corpus_copy, target)
             # After the corpus, so that it has the row of each change that the corpus has.
-            has_audit, head = _copy_audit(audit_path(path), audit_copy, warnings)
+            has_audit, head = _copy_audit(audit_path(path), audit_copy, target, warnings)
             with _checked(corpus_copy) as copy:
                 manifest = _describe(copy, overlay_folders)
             manifest = manifest.model_copy(
@@ -156,17 +156,17 @@ def _taken(path: Path) -> UsageError:
     )
 
 
-def _copy_audit(path: Path, target: Path, warnings: list[str]) -> tuple[bool, str]:
+def _copy_audit(path: Path, copy: Path, target: Path, warnings: list[str]) -> tuple[bool, str]:
     """Copy the audit. Return whether there is a copy, and the head if it is intact."""
     if not is_there(path):
         return False, ""
     try:
         with open_audit_reader(path) as log:
-            copy_database(log, target)
+            copy_database(log, copy, target)
     except (CorpusCorrupt, WrongFile) as error:
         warnings.append(f"the audit is not in the backup: {error.message}")
         return False, ""
-    verified = verify_file(target)
+    verified = verify_file(copy)
     if verified.problem is not None:
         warnings.append(f"the audit is in the backup as it is: {verified.problem.message}")
     return True, verified.head
@@ -387,8 +387,11 @@ def _copy_backup(
     if manifest is not None:
         _copy_verified(backup, target, manifest.corpus.sha256, backup)
     else:
-        with Corpus.open_read_only(backup, corpus_format()) as source:
-            copy_database(source, target)
+        try:
+            with Corpus.open_read_only(backup, corpus_format()) as source:
+                copy_database(source, target, target)
+        except CorpusCorrupt as error:
+            raise _unsound(backup, error.message) from error
     with Corpus.open_read_only(target, corpus_format()) as corpus:
         counts = _Counts(corpus)
         if counts.schema < latest_version():

@@ -57,7 +57,7 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
     """
     try:
         with partial_file(target) as partial:
-            copy_database(corpus, partial)
+            copy_database(corpus, partial, target)
             names = (target, *(target.with_name(f"{target.name}.{n}") for n in range(2, 1000)))
             taken = [name for name in names if os.path.lexists(name)]
             digest = sha256_of(partial)
@@ -72,8 +72,13 @@ def back_up(corpus: SqliteFile, target: Path) -> None:
         ) from error
 
 
-def copy_database(file: SqliteFile, target: Path) -> None:
+def copy_database(file: SqliteFile, copy: Path, name: Path) -> None:
     """Copy all that an open file has at this moment into an empty file, and sync it.
+
+    Args:
+        file: the open file.
+        copy: the empty file.
+        name: what the copy is called in messages.
 
     Raises:
         OSError: it could not be synced.
@@ -82,14 +87,14 @@ def copy_database(file: SqliteFile, target: Path) -> None:
     query_only = file.value("PRAGMA query_only")
     file.run("PRAGMA query_only = 0")
     try:
-        file.db.execute("VACUUM INTO ?", (str(target),))
+        file.db.execute("VACUUM INTO ?", (str(copy),))
     except apsw.Error as error:
         # Of the two files only the copy is written.
-        at_fault = file.path if isinstance(error, apsw.CorruptError) else target
+        at_fault = file.path if isinstance(error, apsw.CorruptError) else name
         raise file.file_format.translate(at_fault, own_error(error, at_fault)) from error
     finally:
         file.run(f"PRAGMA query_only = {int(query_only)}")
-    sync_file(target)
+    sync_file(copy)
 
 
 @contextmanager

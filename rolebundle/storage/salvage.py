@@ -18,6 +18,7 @@ import apsw
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.storage import digests, partition, seal, stored_policy, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.location import audit_path, is_there, rerank_cache_path
 from rolebundle.storage.opening import APPLICATION_ID, corpus_format
 from rolebundle.storage.partition import DeniedPatterns
 from rolebundle.storage.sqlite_file import Row, SqliteFile, harden
@@ -35,7 +36,10 @@ _BY_NUMBER = {
 """Tables whose rows are proven by digests, each with the number of its rows."""
 _SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "only_row"}
 _SEALED_BY_NAME = ("purge", "approved_manifest")
-_OWN_TABLES = ("corpus_state", "compartment", "document", "chunk", "file")
+_OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
+_TRACE = b"CREATE TABLE corpus_state ("
+_HEADER_BYTES = 100
+_BLOCK_BYTES = 1 << 20
 _MAX_GAP = 100_000
 """How many numbers after a row are tried to find the next one that can be read."""
 _TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
@@ -77,24 +81,21 @@ def open_damaged(path: Path) -> SqliteFile | None:
     Raises:
         WrongFile: it is of another application.
     """
-    flags = apsw.SQLITE_OPEN_READONLY
     try:
-        db = apsw.Connection(str(path), flags=flags)
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
         return None
     try:
         harden(db)
-        # Also a file that is shorter than its header says. The connection cannot write.
+        # Also a schema that is not complete. The connection cannot write.
         db.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
         db.pragma("writable_schema", True)
-        tables = {
-            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        }
-        is_ours = db.pragma("application_id") == APPLICATION_ID or tables >= set(_OWN_TABLES)
+        is_ours = db.pragma("application_id") == APPLICATION_ID
+        tables = _tables(db)
     except (apsw.Error, UnicodeDecodeError):
         db.close()
         return None
-    if not is_ours:
+    if not (is_ours or tables >= _OWN_TABLES):
         db.close()
         raise WrongFile(
             "foreign_file",
@@ -102,6 +103,35 @@ def open_damaged(path: Path) -> SqliteFile | None:
             "name another file with --db",
         )
     return SqliteFile(path, db, False, corpus_format())
+
+
+def _tables(db: apsw.Connection) -> set[str]:
+    """The names of the tables, up to the first damage of the schema."""
+    names = set()
+    with suppress(apsw.CorruptError, UnicodeDecodeError):
+        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            names.add(str(name))
+    return names
+
+
+def shows_a_corpus(path: Path) -> bool:
+    """Whether anything in a file, or beside it, shows that it was a corpus.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if any(map(is_there, (audit_path(path), rerank_cache_path(path)))):
+        return True
+    with path.open("rb") as stream:
+        header = stream.read(_HEADER_BYTES)
+        if header[68:72] == APPLICATION_ID.to_bytes(4, "big"):
+            return True
+        end = b""
+        while block := stream.read(_BLOCK_BYTES):
+            if _TRACE in end + block:
+                return True
+            end = block[-len(_TRACE) :]
+    return False
 
 
 def has_own_schema(path: Path, new: Corpus) -> bool:
@@ -147,9 +177,10 @@ def copy_rows(old: SqliteFile, new: Corpus) -> bool:
 
 def _is_sealed(old: SqliteFile) -> bool:
     try:
-        return seal.compare(old).tables
+        seal.verify(old)
     except (RolebundleError, TypeError, ValueError):
         return False
+    return True
 
 
 def _columns(old: SqliteFile, new: Corpus, table: str) -> str:

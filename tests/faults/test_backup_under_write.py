@@ -46,7 +46,7 @@ def write_states(db: Path, last: int | None = None) -> Callable[[Report], None]:
 
 def state_of(db: Path) -> int:
     """Which state a corpus has. Fails if it is between two."""
-    with open_reader(db) as corpus:
+    with open_reader(db) as corpus, corpus.reading():
         texts = [text for (text,) in corpus.rows("SELECT content FROM chunk ORDER BY chunk_id")]
         added = corpus.value("SELECT count(*) FROM document WHERE document_id LIKE 'n%'")
     assert all(text.startswith(f"the state {added} of ") for text in texts[:2])

@@ -239,6 +239,31 @@ def test_saved_documents_need_no_model(
     assert repaired(db).repaired is False
 
 
+def test_of_a_file_that_was_cut_off_what_can_be_read_is_saved(
+    tmp_path: Path, image: bytes, expected: dict[str, Any]
+) -> None:
+    db = tmp_path / "c.db"
+    saved = []
+    for tenths in (9, 7, 5, 3):
+        db.write_bytes(image[: len(image) * tenths // 10])
+        saved.append(repaired(db).documents)
+    assert saved == sorted(saved, reverse=True)
+    assert len(expected["documents"]) >= saved[0] > saved[-1]
+    assert saved[0] > 5
+
+
+def test_what_is_no_corpus_is_left_alone(tmp_path: Path) -> None:
+    """Another file that was named by mistake is not replaced."""
+    for data in (b"# Not a database\n" * 400, bytes(9000), b"", random.Random(1).randbytes(9000)):
+        db = tmp_path / "c.db"
+        db.write_bytes(data)
+        outcome = invoke("doctor", "--repair", "--db", db)
+        assert outcome.code == 7
+        assert "rolebundle restore" in outcome.err
+        assert db.read_bytes() == data
+        assert list(tmp_path.iterdir()) == [db]
+
+
 def test_what_cannot_be_saved_is_named(folder: Path, tree: Path, image: bytes) -> None:
     db = folder / "named.db"
     db.write_bytes(image)
