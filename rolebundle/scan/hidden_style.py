@@ -46,8 +46,11 @@ _RELEVANT = frozenset(
         *("overflow", "overflow-x", "overflow-y", "padding", "padding-bottom", "padding-top"),
         *("clip", "clip-path", "-webkit-clip-path", *_HEIGHTS, *_WIDTHS),
         *("transform", "-webkit-transform", "-ms-transform", "scale", "translate", "rotate"),
-        "text-shadow",
+        *("text-shadow", "background-clip", "-webkit-background-clip"),
     )
+)
+_PREFIXED = frozenset(
+    ("-webkit-transform", "-ms-transform", "-webkit-clip-path", "-webkit-background-clip")
 )
 _MAX_STYLE_CHARS = 100_000
 
@@ -128,7 +131,7 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
         yield from (("padding-top", top), ("padding-bottom", bottom))
     elif name == "overflow":
         yield from (("overflow-x", value.partition(" ")[0]), ("overflow-y", value))
-    elif name in {"-webkit-transform", "-ms-transform", "-webkit-clip-path"}:
+    elif name in _PREFIXED:
         yield name.removeprefix("-webkit-").removeprefix("-ms-"), value
     elif name == "-webkit-text-fill-color":
         yield "color", value
@@ -410,8 +413,9 @@ _NAMED = {
     for name, value in (
         pair.split(":")
         for pair in (
-            "black:000000 white:ffffff red:ff0000 lime:00ff00 blue:0000ff green:008000"
-            " yellow:ffff00 cyan:00ffff aqua:00ffff magenta:ff00ff fuchsia:ff00ff gray:808080"
+            "canvas:ffffff black:000000 white:ffffff red:ff0000 lime:00ff00 blue:0000ff"
+            " green:008000 yellow:ffff00 cyan:00ffff aqua:00ffff magenta:ff00ff fuchsia:ff00ff"
+            " gray:808080"
             " grey:808080 silver:c0c0c0 maroon:800000 olive:808000 purple:800080 teal:008080"
             " navy:000080 orange:ffa500 pink:ffc0cb brown:a52a2a gold:ffd700 snow:fffafa"
             " ivory:fffff0 whitesmoke:f5f5f5 ghostwhite:f8f8ff floralwhite:fffaf0 azure:f0ffff"

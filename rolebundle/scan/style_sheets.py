@@ -58,7 +58,10 @@ def rules_of(sheet: str, media: str = "") -> tuple[Rule, ...]:
         media: its ``media`` attribute.
     """
     rules: list[Rule] = []
-    for selectors, body, applies in _blocks(without_comments(sheet[:_MAX_SHEET_CHARS])):
+    css = without_comments(sheet[:_MAX_SHEET_CHARS])
+    # Old pages put their style sheets into comments, which CSS ignores.
+    css = css.replace("<!--", " ").replace("-->", " ")
+    for selectors, body, applies in _blocks(css):
         normal, important = split_declarations(body)
         if not normal and not important:
             continue
@@ -138,10 +141,8 @@ def _opened(prelude: str, inside: _Open) -> _Open:
         return _Open(None, "always", False, [])
     if not prelude.startswith("@"):
         return _Open(_nested(prelude, inside), inside.applies, True, [])
-    name, _, condition = prelude[1:].lower().partition(" ")
-    if "(" in name:
-        name, _, condition = prelude[1:].lower().partition("(")
-        condition = f"({condition}"
+    name = re.match(r"[\w-]*", prelude[1:].lower())[0]  # type: ignore[index]
+    condition = " ".join(prelude[1 + len(name) :].lower().split())
     if name.endswith(_NOT_APPLIED):
         return _Open(None, "always", False, [])
     applies: Applies = "sometimes"

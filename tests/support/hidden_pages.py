@@ -109,6 +109,11 @@ HTML = {
     "sheet-has": _sheet("div:has(p){display:none}", "<div><p>FACT</p></div>"),
     "sheet-inline-tag": _sheet("em{display:none}", "<p>Some <em>FACT</em> text.</p>"),
     "sheet-in-body": _BODY.format("<style>b{display:none}</style><p>a <b>FACT</b></p>"),
+    "hidden-among-others": _BODY.format("<div hidden a b data-1='x'>FACT</div>"),
+    "sheet-in-comment": _sheet("<!-- .x{display:none} -->"),
+    "sheet-media-line": _sheet("@media\nscreen{.x{display:none}}"),
+    "variable": _inline("--x:none;display:var(--x)"),
+    "system-color": _inline("color: Canvas"),
     "around-main": (
         "<html><head><title>t</title></head><body><p>The harbour opens at dawn.</p>"
         "<div style='display:none'><main><p>FACT</p></main></div></body></html>"
@@ -133,6 +138,7 @@ VISIBLE_HTML = {
     "keyframes": _sheet("@keyframes in { from { opacity: 0; visibility: hidden } } .x{color:#000}"),
     "selector-of-others": _sheet(".y{display:none} .x .y{opacity:0}"),
     "gradient-text": _inline("color:transparent;background:linear-gradient(red,blue)"),
+    "text-shaped-background": _inline("color:transparent;background:red;background-clip:text"),
     "proportions": _BODY.format(
         '<div style="height:0;overflow:hidden;padding-bottom:56%">FACT</div>'
     ),

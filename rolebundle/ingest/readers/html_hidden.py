@@ -36,7 +36,7 @@ from rolebundle.scan.style_sheets import Rule, rules_of
 
 # Most pages contain nothing of this; RE2 rules them out quickly.
 _HINT = (
-    rb"(?i)hidden(?:[\s\v]*[=/>]|[\s\v]+[a-z-]+[\s\v]*[=/>])|[\s\v\"'/]style[\s\v]*="
+    rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
     rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom)"
 )
 # A class or id with a character reference.
@@ -364,6 +364,8 @@ class _Page:
         distance = text_color.over(background).distance(background)
         if distance > SIMILAR_COLOR:
             return None
+        if "text" in declared.get("background-clip", ""):
+            return None  # The background has the shape of the letters.
         is_certain = distance <= SAME_COLOR and declared.get("text-shadow", "none") == "none"
         if not (owns_color and owns_background) and text_color.alpha > 0:
             is_certain = is_certain and not self._has_linked_sheet()
