@@ -13,9 +13,10 @@ from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import corpus_format, migrations
 
-# sqlite_sequence comes with vec0's tables, and VACUUM drops it if it is empty. Approximate indexes
-# stay where their extension is missing, and are not read.
-_IGNORED = re.compile(
+_SEQUENCE = "sqlite_sequence"
+"""It comes with vec0's tables, and VACUUM drops it if it is empty."""
+# Approximate indexes stay where their extension is missing, and are not read.
+_MAY_STAY = re.compile(
     r"sqlite_sequence|fast_\d+(?:_\d+)?(?:_(?:base|config|idx|idx_idx|meta|model))?"
 )
 
@@ -31,7 +32,9 @@ def schema_differences(corpus: Corpus) -> list[str]:
     differences = []
     for key in sorted(actual.keys() | expected.keys()):
         has, must_have = actual.get(key), expected.get(key)
-        if has != must_have and not _IGNORED.fullmatch(key[1]):
+        if must_have is None and _MAY_STAY.fullmatch(key[1]):
+            continue
+        if has != must_have and (has or key[1] != _SEQUENCE):
             fault = "foreign" if must_have is None else "changed" if has else "missing"
             differences.append(f"the {key[0]} {key[1]!r} of the schema is {fault}")
     return differences

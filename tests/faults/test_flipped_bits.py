@@ -6,11 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import apsw
 import pytest
 
+from rolebundle.contracts.bundle import ChunkMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
+from rolebundle.storage import documents
+from rolebundle.storage.opening import open_reader
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW
@@ -75,31 +79,63 @@ def shown(path: Path, part: slice = slice(None)) -> list[Shown | str]:
 def _answered(engine: Engine, task: str) -> Shown:
     request = RetrievalRequest(task=task, agent="reader", now=NOW)
     return {
-        passage.chunk_id: (passage.content, passage.title, passage.metadata, passage.citation)
+        passage.chunk_id: (
+            passage.content,
+            passage.headings,
+            passage.title,
+            passage.uri,
+            passage.citation.locator,
+            passage.metadata.freshness.updated_at,
+            passage.metadata.model_dump(exclude={"freshness", "version"}),
+        )
         for passage in engine.retrieve(request).selected
     }
 
 
 def _looked_up(engine: Engine, document_id: str) -> Shown:
     lookup = engine.get(document_id, "reader")
-    return {
-        f"get {passage.chunk_id}": (
-            passage,
-            lookup.document.model_copy(update={"superseded_by": []}),
-        )
-        for passage in lookup.passages
-    }
+    document = lookup.document.model_dump(exclude={"superseded_by"})
+    return {f"get {passage.chunk_id}": (passage, document) for passage in lookup.passages}
+
+
+def _all_passages(path: Path) -> Shown:
+    """What :func:`_answered` shows of each passage of a corpus."""
+    with open_reader(path) as corpus:
+        rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
+        return {
+            passage.chunk_id: (
+                passage.content,
+                list(passage.headings),
+                passage.document.title,
+                passage.document.uri,
+                passage.locator,
+                passage.document.updated_at,
+                {
+                    **{
+                        name: getattr(passage.document, name)
+                        for name in ChunkMetadata.model_fields
+                        if hasattr(passage.document, name)
+                    },
+                    "tags": list(passage.tags),
+                    "applicable_roles": list(passage.applicable_roles) or None,
+                    "excluded_roles": list(passage.excluded_roles) or None,
+                    "flags": list(passage.flags) or None,
+                },
+            )
+            for passage in documents.passages(corpus, rowids).values()
+        }
 
 
 @rounds(16, 1000)
 def test_no_altered_passage_is_shown(image: bytes, tmp_path: Path, rounds: int) -> None:
     path = tmp_path / "c.db"
     put(path, image)
-    sound: Shown = {}
+    sound = _all_passages(path)
     for answer in shown(path):
         if isinstance(answer, dict):
-            sound |= answer
-    assert len(sound) > 60
+            sound |= {name: what for name, what in answer.items() if name.startswith("get ")}
+            assert all(sound[name] == what for name, what in answer.items())
+    assert len(sound) > 120
     refused = 0
     for number, bit in enumerate(sample_of_bits(image, rounds, seed=13)):
         put(path, flipped(image, bit))
@@ -107,5 +143,33 @@ def test_no_altered_passage_is_shown(image: bytes, tmp_path: Path, rounds: int) 
             if isinstance(answer, str):
                 refused += answer not in ("not_found", "access_denied")
             else:
-                assert answer.items() <= sound.items(), bit
+                assert [name for name, what in answer.items() if sound.get(name) != what] == [], bit
     print(f"{rounds} flips, {refused} requests refused")
+
+
+def test_damage_in_what_an_agent_may_not_see_changes_no_answer(
+    image: bytes, tmp_path: Path
+) -> None:
+    """Law 9: a document behind a deny pattern, one in quarantine, and their indexes."""
+    path = tmp_path / "c.db"
+    put(path, image)
+    sound = shown(path)
+    db = apsw.Connection(str(path))
+    hidden = [
+        number
+        for (number,) in db.execute(
+            "SELECT compartment FROM document WHERE document_id IN ('d5', 'd7')"
+        )
+    ]
+    assert len(set(hidden)) == 2
+    for number in hidden:
+        db.execute(
+            "UPDATE chunk SET content = 'token rotation forged' WHERE document IN "
+            "(SELECT id FROM document WHERE compartment = ?)",
+            (number,),
+        )
+        db.execute(f"INSERT INTO lexical_{number} (lexical_{number}) VALUES ('delete-all')")
+        db.execute(f"DELETE FROM vectors_1_{number}_chunks")
+    db.close()
+    assert {"content_damaged", "lexical_drift", "vectors_damaged"} <= set(problems_of(path))
+    assert shown(path) == sound
