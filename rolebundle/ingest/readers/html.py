@@ -65,10 +65,6 @@ _SKIPPED_TAGS = (
     "textarea",
     "iframe",
     "object",
-    "datalist",
-    "canvas",
-    "audio",
-    "video",
     "head",
 )
 _SURROUNDING_TAGS = ("header", "footer", "aside")

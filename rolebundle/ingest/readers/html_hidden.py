@@ -37,7 +37,7 @@ from rolebundle.scan.style_sheets import Rule, rules_of
 # Most pages contain nothing of this; RE2 rules them out quickly.
 _HINT = (
     rb"(?i)hidden(?:[\s\v][^<>]*)?[=/>]|[\s\v\"'/]style[\s\v]*="
-    rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom)"
+    rb"|bgcolor|popover|<(?:font|dialog|annotation|mphantom|datalist|canvas|audio|video)"
 )
 # A class or id with a character reference.
 _ENCODED_NAME = rb"(?i)(?:class|id)[\s\v]*=[\s\v]*(?:\"[^\"]*&|'[^']*&|[^\s\v\"'>]*&)"
@@ -47,9 +47,9 @@ _ATTRIBUTES = ("hidden", "style", "aria-hidden", "popover", "bgcolor")
 _PATHS: dict[str, Any] = {
     name: etree.XPath(f"descendant-or-self::*/@{name}/..") for name in _ATTRIBUTES
 }
-_TAGS = ("dialog", "annotation", "annotation-xml", "mphantom", "font")
-# Formulas carry their source beside what is shown.
-_NEVER_SHOWN = frozenset(("annotation", "annotation-xml", "mphantom"))
+# Formulas carry their source beside what is shown, and media a text for browsers without them.
+_NEVER_SHOWN = ("annotation", "annotation-xml", "mphantom", "datalist", "canvas", "audio", "video")
+_TAGS = ("dialog", "font", *_NEVER_SHOWN)
 _SHEET_HINT = rb"(?i)<style[\s>]"
 # Texts for screen readers, such as "Skip to the content", by the usual names of their class.
 _SPOKEN = re.compile(

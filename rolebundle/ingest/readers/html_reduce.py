@@ -50,7 +50,9 @@ _UNAMBIGUOUS = f"(?i)(?:{'|'.join(_TOKENS)})*".encode()
 _MAIN = rb"""(?i)<main[\s/>]|role\s*=\s*["']?main"""
 _ROLE_TAG = rf"(?i)<(?:article|div|section){_ATTRIBUTES}>".encode()
 _HEAD_END = b"</head>"
-_HIDING_TAG = rb"(?i)<([a-z][a-z0-9]*)[^<>]*[\s\"'/](?:hidden|style|bgcolor|text|popover)[\s=/>]"
+_HIDING_TAG = (
+    rb"(?i)<([a-z][a-z0-9]*)[^<>]*[\s\"'/](?:(?:hidden|popover)[\s=/>]|(?:style|bgcolor|text)\s*=)"
+)
 _VOID = frozenset((b"img", b"input", b"meta", b"link", b"br", b"hr"))
 # The names of attributes that cannot hide an element.
 _ATTRIBUTE_NAME = r"(?!style|hidden|aria-hidden|popover)[a-z][a-z0-9_:-]*+"
