@@ -143,15 +143,16 @@ class History:
 
 
 def moments(disk: Disk, states: int, chance: random.Random) -> Iterator[int]:
-    """Half of them are right before and after a sync or a change of names, where it matters."""
+    """A third of them is anywhere, one around syncs and changes of names, one after a report."""
     near = [
         number + after
         for number, operation in enumerate(disk.log)
         for after in (0, 1)
         if operation.kind not in ("write", "truncate")
     ]
+    reported = [number + 1 for number, row in enumerate(disk.log) if row.kind == "acknowledge"]
     for number in range(states):
-        yield chance.choice(near) if number % 2 else chance.randint(0, len(disk.log))
+        yield chance.choice((range(len(disk.log) + 1), near, reported)[number % 3])
 
 
 def check_state(
