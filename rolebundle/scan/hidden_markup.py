@@ -1,8 +1,9 @@
 """Text that a page's markup hides: comments, invisible elements, white on white, off the screen.
 
-The source is scanned, because a reader of documents drops hidden text or takes it for visible text.
-Ordinary pages have comments and hidden icons too, so the severity of a finding is ``low`` unless
-its text reads like an instruction to a model. Style sheets are not evaluated.
+The source is searched in addition to what a reader finds on the page, because readers drop parts of
+it, such as comments and menus. Ordinary pages have comments and hidden icons too, so the severity
+of a finding is ``low`` unless its text reads like an instruction to a model. Style sheets are not
+evaluated here.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from html import unescape
 
 from rolebundle.scan.finding import Finding, Severity, ascii_note
+from rolebundle.scan.hidden_style import SIMILAR_COLOR, WHITE, color, declarations, hiding
 from rolebundle.scan.instructions import Patterns
 from rolebundle.scan.linear import compiled
 
@@ -19,9 +22,6 @@ MAX_FINDINGS = 1_000
 # A longer tag, or a longer text of an element, is cut.
 _MAX_TAG_CHARS = 2_000
 _MAX_TEXT_CHARS = 4_000
-# Of 255: colors that differ by no more look the same, and a color above the second looks white.
-_MAX_SAME_COLOR_DISTANCE = 40
-_MIN_WHITE = 235
 
 
 def _unless_followed(letters: str, rest: str) -> str:
@@ -51,17 +51,11 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _VOID = frozenset("area base br col embed hr img input link meta source track wbr".split())
 _NO_TEXT = frozenset("script style".split())
-_COLORS = {"white": (255, 255, 255), "black": (0, 0, 0), "snow": (255, 250, 250)}
-_COLORS |= {"ivory": (255, 255, 240), "whitesmoke": (245, 245, 245), "ghostwhite": (248, 248, 255)}
-_COLORS |= {"red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255), "gray": (128, 128, 128)}
-_MARKDOWN_LABEL = r"\]: {0,9}(?:#|<>) {0,9}[(\"']"
-_MARKDOWN_COMMENT = re.compile(
-    r"^ {0,3}\[[^\]\n]{1,80}\]: {0,9}(?:#|<>) {0,9}([(\"'][^\n]{3,2000})$", re.MULTILINE
-)
+_FONT_COLOR = re.compile(r"<font\b[^>]{0,400}?\bcolor\s{0,3}=\s{0,3}[\"']?(#?\w+)", re.IGNORECASE)
 
 
 def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding, ...]:
-    """What the markup of a page or a Markdown file hides, in order. Offsets are in characters.
+    """What the markup of a page hides, in order. Offsets are in characters.
 
     Args:
         source: the markup; bytes are read as UTF-8.
@@ -70,16 +64,13 @@ def find_hidden_markup(source: str | bytes, patterns: Patterns) -> tuple[Finding
     data = source if isinstance(source, bytes) else source.encode("utf-8", "replace")
     comments = list(_comments(data))
     has_hider = compiled(_HIDERS).search(data) is not None
-    has_label = compiled(_MARKDOWN_LABEL).search(data) is not None
-    if not (comments or has_hider or has_label):
+    if not (comments or has_hider):
         return ()
     # Decoded only now, because most pages end above. Valid UTF-8 is not encoded again below.
     text = data.decode("utf-8", "replace")
     findings = [
         _finding("markup_comment", *comment, patterns) for comment in _in_characters(comments, data)
     ]
-    if has_label:
-        findings += _markdown_comments(text, patterns)
     if has_hider:
         findings += _elements(text, text.encode() if "\ufffd" in text else data, patterns)
     findings.sort(key=lambda finding: finding.start)
@@ -111,12 +102,6 @@ def _in_characters(
         characters = here + len(data[start:stop].decode("utf-8", "replace"))
         last = stop
         yield here, characters, text
-
-
-def _markdown_comments(source: str, patterns: Patterns) -> Iterator[Finding]:
-    for match in _MARKDOWN_COMMENT.finditer(source):
-        if _WORDS.search(match[1]):
-            yield _finding("markup_comment", match.start(), match.end(), match[1], patterns)
 
 
 def _elements(source: str, data: bytes, patterns: Patterns) -> Iterator[Finding]:
@@ -162,100 +147,22 @@ def _kind(tag: str) -> str:
     hidden = _HIDDEN_ATTRIBUTE.search(bare)
     if hidden and not (hidden[1].lower() == "aria-hidden" and _ARIA_FALSE.search(tag)):
         return "aria_hidden" if hidden[1].lower() == "aria-hidden" else "invisible_element"
-    declared = _declarations(tag)
-    if not declared:
-        return "white_text" if _is_white(_attribute_color(tag)) else ""
-    if _is_invisible(declared):
-        return "invisible_element"
-    if _is_off_screen(declared):
-        return "off_screen_element"
-    return "white_text" if _is_unreadable(declared) else ""
-
-
-def _declarations(tag: str) -> dict[str, str]:
     style = _STYLE.search(tag)
-    if style is None:
-        return {}
-    pairs = (part.partition(":") for part in style[1][1:-1].split(";"))
-    return {
-        name.strip().lower(): value.replace("!important", "").strip().lower()
-        for name, _, value in pairs
-    }
+    declared = declarations(unescape(style[1][1:-1])) if style else {}
+    way = hiding(declared)
+    if way is not None:
+        return way.kind
+    text_color = color(declared.get("color", "") or _font_color(tag))
+    background = color(declared.get("background-color", "")) or WHITE
+    if text_color is None or background.alpha == 0:
+        return ""
+    is_same = text_color.over(background).distance(background) <= SIMILAR_COLOR
+    return "white_text" if is_same else ""
 
 
-def _is_invisible(declared: dict[str, str]) -> bool:
-    if declared.get("display") == "none":
-        return True
-    if declared.get("visibility") in {"hidden", "collapse"}:
-        return True
-    if _number(declared.get("opacity", "1")) <= 0.05:
-        return True
-    if "font-size" in declared and _number(declared["font-size"]) <= 0.1:
-        return True
-    if declared.get("font-size", "").endswith("px") and _number(declared["font-size"]) <= 1:
-        return True
-    is_flat = any(_number(declared.get(side, "9")) == 0 for side in ("height", "width"))
-    if is_flat and declared.get("overflow") == "hidden":
-        return True
-    return "scale(0" in declared.get("transform", "")
-
-
-def _is_off_screen(declared: dict[str, str]) -> bool:
-    if _number(declared.get("text-indent", "0")) <= -100:
-        return True
-    is_moved = declared.get("position") in {"absolute", "fixed", "relative"}
-    if is_moved and any(
-        _number(declared.get(side, "0")) <= -100 for side in ("left", "top", "right", "bottom")
-    ):
-        return True
-    clipped = declared.get("clip", "").replace(" ", "")
-    return clipped.startswith(("rect(0", "rect(1px")) or "inset(50%" in declared.get(
-        "clip-path", ""
-    )
-
-
-def _is_unreadable(declared: dict[str, str]) -> bool:
-    if declared.get("color") == "transparent":
-        return True
-    color = _color(declared.get("color", ""))
-    declared_background = declared.get("background-color", declared.get("background", ""))
-    if not declared_background:
-        return _is_white(color)
-    background = _color(declared_background)
-    if color is None or background is None:
-        return False
-    return (
-        max(abs(a - b) for a, b in zip(color, background, strict=True)) <= _MAX_SAME_COLOR_DISTANCE
-    )
-
-
-def _is_white(color: tuple[int, ...] | None) -> bool:
-    return color is not None and min(color) >= _MIN_WHITE
-
-
-def _attribute_color(tag: str) -> tuple[int, ...] | None:
-    match = re.search(r"<font\b[^>]{0,400}?\bcolor\s{0,3}=\s{0,3}[\"']?(#?\w+)", tag, re.IGNORECASE)
-    return _color(match[1].lower()) if match else None
-
-
-def _color(value: str) -> tuple[int, ...] | None:
-    value = value.strip()
-    if value.startswith("#"):
-        digits = value[1:].split()[0] if value[1:].split() else ""
-        if len(digits) in {3, 4}:
-            digits = "".join(digit * 2 for digit in digits)
-        if len(digits) in {6, 8} and re.fullmatch(r"[0-9a-f]+", digits):
-            return tuple(int(digits[index : index + 2], 16) for index in (0, 2, 4))
-        return None
-    rgb = re.match(r"rgba?\(\s*(\d{1,3})[\s,]+(\d{1,3})[\s,]+(\d{1,3})", value)
-    if rgb:
-        return tuple(int(part) for part in rgb.groups())
-    return _COLORS.get(value.split()[0]) if value else None
-
-
-def _number(value: str) -> float:
-    match = re.match(r"-?(?:\d{1,9}\.?\d{0,9}|\.\d{1,9})", value)
-    return float(match[0]) if match else 1.0
+def _font_color(tag: str) -> str:
+    match = _FONT_COLOR.search(tag)
+    return match[1].lower() if match else ""
 
 
 def _content(source: str, tag: str, start: int) -> tuple[int, str]:
