@@ -40,9 +40,10 @@ _OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
 _TRACE = b"CREATE TABLE corpus_state ("
 _HEADER_BYTES = 100
 _BLOCK_BYTES = 1 << 20
-_MAX_GAP = 100_000
+_MAX_GAP = 10_000
 """How many numbers after a row are tried to find the next one that can be read."""
 _TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+_MAX_ROWS_BY_NAME = 1_000_000
 _CORPUS_ID = re.compile(r"[0-9a-f]{32}")
 UNTRUSTED_POLICY = "the policy could not be read from a damaged corpus"
 
@@ -239,7 +240,7 @@ def _rows_by_name(old: SqliteFile, table: str, columns: str, order: str) -> Iter
         return
     first = columns.split(", ", maxsplit=1)[0]
     # A damaged tree may lead back to where it came from; no such table is large.
-    sql = f"SELECT {columns} FROM main.{table} ORDER BY {first} {order} LIMIT {10 * _MAX_GAP}"
+    sql = f"SELECT {columns} FROM main.{table} ORDER BY {first} {order} LIMIT {_MAX_ROWS_BY_NAME}"
     with suppress(apsw.Error, UnicodeDecodeError):
         yield from old.db.execute(sql)
 

@@ -43,7 +43,7 @@ def tree(folder: Path) -> Path:
     tree = folder / "notes"
     tree.mkdir()
     chance = random.Random(2)
-    for number in range(24):
+    for number in range(14):
         claims = f"supersedes: [n{number + 1:02}.md]\n" if number % 6 == 0 else ""
         scope = "scope: hr\n" if number % 5 == 0 else ""
         # No two texts alike: which of equal passages comes first depends on the order of writing.
@@ -56,7 +56,7 @@ def tree(folder: Path) -> Path:
     (tree / "hidden.md").write_text(f"# Hidden\n\ntext{hidden} more\n", encoding="utf-8")
     records = [
         json.dumps({"id": f"r{n}", "text": " ".join(chance.choices(VOCABULARY, k=4 + n))})
-        for n in range(40)
+        for n in range(25)
     ]
     (tree / "records.jsonl").write_text("\n".join(records) + "\n", encoding="utf-8")
     return tree
@@ -188,7 +188,7 @@ def repaired(db: Path) -> RepairReport:
         return admin.repair()
 
 
-@rounds(5, 300)
+@rounds(3, 300)
 def test_every_damage_is_healed_or_named(
     folder: Path, tree: Path, image: bytes, expected: dict[str, Any], rounds: int
 ) -> None:
@@ -244,7 +244,7 @@ def test_of_a_file_that_was_cut_off_what_can_be_read_is_saved(
 ) -> None:
     db = tmp_path / "c.db"
     saved = []
-    for tenths in (9, 7, 5, 3):
+    for tenths in (9, 4):
         db.write_bytes(image[: len(image) * tenths // 10])
         saved.append(repaired(db).documents)
     assert saved == sorted(saved, reverse=True)
@@ -309,10 +309,9 @@ class TestNothingIsWeakened:
             "DROP TABLE policy",
         ],
     )
-    @pytest.mark.parametrize("audit", [True, False])
-    def test_a_damaged_policy_denies_everyone(self, db: Path, statement: str, audit: bool) -> None:
+    def test_a_damaged_policy_denies_everyone(self, db: Path, statement: str) -> None:
         raw(db, statement)
-        if not audit and "DELETE" not in statement:
+        if "DELETE" not in statement:  # Of a row that was deleted, only the audit tells.
             Path(f"{db}.audit").unlink()
         report = repaired(db)
         assert any("every agent is denied" in note for note in report.notes)
