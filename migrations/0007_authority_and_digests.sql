@@ -21,6 +21,12 @@ CREATE TABLE approved_manifest (
     approved_at  TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Governance flags of ingests, which hold at and below the path for which they were given.
+CREATE TABLE path_flags (
+    location TEXT NOT NULL PRIMARY KEY,  -- real path; empty for every path
+    flags    TEXT NOT NULL               -- JSON object; null lifts a flag of a folder above
+) STRICT, WITHOUT ROWID;
+
 -- Digests of the values of a row, and of what belongs to it. Empty until code has computed them.
 ALTER TABLE file ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 ALTER TABLE document ADD COLUMN digest BLOB NOT NULL DEFAULT x'';

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
-from rolebundle.contracts.lookup import BetterModel, CorpusStatus, SelfDeclaredDocument
+from rolebundle.contracts.lookup import BetterModel, CorpusStatus, PathFlags, SelfDeclaredDocument
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.embedding.registry import (
     ProviderSpec,
@@ -33,11 +33,12 @@ from rolebundle.ingest.indexes import (
     build_index,
     named_index,
 )
+from rolebundle.ingest.remembered import as_arguments
 from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
-from rolebundle.storage import approvals, documents, vector_index
+from rolebundle.storage import approvals, documents, path_flags, vector_index
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
@@ -477,7 +478,13 @@ class Admin:
             )
             for document in documents.self_declared(corpus)
         ]
-        status = status.model_copy(update={"self_declared": self_declared})
+        remembered = [
+            PathFlags(location=location, flags=as_arguments(flags))
+            for location, flags in path_flags.load(corpus).items()
+        ]
+        status = status.model_copy(
+            update={"self_declared": self_declared, "path_flags": remembered}
+        )
         index = status.corpus.index
         if index is not None and index.provider != "static":
             return status

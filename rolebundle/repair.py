@@ -17,10 +17,11 @@ from rolebundle.contracts.document import iso_utc
 from rolebundle.doctor import root_of
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
+from rolebundle.ingest.remembered import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import documents, salvage, store, stored_policy, vector_index
+from rolebundle.storage import documents, path_flags, salvage, store, stored_policy, vector_index
 from rolebundle.storage.backup import page_problem, private_copy, replace_file
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -189,6 +190,11 @@ def _restore_rules(
         f"--provider {name.partition(':')[0]} --model {name.partition(':')[2]}"
         for name in salvaged.indexes
     ]
+    path_flags.save(new, ALL_LOST)
+    notes.append(
+        "what --untrusted, --max-trust and --meta said in earlier ingests is lost: each path is "
+        "refused until it is ingested with these options, or with --max-trust authoritative"
+    )
     notes.append(
         "approvals of manifests and receipts of purges are not taken over: their records cannot be "
         "trusted"

@@ -162,6 +162,18 @@ class SelfDeclaredDocument(Contract):
     keys: list[str]
 
 
+class PathFlags(Contract):
+    """Flags of an earlier `ingest`, which hold for every later one of a path and what is below it.
+
+    ``location`` is an absolute path, or empty for every path. ``flags`` are ``key=value``, or
+    ``no-manifests``. ``lost=True``: a repair lost the flags, and an ingest without new ones is
+    refused.
+    """
+
+    location: str
+    flags: list[str]
+
+
 class CheckProblem(Contract):
     """A problem that a check of the corpus found."""
 
@@ -181,6 +193,7 @@ class CorpusStatus(Contract):
             recommended, and has none.
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
+        path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
         checked: whether the corpus was checked. ``problems`` are the result.
     """
 
@@ -194,5 +207,6 @@ class CorpusStatus(Contract):
     better_models: list[BetterModel] = []
     fast_index_would_pay: bool = False
     self_declared: list[SelfDeclaredDocument] = []
+    path_flags: list[PathFlags] = []
     checked: bool = False
     problems: list[CheckProblem] = []

@@ -30,10 +30,18 @@ class ManifestPolicy:
     Attributes:
         enabled: whether any manifest counts.
         approved: the location of each manifest that the owner has approved → its content hash.
+        excluded: folders in and below which no manifest counts.
     """
 
     enabled: bool = True
     approved: Mapping[str, str] = field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+
+    def considers(self, folder: Path) -> bool:
+        """Whether a manifest in this folder may count."""
+        return self.enabled and not (
+            self.excluded and self.excluded.intersection(map(str, (folder, *folder.parents)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def read_manifest(
         ConfigurationError: it counts, and it cannot be read or is invalid.
     """
     path = folder / MANIFEST_NAME
-    status = _status(path) if policy.enabled else None
+    status = _status(path) if policy.considers(folder) else None
     if status is None:
         return EMPTY_MANIFEST
     reason = _link_or_owner(status)

@@ -15,10 +15,11 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
-from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.chunking import ChunkSettings
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
@@ -36,7 +37,7 @@ from rolebundle.ingest.manifests import (
     read_manifest,
     root_of,
 )
-from rolebundle.ingest.metadata import FileDefaults, check_reader, validated
+from rolebundle.ingest.metadata import FileDefaults, check_max_trust, check_reader, validated
 from rolebundle.ingest.prepare import (
     TRANSIENT_CODES,
     FileTask,
@@ -44,6 +45,19 @@ from rolebundle.ingest.prepare import (
     Prepared,
     RunSettings,
     Unchanged,
+)
+from rolebundle.ingest.remembered import (
+    LOST,
+    Flags,
+    Remembered,
+    combined,
+    describe,
+    flags_at,
+    given_flags,
+    lifting_options,
+    limits_in,
+    remember,
+    without,
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
 from rolebundle.ingest.workers import (
@@ -53,7 +67,7 @@ from rolebundle.ingest.workers import (
 )
 from rolebundle.policy.access import deny_matcher
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage import approvals, compartments, documents, lexical_index, store
+from rolebundle.storage import approvals, compartments, documents, lexical_index, path_flags, store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.identifiers import Renamed
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -123,9 +137,10 @@ class IngestOptions:
 
     Attributes:
         flags: metadata of all files. Manifests and front matter take precedence, but may only lower
-            what governs a document.
+            what governs a document. What governs is remembered for later ingests of the paths; the
+            value ``None`` lifts a remembered one.
         max_trust: the highest trust tier that manifests and documents may declare.
-        manifests: whether folder manifests count.
+        manifests: whether folder manifests count; ``None`` for as in an earlier ingest, else yes.
         reader: the reader of files for which no manifest names one. Default: by the file's name.
         separator: in a ``separated`` file, a line that begins with this text starts a new document.
         chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
@@ -138,7 +153,7 @@ class IngestOptions:
 
     flags: Mapping[str, object] = field(default_factory=dict)
     max_trust: TrustTier | None = None
-    manifests: bool = True
+    manifests: bool | None = None
     reader: str = ""
     separator: str = ""
     chunking: Mapping[str, int] = field(default_factory=dict)
@@ -190,10 +205,21 @@ def _ingest(
     flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
     approved = {one.location: one.content_hash for one in approvals.approvals(corpus)}
-    policy = ManifestPolicy(options.manifests, approved)
+    given = given_flags(options.flags, flags, options.max_trust, options.manifests)
+    starts = [_start_of(path) for path in paths]
+    locations = [_real_location(start) for start in starts]
+    for location in locations if given else ():
+        check_path(Path(location))
+    before = path_flags.load(corpus)
+    memory = _Memory(before, remember(before, locations, given), given)
     # All walks come first, so that a wrong path or manifest stops the run before the first write.
-    walks = [_walk_path(path, options, flags.declared_values(), policy) for path in paths]
+    walks = [_walk_path(start, options, flags, approved, memory) for start in starts]
     index, problem = _index_for(corpus, provider, options.connection)
+    if memory.after != before:
+        # Before the first document, so that they also hold after a run that is killed.
+        with corpus.writing():
+            latest = path_flags.load(corpus)
+            path_flags.save(corpus, remember(latest, locations, given))
     known = store.known_files(corpus)
     if options.reread:
         # No file has such a recipe, so none is taken for unchanged.
@@ -259,25 +285,125 @@ class _WalkResult:
         ]
 
 
-def _walk_path(
-    path: Path, options: IngestOptions, flags: Mapping[str, object], policy: ManifestPolicy
-) -> _WalkResult:
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """The flags that are remembered before and after this run, and those that it was given."""
+
+    before: Remembered
+    after: Remembered
+    given: Flags
+
+    def flags_at(self, location: str) -> Flags:
+        """The flags that hold for a file or folder in this run."""
+        return combined(flags_at(self.after, location), self.given)
+
+    def nested(self, location: str) -> dict[str, str]:
+        """The remembered paths below a folder → what follows the folder in them."""
+        prefix = location.rstrip(os.sep) + os.sep
+        return {
+            path: path[len(prefix) - 1 :]
+            for path in sorted({*self.before, *self.after})
+            if path.startswith(prefix) and path != location
+        }
+
+    def _note(self, path: str, own: Flags, now: Flags) -> Iterator[Skipped]:
+        """What becomes of the flags ``own`` that were remembered for a path."""
+        kept = {key: value for key, value in without(own, self.given).items() if key in now}
+        replaced = {key: value for key, value in own.items() if now.get(key) != value}
+        if kept:
+            yield Skipped(
+                path,
+                "flags_remembered",
+                f"{path}: {describe(kept)}, as in an earlier ingest; "
+                f"{lifting_options(kept)} lifts it",
+            )
+        if replaced:
+            yield Skipped(
+                path,
+                "flags_replaced",
+                f"{path}: {describe(replaced)} of an earlier ingest is replaced",
+            )
+
+    def notes(self, start: str, location: str) -> list[Skipped]:
+        """What becomes of the flags that were remembered for a path and below it.
+
+        Args:
+            start: the path as it was given. Notes name it and not the real path.
+            location: its real path.
+        """
+        before = limits_in(flags_at(self.before, location))
+        notes = list(self._note(start, before, self.flags_at(location)))
+        for path, rest in self.nested(location).items():
+            own = limits_in(self.before.get(path, {}))
+            notes += self._note(start.rstrip(os.sep) + rest, own, self.flags_at(path))
+        return notes
+
+
+def _start_of(path: Path) -> Path:
     start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
     check_path(start)
     if not os.path.lexists(start):
         raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
+    return start
+
+
+def _real_location(start: Path) -> str:
+    """Where a path really is, so that a link above it does not hide it. It itself may be a link."""
+    return str(Path(os.path.realpath(start.parent)) / start.name)
+
+
+def _defaults_for(
+    flags: Flags, declared: DeclaredMetadata, options: IngestOptions, source_id: str
+) -> FileDefaults:
+    """The defaults of files for which these governance flags hold."""
+    limits = limits_in(flags)
+    governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+    values = validated(governed, "flags of an earlier ingest", ConfigurationError, "bad_flag")
+    others = {
+        key: value for key, value in declared.declared_values().items() if key not in governed
+    }
+    max_trust = check_max_trust(limits.get("max_trust"), "flags of an earlier ingest")
+    authority, _ = Authority(default_source=source_id).with_level(
+        {**others, **values.declared_values()}, max_trust=max_trust
+    )
+    return FileDefaults(authority, options.reader, options.separator)
+
+
+def _walk_path(
+    start: Path,
+    options: IngestOptions,
+    declared: DeclaredMetadata,
+    approved: Mapping[str, str],
+    memory: _Memory,
+) -> _WalkResult:
+    location = _real_location(start)
+    flags = memory.flags_at(location)
+    if LOST in flags:
+        raise UsageError(
+            "flags_lost",
+            f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
+            "give them again, or --max-trust authoritative if there were none",
+        )
+    nested = {
+        str(start).rstrip(os.sep) + rest: memory.flags_at(path)
+        for path, rest in memory.nested(location).items()
+    }
+    excluded = frozenset(path for path, own in nested.items() if own.get("manifests") is False)
+    policy = ManifestPolicy(flags.get("manifests") is not False, approved, excluded)
     root, ignored = root_of(start, policy)
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
-    notes = [
+    notes = memory.notes(str(start), location)
+    notes += [
         Skipped(one.location, "manifest_ignored", f"{one.location}: ignored, because {one.reason}")
         for one in ignored
     ]
-    authority, _ = Authority(default_source=source_name(root)).with_level(
-        flags, max_trust=options.max_trust
-    )
-    defaults = FileDefaults(authority, options.reader, options.separator)
-    for entry in walk(root, start, defaults, policy):
+    source_id = source_name(root)
+    defaults = _defaults_for(flags, declared, options, source_id)
+    nested_defaults = {
+        path: _defaults_for(own, declared, options, source_id) for path, own in nested.items()
+    }
+    for entry in walk(root, start, defaults, policy, nested_defaults):
         if isinstance(entry, FileEntry):
             files.append(entry)
         elif entry.code in _MANIFEST_CODES:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from rolebundle.errors import DocumentError
@@ -36,6 +38,7 @@ _OPEN_FLAGS = (
 )
 _GENERATED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NO_KEYS: frozenset[str] = frozenset()
+_NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
 
 class FileEntry(NamedTuple):
@@ -65,7 +68,11 @@ class Skipped:
 
 
 def walk(
-    root: Path, start: Path, flags: FileDefaults, policy: ManifestPolicy | None = None
+    root: Path,
+    start: Path,
+    flags: FileDefaults,
+    policy: ManifestPolicy | None = None,
+    nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
 ) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
 
@@ -76,6 +83,8 @@ def walk(
         start: a file or folder at or below ``root``.
         flags: defaults of all files, from the command line.
         policy: which manifests count.
+        nested_flags: paths below ``start`` → the defaults that files there have instead of
+            ``flags``.
 
     Raises:
         ConfigurationError: a manifest is invalid.
@@ -89,7 +98,7 @@ def walk(
         if start != root:
             folder = folder.child(start.name)
         # One list for all folders: nested generators would pass each file through every level.
-        _walk_folder(folder, flags, entries)
+        _walk_folder(folder, flags, nested_flags, entries)
     else:
         entries.append(_entry_for(folder, start.name, str(start), start.lstat(), flags))
     return entries + findings.notes()
@@ -151,7 +160,12 @@ def _own_manifest(
     return () if manifest is EMPTY_MANIFEST else (_OwnManifest(len(prefix), path, manifest),)
 
 
-def _walk_folder(folder: _Folder, flags: FileDefaults, result: list[FileEntry | Skipped]) -> None:
+def _walk_folder(
+    folder: _Folder,
+    folder_flags: FileDefaults,
+    nested_flags: Mapping[str, FileDefaults],
+    result: list[FileEntry | Skipped],
+) -> None:
     try:
         with os.scandir(folder.location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
@@ -173,6 +187,7 @@ def _walk_folder(folder: _Folder, flags: FileDefaults, result: list[FileEntry | 
         except OSError as error:
             result.append(Skipped(path, "unreadable", error.strerror or str(error)))
             continue
+        flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
         if has_no_manifest and stat.S_ISREG(mode) and name[0] != ".":
             # The same as `_entry_for` at half the cost; true of nearly all files of most folders.
@@ -184,7 +199,7 @@ def _walk_folder(folder: _Folder, flags: FileDefaults, result: list[FileEntry | 
         elif prefix.count("/") >= _MAX_DEPTH:
             result.append(Skipped(f"{path}/", "too_deep", f"more than {_MAX_DEPTH} folders deep"))
         else:
-            _walk_folder(folder.child(name), flags, result)
+            _walk_folder(folder.child(name), flags, nested_flags, result)
 
 
 def _entry_for(

@@ -49,6 +49,7 @@ RESTRICTING_VIEWS = (
     "CREATE TEMP VIEW purge AS SELECT * FROM main.purge WHERE 0",
     # A path on this machine, and a hash that changes with documents that the agent may not see.
     "CREATE TEMP VIEW approved_manifest AS SELECT * FROM main.approved_manifest WHERE 0",
+    "CREATE TEMP VIEW path_flags AS SELECT * FROM main.path_flags WHERE 0",
     "CREATE TEMP VIEW audit_state AS SELECT * FROM main.audit_state WHERE 0",
     "CREATE TEMP VIEW seal AS SELECT * FROM main.seal WHERE 0",
     "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "

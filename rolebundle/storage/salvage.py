@@ -35,7 +35,7 @@ _BY_NUMBER = {
 }
 """Tables whose rows are proven by digests, each with the number of its rows."""
 _SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "only_row"}
-_SEALED_BY_NAME = ("purge", "approved_manifest")
+_SEALED_BY_NAME = ("purge", "approved_manifest", "path_flags")
 _OWN_TABLES = {"corpus_state", "compartment", "document", "chunk", "file"}
 _TRACE = b"CREATE TABLE corpus_state ("
 _HEADER_BYTES = 100
@@ -62,7 +62,7 @@ class Salvaged(NamedTuple):
         lost: documents that were not saved, as far as their names are known.
         unnamed: how many more documents the damaged corpus had; 0 also if that is unknown.
         is_sealed: whether the small tables were what was stored. If not, policy, approvals,
-            receipts and embedding indexes were not taken over.
+            flags of paths, receipts and embedding indexes were not taken over.
         had_policy: whether the policy table had a row, or could not be read.
         indexes: ``provider:model`` of the embedding indexes that were lost.
         is_required: whether records in the audit are required, as far as that can be read.

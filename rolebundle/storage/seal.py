@@ -21,6 +21,7 @@ _TABLES = (
     "embedding_share",
     "purge",
     "approved_manifest",
+    "path_flags",
     "audit_state",
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")

@@ -14,6 +14,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.doctor import RepairReport
+from rolebundle.contracts.terms import TrustTier
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
@@ -64,7 +65,9 @@ def tree(folder: Path) -> Path:
 
 def read_in(db: Path, tree: Path, *, reread: bool = False) -> None:
     with Admin(Workspace(db, HashingProvider())) as admin:
-        admin.ingest([tree], IngestOptions(reread=reread))
+        # A repair may have lost what earlier ingests limited, so the owner has to say it.
+        limit: TrustTier | None = "authoritative" if reread else None
+        admin.ingest([tree], IngestOptions(reread=reread, max_trust=limit))
 
 
 @pytest.fixture(scope="module")
@@ -348,6 +351,23 @@ class TestNothingIsWeakened:
         repaired(db)
         with open_reader(db) as corpus:
             assert corpus.value("SELECT count(*) FROM approved_manifest") == 0
+
+    def test_limits_of_earlier_ingests_are_kept_or_every_path_is_refused(
+        self, db: Path, tree: Path
+    ) -> None:
+        arguments = ("ingest", tree, "--lexical-only", "--db", db)
+        assert invoke(*arguments, "--untrusted").code == 0
+        raw(db, "UPDATE chunk SET content = 'forged' WHERE id = 1")
+        repaired(db)
+        assert f"{tree}: untrusted, as in an earlier ingest" in invoke(*arguments).err
+        raw(db, "DELETE FROM path_flags")
+        assert any("earlier ingests is lost" in note for note in repaired(db).notes)
+        for path in (tree, tree / "n03.md", tree.parent):
+            outcome = invoke("ingest", path, "--meta", "scope=x", "--lexical-only", "--db", db)
+            assert (outcome.code, "[flags_lost]" in outcome.err) == (2, True)
+        assert invoke(*arguments, "--max-trust", "preferred").code == 0
+        assert "max_trust=preferred, as in an earlier ingest" in invoke(*arguments).err
+        assert "[flags_lost]" in invoke("ingest", tree.parent, "--db", db).err
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path, image: bytes) -> None:

@@ -38,6 +38,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             embed(corpus, HashingProvider())
             corpus.run("INSERT INTO purge VALUES ('id', '2026-01-01T00:00:00Z', 1, 1, 1, 'done')")
             corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
+            corpus.run("INSERT INTO path_flags VALUES ('/m', '{}')")
             corpus.run("INSERT INTO audit_state VALUES (1, 1, 'log', 7, 'hash')")
         assert find_problems(corpus, deny_matcher(corpus)) == []
     return path.read_bytes()

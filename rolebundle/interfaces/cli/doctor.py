@@ -31,7 +31,8 @@ def doctor(db: str | None, repair: bool, as_json: bool) -> None:
 
     --repair writes a new corpus beside a damaged one and checks it before it takes its name. The
     damaged file is kept as NAME.damaged-DATE-TIME until you delete it. Documents that are damaged
-    are not taken over; ingest their folders again, with the options of the first time. If the
+    are not taken over; ingest their folders again. If it cannot be trusted what earlier ingests
+    said with --untrusted, --max-trust and --meta, a path is refused until you say it again. If the
     policy cannot be trusted, every agent is denied until `rolebundle scopes set`.
 
     \b

@@ -14,7 +14,9 @@ from rolebundle.contracts.reports import IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
+from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.metadata import METADATA_KEYS
+from rolebundle.ingest.remembered import UNTRUSTED
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
 from rolebundle.interfaces.cli.options import (
@@ -36,7 +38,6 @@ _LIST_KEYS = {
     "contradicts",
 }
 _MAX_LISTED = 20
-_UNTRUSTED = {"trust_tier": "untrusted", "origin": "untrusted"}
 
 
 @click.command()
@@ -47,7 +48,7 @@ _UNTRUSTED = {"trust_tier": "untrusted", "origin": "untrusted"}
     multiple=True,
     metavar="KEY=VALUE",
     help="Metadata for every file. Manifests and front matter override it, but may not raise what "
-    "governs a document. Lists: a,b,c.",
+    "governs a document. Lists: a,b,c. KEY= lifts a remembered one.",
 )
 @click.option(
     "--max-trust",
@@ -59,7 +60,11 @@ _UNTRUSTED = {"trust_tier": "untrusted", "origin": "untrusted"}
     is_flag=True,
     help="For foreign material: trust tier and origin are untrusted, and nothing can raise them.",
 )
-@click.option("--no-manifests", is_flag=True, help="Ignore every rolebundle.toml.")
+@click.option(
+    "--manifests/--no-manifests",
+    default=None,
+    help="Whether a rolebundle.toml counts.  [default: as in an earlier ingest, else it does]",
+)
 @request_options(IngestRequest, only=["lexical_only"])
 @click.option(
     "--reader",
@@ -118,7 +123,7 @@ def ingest(
     meta: tuple[str, ...],
     max_trust: TrustTier | None,
     untrusted: bool,
-    no_manifests: bool,
+    manifests: bool | None,
     fields: dict[str, Any],
     reader: str,
     separator: str,
@@ -141,10 +146,15 @@ def ingest(
     are removed. Metadata comes from front matter, then from the folder's rolebundle.toml, then from
     --meta. What governs a document (trust, origin, sensitivity, scope, source, id, roles, what it
     supersedes) is the other way round: what --meta sets, a manifest may only lower, and what a
-    manifest sets, a document may only lower. `rolebundle status` counts the documents whose
-    authority is their own word. Each document is scanned for hidden text, instructions to a model
-    and secrets. Documents with severe findings are quarantined; `rolebundle quarantine list` shows
-    them.
+    manifest sets, a document may only lower.
+
+    The corpus remembers --untrusted, --max-trust, --no-manifests and the --meta that governs. They
+    hold for the path and what is below it in later ingests, also of folders above it, until you
+    give others: --max-trust authoritative lifts --untrusted, and --meta scope= a scope. `rolebundle
+    status` lists them, and counts the documents whose authority is their own word.
+
+    Each document is scanned for hidden text, instructions to a model and secrets. Documents with
+    severe findings are quarantined; `rolebundle quarantine list` shows them.
 
     \b
     rolebundle ingest docs/ notes/todo.txt
@@ -155,9 +165,9 @@ def ingest(
     """
     chunking = {"size": chunk_size, "overlap": chunk_overlap, "maximum": chunk_maximum}
     options = IngestOptions(
-        flags=_flags(meta) | (_UNTRUSTED if untrusted else {}),
+        flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
-        manifests=not no_manifests,
+        manifests=manifests,
         reader=reader or ("separated" if separator else ""),
         separator=separator,
         chunking={name: value for name, value in chunking.items() if value is not None},
@@ -198,6 +208,9 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
             raise click.UsageError(
                 f"--meta {pair}: write KEY=VALUE; keys: {', '.join(METADATA_KEYS)}"
             )
+        if key in GOVERNANCE_KEYS and not value.strip():
+            flags[key] = None
+            continue
         flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
     return flags
 

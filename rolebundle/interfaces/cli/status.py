@@ -10,6 +10,9 @@ from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration
+from rolebundle.interfaces.render import one_line
+
+_LINE_CHARS = 300
 
 
 @click.command()
@@ -86,6 +89,11 @@ def _text(status: CorpusStatus) -> str:
             f"{source.chunks:>7} chunks  {tiers}"
         )
     lines += _self_declared(status.self_declared)
+    lines += [
+        f"  flags of an earlier ingest: {one_line(limit.location, _LINE_CHARS) or 'every path'}: "
+        f"{one_line(' '.join(limit.flags), _LINE_CHARS) or 'none'}"
+        for limit in status.path_flags
+    ]
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
