@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from struct import unpack
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, digests, lexical_index, seal, vector_index
@@ -49,6 +49,9 @@ def find_problems(corpus: Corpus, denied: DeniedPatterns | None = None) -> list[
         except CorpusCorrupt as error:
             # Damage that ends one check is a finding; the other checks still run.
             problems.append(Problem("unreadable", error.message))
+        except (TypeError, ValueError, struct.error) as error:
+            # A damaged page may return any type.
+            problems.append(Problem("unreadable", f"a value cannot be what was stored ({error})"))
         if check in (_file_problems, _schema_problems) and problems:
             # The other checks rely on sound pages and on the tables' form.
             break
@@ -228,7 +231,7 @@ def _has_wrong_places(corpus: Corpus, part: IndexPart) -> bool:
         f"SELECT c.chunk_id, c.size, c.validity, c.rowids, v.vectors FROM {part.table}_chunks c "
         f"JOIN {part.table}_vector_chunks00 v ON v.rowid = c.chunk_id"
     ):
-        numbers = unpack(f"<{size}q", rowids)
+        numbers = struct.unpack(f"<{size}q", rowids)
         for place, rowid in enumerate(numbers):
             if validity[place // 8] >> place % 8 & 1:
                 if places.pop(rowid, None) != (block, place):
@@ -266,7 +269,7 @@ def _has_damaged_buckets(corpus: Corpus, part: IndexPart, count: int) -> bool:
     them are deleted; then 4 bytes for each rowid, and the vectors.
     """
     heads = [
-        (*unpack(">3I", head), length)
+        (*struct.unpack(">3I", head), length)
         for head, length in corpus.each(
             f"SELECT substr(val, 1, 12), length(val) FROM {part.approximate_table}_idx"
         )

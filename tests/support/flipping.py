@@ -86,12 +86,12 @@ def stored_rows(path: Path) -> object:
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         schema = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema").fetchall()
-        indexes = [name for _, name, _, sql in schema if sql and "USING fts5" in sql]
+        indexes = [name for _, name, _, sql in schema if "USING fts5" in str(sql)]
         pages = {f"{name}_{kind}" for name in indexes for kind in ("data", "idx")}
         tables = [
             name
             for kind, name, _, sql in schema
-            if kind == "table" and name not in pages and not sql.startswith("CREATE VIRTUAL")
+            if kind == "table" and name not in pages and not str(sql).startswith("CREATE VIRTUAL")
         ]
         for name in indexes:
             db.execute(
