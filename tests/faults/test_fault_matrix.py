@@ -5,14 +5,11 @@ A row is a number of the table of faults, its fault, and tests by file and name 
 
 from __future__ import annotations
 
-import ast
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-TESTS = Path(__file__).parent.parent
+from support.names_of_tests import names_of_tests
 
 
 class Fault(NamedTuple):
@@ -328,19 +325,6 @@ FAULTS = {
 }
 
 
-@cache
-def names_in(file: str) -> frozenset[str]:
-    """The names of the tests in a file."""
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return frozenset(names)
-
-
 def test_the_table_is_complete() -> None:
     assert list(FAULTS) == list(range(1, 48))
 
@@ -350,5 +334,4 @@ def test_each_fault_has_its_tests(number: int) -> None:
     assert FAULTS[number].tests
     for test in FAULTS[number].tests:
         file, name = test.split("::")
-        assert name.lower().startswith("test")
-        assert name in names_in(file), test
+        assert name in names_of_tests(f"tests/{file}"), test
