@@ -1,6 +1,6 @@
-"""Measure how many ordinary pages are labelled or quarantined for what their format hides.
+"""Measure how many ordinary pages the scan labels or quarantines, and for what.
 
-Run: python benchmarks/hidden_pages.py [FOLDER ...] [--limit N] [--suffix .html]
+Run: python benchmarks/scan_pages.py [FOLDER ...] [--limit N] [--suffix .html]
 
 Files are read and scanned as by an ingest, without storing them. Files with the same bytes count
 once. Without a folder, the documentation of `documentation.py` is measured.
@@ -27,7 +27,7 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.scan.settings import ScanSettings
 
-_KINDS = frozenset(
+_HIDDEN = frozenset(
     ("invisible_element", "off_screen_element", "white_text", "aria_hidden", "markup_comment")
 )
 _SHOWN = 5
@@ -53,20 +53,22 @@ def main() -> None:
         documents = list(_documents(data, path))
         reading += process_time() - start
         counts["pages"] += 1
-        for result in scan_documents(documents, ScanSettings(secrets="off")):
+        for result in scan_documents(documents, ScanSettings()):
             if result.scanned is None:
                 continue
-            findings = json.loads(result.scanned.findings)
-            kinds = {finding["kind"] for finding in findings if _counts(finding)}
-            if not kinds:
-                continue
+            findings = [f for f in json.loads(result.scanned.findings) if _counts(f)]
+            kinds = {finding["kind"] for finding in findings}
             name = "quarantined" if result.scanned.verdict == "quarantine" else "labelled"
-            for key in (name, *(f"{name}: {kind}" for kind in kinds)):
+            keys = [f"{name}: {kind}" for kind in kinds]
+            if kinds & _HIDDEN:
+                keys.append(f"{name} for hidden text")
+            for key in keys:
                 counts[key] += 1
-                examples.setdefault(key, []).append(f"{path}: {_note(result.scanned.findings)}")
+                notes = "; ".join(finding["note"][:80] for finding in findings)
+                examples.setdefault(key, []).append(f"{path}: {notes[:200]}")
     pages = max(counts["pages"], 1)
     rows = [("pages", f"{pages:,}", "50,000"), ("seconds of reading", f"{reading:.1f}", "")]
-    goals = {"labelled": "at most 2%", "quarantined": "0"}
+    goals = {"labelled for hidden text": "at most 2%", "quarantined for hidden text": "0"}
     for key in sorted({*counts, *goals} - {"pages"}):
         rows.append((key, f"{counts[key]:,} ({counts[key] / pages:.2%})", goals.get(key, "")))
     print_table(rows)
@@ -102,13 +104,9 @@ def _documents(data: bytes, path: Path) -> Iterator[IntakeDocument]:
 
 
 def _counts(finding: dict[str, str]) -> bool:
-    """Whether a finding in markup is a reason for the verdict; an ordinary comment is none."""
+    """Whether a finding is a reason for the verdict; an ordinary comment in markup is none."""
     is_part = finding["note"].startswith(("kept: ", "removed: "))
-    return finding["kind"] in _KINDS and (is_part or finding["severity"] == "high")
-
-
-def _note(findings: str) -> str:
-    return "; ".join(f["note"][:80] for f in json.loads(findings) if _counts(f))[:200]
+    return finding["kind"] not in _HIDDEN or is_part or finding["severity"] == "high"
 
 
 if __name__ == "__main__":
