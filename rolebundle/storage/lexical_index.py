@@ -309,6 +309,10 @@ def _command(corpus: Corpus, compartment: int, command: str, number: int) -> Non
 def check(corpus: Corpus, compartment: int) -> None:
     """Compare the index with the chunks. With rank = 1, FTS5 also compares the content.
 
+    FTS5 compares the XOR of a simple checksum of each occurrence of a word. If all occurrences
+    change in the same way, as if a bit of the word is flipped, their changes may cancel each other
+    out. So the words are also compared with those of a new index.
+
     Raises:
         CorpusCorrupt: they differ.
     """
@@ -319,6 +323,45 @@ def check(corpus: Corpus, compartment: int) -> None:
         name = f"{table_name(compartment)}_{table}"
         if corpus.value(f"SELECT count(*) FROM {name} WHERE typeof({column}) <> 'blob'"):
             raise damaged(name)
+    if not _has_same_words(corpus, compartment):
+        raise damaged(table_name(compartment))
+
+
+def _has_same_words(corpus: Corpus, compartment: int) -> bool:
+    """Whether a new index of the chunks has the same words, as often and at the same places."""
+    view, _ = content_view(compartment)
+    name = table_name(compartment)
+    temporary = ("temp.expected", "temp.expected_words", "temp.actual_words")
+    try:
+        with corpus.allow_own_views():
+            corpus.run(
+                f"CREATE VIRTUAL TABLE temp.expected USING fts5 ({_COLUMNS}, content = '', "
+                f"tokenize = '{_TOKENIZER}')"
+            )
+            corpus.run(
+                f"INSERT INTO temp.expected (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}"
+            )
+        corpus.run(
+            "CREATE VIRTUAL TABLE temp.expected_words USING fts5vocab (temp, expected, instance)"
+        )
+        corpus.run(
+            f"CREATE VIRTUAL TABLE temp.actual_words USING fts5vocab (main, {name}, instance)"
+        )
+        return not any(
+            corpus.value(f"SELECT count(*) FROM ({_places(one)} EXCEPT {_places(other)})")
+            for one, other in (temporary[1:], temporary[:0:-1])
+        )
+    finally:
+        for table in reversed(temporary):
+            corpus.run(f"DROP TABLE IF EXISTS {table}")
+
+
+def _places(words: str) -> str:
+    """How often each word occurs in each column, and sums that depend on where."""
+    return (
+        f"SELECT term, col, count(*), sum(doc), sum(offset), "
+        f"sum((doc % 65537) * (offset % 65537)) FROM {words} GROUP BY term, col"
+    )
 
 
 def _columns(alias: str) -> str:
