@@ -156,11 +156,11 @@ def _space(path: Path) -> DoctorCheck:
         needed = 2 * path.stat().st_size + _SPARE_BYTES
     except OSError as error:
         return _warning("space", f"cannot be read ({error.strerror})", "check the disk")
-    message = f"{free:,} bytes free beside the corpus"
+    message = f"{free >> 20:,} MiB free beside the corpus"
     if free < needed:
         return _warning(
             "space",
-            f"{message}; a purge or repair needs up to {needed:,}",
+            f"{message}; a purge or repair needs up to {needed >> 20:,} MiB",
             "free some disk space",
         )
     return _ok("space", message)
@@ -288,7 +288,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
             changed += hash_of_file(read_bytes(location, path, sys.maxsize - 1)) != expected
         except DocumentError:
             gone += 1
-    message = f"{len(roots)} folders, {len(files)} files"
+    message = f"folders: {len(roots)}, files: {len(files)}"
     if compared < len(files):
         message += f", {compared} of them compared"
     if missing:
