@@ -497,9 +497,9 @@ def _restricted(codes: Mapping[RejectionCode, int]) -> str:
     blocked, waiting = codes.get("taint_blocked", 0), codes.get("requires_approval", 0)
     parts = []
     if blocked:
-        parts.append(f"{blocked} candidates are not trusted enough for the action")
+        parts.append(f"not trusted enough for the action: {blocked}")
     if waiting:
-        parts.append(f"{waiting} candidates may be used for the action only with an approval")
+        parts.append(f"usable for the action only with an approval: {waiting}")
     return "; ".join(parts)
 
 

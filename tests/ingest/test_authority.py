@@ -661,7 +661,7 @@ def test_refused_claims_are_said(tree: Tree) -> None:
     tree.write("o.md", "Other text.\n")
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
     assert "note [claim_refused] a.md: it may not declare trust_tier: authoritative" in outcome.err
-    assert "trust: rolebundle.toml raises 1 documents to preferred" in outcome.out
+    assert "trust: rolebundle.toml raises 1 document to preferred" in outcome.out
     why = invoke("why", "w/a.md", "token", "--db", tree.db)
     assert "its document declares trust_tier: authoritative; the owner does not allow it" in why.out
     answer = invoke("why", "w/a.md", "token", "--db", tree.db, "--json").json()
@@ -673,14 +673,14 @@ def test_status_lists_documents_with_authority_of_their_own(tree: Tree) -> None:
     tree.write("b.md", front(supersedes=["w/c.md"]) + "Text.\n")
     tree.write("c.md", front(trust_tier="untrusted", source_id="x") + "Text.\n")
     outcome = invoke("ingest", tree.root, "--lexical-only", "--db", tree.db)
-    assert "trust: their own declaration raises 1 documents to preferred" in outcome.out
+    assert "trust: 1 document raised to preferred by what they declare themselves" in outcome.out
     status = invoke("status", "--db", tree.db, "--json").json()
     assert [(one["document_id"], one["keys"]) for one in status["self_declared"]] == [
         ("w/a.md", ["trust_tier"]),
         ("w/b.md", ["supersedes"]),
     ]
     assert (
-        "2 documents have authority by their own declaration"
+        "documents with authority by their own declaration: 2"
         in invoke("status", "--db", tree.db).out
     )
 

@@ -149,10 +149,10 @@ class TestWarnings:
     @pytest.mark.parametrize(
         ("rejected", "message"),
         [
-            ({"taint_blocked": 2}, "2 candidates are not trusted enough for the action"),
+            ({"taint_blocked": 2}, "not trusted enough for the action: 2"),
             (
                 {"requires_approval": 3},
-                "3 candidates may be used for the action only with an approval",
+                "usable for the action only with an approval: 3",
             ),
         ],
     )

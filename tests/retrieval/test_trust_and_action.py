@@ -214,8 +214,7 @@ class TestOtherCommands:
     def test_text_output_names_rejections_and_the_approver(self, three: Corpus) -> None:
         bundle = about(three, action="execute")
         said = (
-            "1 candidates are not trusted enough for the action; "
-            "1 candidates may be used for the action only with an approval"
+            "not trusted enough for the action: 1; usable for the action only with an approval: 1"
         )
         assert said in render.text(bundle)
         assert f"Caution: {said}." in model_text.prompt(bundle)

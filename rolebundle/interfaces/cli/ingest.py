@@ -26,7 +26,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import print_json, progress_bar, writable
+from rolebundle.interfaces.cli.output import counted, print_json, progress_bar, writable
 from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {
@@ -222,18 +222,23 @@ def _summary(report: IngestReport) -> str:
         f"files: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
         f"{report.removed} removed, {len(report.skipped)} skipped"
         + (f" ({skipped})" if skipped else ""),
-        f"corpus: {report.documents} documents, {report.chunks} chunks; "
+        f"corpus: {counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
         f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
     ]
     if report.flagged:
         lines.append(
-            f"scan: findings in {report.flagged} documents, {report.quarantined} of them "
-            "quarantined; see `rolebundle quarantine list`"
+            f"scan: findings in {counted(report.flagged, 'document')}, "
+            f"{report.quarantined} of them quarantined; see `rolebundle quarantine list`"
         )
     for grant in report.grants:
+        documents = counted(grant.documents, "document")
         # A manifest's path is chosen by whoever made its folder.
-        subject = writable(grant.path).replace("\n", " ") if grant.path else "their own declaration"
-        lines.append(f"trust: {subject} raises {grant.documents} documents to {grant.trust_tier}")
+        path = writable(grant.path).replace("\n", " ")
+        lines.append(
+            f"trust: {path} raises {documents} to {grant.trust_tier}"
+            if path
+            else f"trust: {documents} raised to {grant.trust_tier} by what they declare themselves"
+        )
     return "\n".join(lines)
 
 

@@ -106,7 +106,7 @@ def _self_declared(documents: Sequence[SelfDeclaredDocument]) -> list[str]:
     lines = []
     if known:
         lines.append(
-            f"{known} documents have authority by their own declaration; --json lists them"
+            f"documents with authority by their own declaration: {known}; --json lists them"
         )
     if unknown:
         lines.append(
