@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
@@ -28,6 +29,14 @@ _THESE = " AND +rowid IN (SELECT value FROM json_each(?))"
 # there are 128.
 _SETTINGS = {"automerge": 0, "crisismerge": 128}
 _PAGES_PER_STEP = 2_000
+
+
+# How often each word occurs, and sums that depend on the chunks, columns and offsets where it does.
+# fts5vocab returns the words in order, so nothing is sorted.
+_PLACES = (
+    "SELECT term, count(*), sum(doc), sum(offset), sum(unicode(col) * length(col)), "
+    "sum((doc % 65537) * (offset % 65537)) FROM {} GROUP BY term ORDER BY term"
+)
 
 
 class Extent(NamedTuple):
@@ -347,21 +356,12 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
         corpus.run(
             f"CREATE VIRTUAL TABLE temp.actual_words USING fts5vocab (main, {name}, instance)"
         )
-        return not any(
-            corpus.value(f"SELECT count(*) FROM ({_places(one)} EXCEPT {_places(other)})")
-            for one, other in (temporary[1:], temporary[:0:-1])
-        )
+        words = zip_longest(*(corpus.each(_PLACES.format(name)) for name in temporary[1:]))
+        # To the end, because SQLite drops no table that is still being read.
+        return not sum(bool(expected != actual) for expected, actual in words)
     finally:
         for table in reversed(temporary):
             corpus.run(f"DROP TABLE IF EXISTS {table}")
-
-
-def _places(words: str) -> str:
-    """How often each word occurs in each column, and sums that depend on where."""
-    return (
-        f"SELECT term, col, count(*), sum(doc), sum(offset), "
-        f"sum((doc % 65537) * (offset % 65537)) FROM {words} GROUP BY term, col"
-    )
 
 
 def _columns(alias: str) -> str:

@@ -50,3 +50,19 @@ def test_damage_of_one_compartment_is_found(tmp_path: Path) -> None:
         corpus.run(f"DELETE FROM {part.table} WHERE rowid = 3")
         found = [problem.code for problem in check.find_problems(corpus)]
         assert found == ["seal_broken", "lexical_drift", "vectors_miscounted"]
+
+
+def test_changed_words_are_found_if_the_checksum_of_fts5_is_the_same(
+    db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checksum is an XOR, in which an even number of equal changes cancel each other out."""
+    with open_writer(db) as corpus:
+        with corpus.writing():
+            lexical_index.remove_chunks(corpus, 1, [1, 2])
+            corpus.run(
+                "INSERT INTO lexical_1 (rowid, title, headings, content, tags, hints) "
+                "SELECT id, title, headings, replace(content, 'token', 'tokem'), tags, hints "
+                "FROM chunk WHERE id IN (1, 2)"
+            )
+        monkeypatch.setattr(lexical_index, "_command", lambda *_: None)
+        assert [problem.code for problem in check.find_problems(corpus)] == ["lexical_drift"]
