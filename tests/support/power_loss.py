@@ -5,7 +5,8 @@ The model is stricter than usual file systems:
 - What was written before the last sync of a file is there.
 - Of later writes, each sector (512 or 4096 bytes) is there as it was after any of them, and so is
   the size of the file. So writes are lost, torn and stored out of order. A sector that was never
-  written is zero, or random if the file has grown.
+  written is zero, or random if the file has grown. A file is cut as a whole: cutting it is a change
+  of its size.
 - Names of files are there as they were at the last sync of the folder. Later changes are there up
   to any of them, or each by chance. The sync of a file does not make its name durable.
 """
@@ -101,25 +102,27 @@ def _some_of(content: bytes, operations: Sequence[Operation], sector: int, chanc
     for operation in operations:
         end = operation.offset + len(operation.data)
         sizes.append(end if operation.kind == "truncate" else max(sizes[-1], end))
-    size = sizes[_stored(len(operations), chance)]
+    resized = _stored(len(operations), chance)
+    size = sizes[resized]
     grown = max(0, size - len(content))
     filling = chance.randbytes(grown) if chance.random() < 0.2 else bytes(grown)
     result = bytearray(content[:size] + filling)
     stored: dict[int, int] = {}
     for number, operation in enumerate(operations, start=1):
         start = operation.offset
-        end = size if operation.kind == "truncate" else start + len(operation.data)
-        while start < min(end, size):
+        if operation.kind == "truncate":
+            if number <= resized:
+                result[start:] = bytes(len(result[start:]))
+            continue
+        end = min(start + len(operation.data), size)
+        while start < end:
             place = start // sector
+            next_start = min((place + 1) * sector, end)
             if place not in stored:
                 stored[place] = _stored(len(operations), chance)
-            next_start = min((place + 1) * sector, end, size)
             if stored[place] >= number:
-                if operation.kind == "truncate":
-                    result[start:next_start] = bytes(next_start - start)
-                else:
-                    first = start - operation.offset
-                    result[start:next_start] = operation.data[first : first + next_start - start]
+                first = start - operation.offset
+                result[start:next_start] = operation.data[first : first + next_start - start]
             start = next_start
     return bytes(result)
 
