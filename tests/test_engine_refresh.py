@@ -41,9 +41,10 @@ def test_a_file_opened_as_unchanging_is_opened_again_if_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = build(tmp_path, [document("old", ["a token"])])
-    real = sqlite_file._connect_read_only
     monkeypatch.setattr(
-        sqlite_file, "_connect_read_only", lambda path, patience: (real(path, patience)[0], True)
+        sqlite_file,
+        "_connect_read_only",
+        lambda path, patience: (sqlite_file._connect(f"file:{path}?immutable=1", patience), True),
     )
     with open_reader(db) as corpus:
         assert corpus.is_current()
