@@ -255,7 +255,8 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     if passage.flags and risky and not fields.get("approval"):
         return False
-    if document.origin == "untrusted" and (risky or fields.get("action") == "suggest"):
+    is_untrusted = "untrusted" in (document.origin, document.trust_tier)
+    if is_untrusted and (risky or fields.get("action") == "suggest"):
         return False
     if document.origin == "external" and risky and not fields.get("approval"):
         return False
