@@ -313,7 +313,7 @@ class Admin:
 
         Args:
             target: the backup's name, or the folder of a rotation.
-            overlay_folders: where the overlays are whose digests are recorded.
+            overlay_folders: the folders of the overlays whose digests are recorded.
             rotate: name the backup by the time, and remove older backups that are not kept.
 
         Raises:

@@ -551,8 +551,8 @@ def _approved(supposed: RetrievalBundle, name: str) -> RetrievalBundle:
 
 def _with_refusal(bundle: RetrievalBundle, message: str) -> RetrievalBundle:
     """The answer with the warning ``APPROVAL_REFUSED``, which also says what is restricted."""
-    restricted = [one for one in bundle.warnings if one.code == "ACTION_RESTRICTED"]
-    others = [one for one in bundle.warnings if one.code != "ACTION_RESTRICTED"]
+    restricted = [w for w in bundle.warnings if w.code == "ACTION_RESTRICTED"]
+    others = [w for w in bundle.warnings if w.code != "ACTION_RESTRICTED"]
     message = "; ".join([message, *(warning.message for warning in restricted)])
     warning = BundleWarning(code="APPROVAL_REFUSED", message=message)
     return bundle.model_copy(update={"warnings": [*others, warning]})

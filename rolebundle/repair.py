@@ -192,8 +192,8 @@ def _restore_rules(
     ]
     path_flags.save(new, ALL_LOST)
     notes.append(
-        "what --untrusted, --max-trust and --meta said in earlier ingests is lost: each path is "
-        "refused until it is ingested with these options, or with --max-trust authoritative"
+        "the options --untrusted, --max-trust and --meta of earlier ingests are lost: each path "
+        "is refused until it is ingested with these options, or with --max-trust authoritative"
     )
     notes.append(
         "approvals of manifests and receipts of purges are not taken over: their records cannot be "

@@ -79,7 +79,7 @@ class Authority:
     def is_limited(self) -> bool:
         """Whether the levels above call the file less than trusted.
 
-        Such a file is foreign material, whose author has no say in governance.
+        Such a file is foreign material. Its author may not declare governance keys.
         """
         tier, origin = self.values.get("trust_tier"), self.values.get("origin", "internal")
         is_general = tier == "general" and "trust_tier" in self.bound
@@ -87,7 +87,7 @@ class Authority:
 
     @property
     def has_no_say(self) -> bool:
-        """Whether the file's document, and a nested manifest, have no say in governance."""
+        """Whether the file's document and nested manifests may not declare governance keys."""
         is_capped = self.max_trust not in (None, "authoritative")
         return self.is_limited or (is_capped and not self.trusts_documents)
 

@@ -204,7 +204,9 @@ def _ingest(
 ) -> IngestReport:
     flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
     check_reader(options.reader, "command line")
-    approved = {one.location: one.content_hash for one in approvals.approvals(corpus)}
+    approved = {
+        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
+    }
     given = given_flags(options.flags, flags, options.max_trust, options.manifests)
     starts = [_start_of(path) for path in paths]
     locations = [_real_location(start) for start in starts]
@@ -395,8 +397,8 @@ def _walk_path(
     skipped: list[Skipped] = []
     notes = memory.notes(str(start), location)
     notes += [
-        Skipped(one.location, "manifest_ignored", f"{one.location}: ignored, because {one.reason}")
-        for one in ignored
+        Skipped(m.location, "manifest_ignored", f"{m.location}: ignored, because {m.reason}")
+        for m in ignored
     ]
     source_id = source_name(root)
     defaults = _defaults_for(flags, declared, options, source_id)

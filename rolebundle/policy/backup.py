@@ -71,7 +71,7 @@ def back_up(path: Path, target: Path, overlay_folders: Sequence[Path]) -> Backup
     Args:
         path: the corpus file.
         target: the name of the backup.
-        overlay_folders: where the overlays are whose digests are recorded.
+        overlay_folders: the folders of the overlays whose digests are recorded.
 
     Raises:
         UsageError: there is no corpus, or something has the name of the backup.
@@ -291,7 +291,7 @@ def restore(
     Args:
         backup: a backup, or another corpus file without a manifest.
         path: the corpus file. It may be damaged or missing.
-        overlay_folders: where the overlays are that are compared with those of the backup.
+        overlay_folders: the folders of the overlays to compare with those of the backup.
         confirmed: without it only report what would happen.
 
     Raises:

@@ -26,15 +26,19 @@ def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
         corpus: the whole corpus, with its quarantine.
         task: the task of the request.
     """
-    terms = build_query(task, None).task_terms
-    if not terms:
-        return []
-    match = match_expression(terms)
     scores: dict[int, float] = {}
     with corpus.reading():
-        for compartment in compartments.visible_compartments(corpus):
-            if compartment.quarantined and compartment.chunks:
-                scores |= lexical_index.search(corpus, compartment.id, match, _MAX_PASSAGES)
+        quarantined = [
+            compartment.id
+            for compartment in compartments.visible_compartments(corpus)
+            if compartment.quarantined and compartment.chunks
+        ]
+        terms = build_query(task, None).task_terms if quarantined else ()
+        if not terms:
+            return []
+        match = match_expression(terms)
+        for compartment in quarantined:
+            scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
         best = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
         documents = quarantine.quarantined_with(corpus, best)
     return [

@@ -2,7 +2,7 @@
 
 A number counts only if its check digits are right (ISO 13616 for IBANs, ISO 7812 for cards) or if
 it is written like a phone number (ITU-T E.123). Mail addresses of roles (RFC 2142) and of the
-domains that RFC 2606 reserves for examples are nobody's.
+domains that RFC 2606 reserves for examples belong to no person.
 """
 
 from __future__ import annotations

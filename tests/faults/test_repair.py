@@ -361,7 +361,7 @@ class TestNothingIsWeakened:
         repaired(db)
         assert f"{tree}: untrusted, as in an earlier ingest" in invoke(*arguments).err
         raw(db, "DELETE FROM path_flags")
-        assert any("earlier ingests is lost" in note for note in repaired(db).notes)
+        assert any("earlier ingests are lost" in note for note in repaired(db).notes)
         for path in (tree, tree / "n03.md", tree.parent):
             outcome = invoke("ingest", path, "--meta", "scope=x", "--lexical-only", "--db", db)
             assert (outcome.code, "[flags_lost]" in outcome.err) == (2, True)
