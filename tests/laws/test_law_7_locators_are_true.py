@@ -1,21 +1,25 @@
 """Law 7. Locators are true: the lines that a citation names contain the passage's text.
 
 Files are ingested from disk, and every selected passage is looked up in its file. In a text file
-the lines contain the content character for character. Lines of JSONL and HTML are parsed first. If
-the scan flagged hidden characters, lines and content are compared as they are displayed.
+the lines contain the content character for character, without what Markdown hides. Lines of JSONL
+and HTML are parsed first. If the scan flagged hidden characters, lines and content are compared as
+they are displayed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape, unescape
 from pathlib import Path
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.sync import IngestOptions, ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader, open_writer
@@ -105,6 +109,21 @@ def html_file(draw: st.DrawFn) -> tuple[str, bytes]:
     return "a.html", content + b"</body></html>"
 
 
+def _shown_lines(name: str, data: bytes) -> Sequence[str]:
+    """The lines of a file, without what Markdown hides, such as a link definition without links."""
+    lines = split_lines(decode(data)[0])
+    if not name.endswith(".md"):
+        return lines
+    reader = reader_for(name, "markdown")
+    assert reader is not None
+    (document,) = reader.read(data, name, ReaderOptions())
+    assert isinstance(document, ParsedDocument)
+    if not document.hidden:
+        return lines
+    assert len(document.lines) == len(lines)
+    return document.lines
+
+
 Look = Callable[[str], str]
 
 
@@ -163,7 +182,7 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, i
             assert locator is not None
             path, _, span = locator.rpartition(":")
             start, end = map(int, span.split("-"))
-            lines = split_lines(decode((files / path).read_bytes())[0])
+            lines = _shown_lines(path, data)
             assert 1 <= start <= end <= len(lines), locator
             holds = HOLDS.get(Path(path).suffix, _exact)
             cited = "\n".join(lines[start - 1 : end])
@@ -174,6 +193,10 @@ def assert_locators_are_true(name: str, data: bytes, settings: tuple[int, int, i
 # The scan puts the only document into quarantine.
 @few_examples
 @example(file=("a.md", "\U000e0000 \U000e0080 \xad0\n".encode()), settings=(60, 0, 120))
+@example(
+    file=("a.md", b"token\n---\n[token token token]: https://example.org\ntoken\n"),
+    settings=(60, 0, 120),
+)
 @given(file=markdown_file(), settings=sizes)
 def test_markdown(file: tuple[str, bytes], settings: tuple[int, int, int]) -> None:
     assert_locators_are_true(*file, settings)
