@@ -51,6 +51,16 @@ RESTRICTING_VIEWS = (
     "CREATE TEMP VIEW approved_manifest AS SELECT * FROM main.approved_manifest WHERE 0",
     "CREATE TEMP VIEW path_flags AS SELECT * FROM main.path_flags WHERE 0",
     "CREATE TEMP VIEW audit_state AS SELECT * FROM main.audit_state WHERE 0",
+    f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
+    f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "
+    "(SELECT x.document_id FROM main.chunk c JOIN main.document x ON x.id = c.document "
+    "WHERE c.chunk_id = mark.target) END)",
+    f"CREATE TEMP VIEW remembered AS SELECT * FROM main.remembered "
+    f"WHERE EXISTS (SELECT 1 FROM {_ALLOWED_DOCUMENT} AND d.id = remembered.document)",
+    # Who sees a decision depends on its scope, which belongs to no compartment.
+    "CREATE TEMP VIEW decision AS SELECT * FROM main.decision WHERE 0",
+    "CREATE TEMP VIEW decision_end AS SELECT * FROM main.decision_end WHERE 0",
+    "CREATE TEMP VIEW gate_baseline AS SELECT * FROM main.gate_baseline WHERE 0",
     "CREATE TEMP VIEW seal AS SELECT * FROM main.seal WHERE 0",
     "CREATE TEMP VIEW corpus_state AS SELECT only_row, corpus_id, "
     "(SELECT coalesce(max(generation), 0) FROM temp.restricted_state) AS generation, "

@@ -23,6 +23,11 @@ _TABLES = (
     "approved_manifest",
     "path_flags",
     "audit_state",
+    "mark",
+    "decision",
+    "decision_end",
+    "remembered",
+    "gate_baseline",
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
 # FTS5's record of its averages is row 1, that of its segments row 10; all other rows are compared

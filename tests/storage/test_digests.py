@@ -40,6 +40,20 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
             corpus.run("INSERT INTO path_flags VALUES ('/m', '{}')")
             corpus.run("INSERT INTO audit_state VALUES (1, 1, 'log', 7, 'hash')")
+            corpus.run(
+                "INSERT INTO mark VALUES "
+                "(1, 'document', 'c', 'hash', 'disputed', 'Ana', 'owner', 'old', 'now')"
+            )
+            corpus.run(
+                "INSERT INTO decision VALUES ('s', 1, 'No posts', '', 'active', 'block', '', '[]', "
+                "'[]', 'Ana', 'owner', 'now', NULL, 'now')"
+            )
+            corpus.run("INSERT INTO decision_end VALUES ('s', 1, 'Ana', '', 'now')")
+            corpus.run(
+                "INSERT INTO remembered SELECT min(id), 'hash', 'bot', 'a.md:1-1', 1, 'now', "
+                "'now', '' FROM document"
+            )
+            corpus.run("INSERT INTO gate_baseline VALUES ('/g.toml', 'hash', '{}', 'now')")
         assert find_problems(corpus, deny_matcher(corpus)) == []
     return path.read_bytes()
 

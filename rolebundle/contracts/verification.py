@@ -1,0 +1,163 @@
+"""The request and the answer of `verify`: a draft is checked against passages of the corpus."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.request import MAX_SEEN, Moment, Name, Reference
+
+MAX_DRAFT_CHARACTERS = 1_000_000
+
+Check = Literal["quotes", "citations", "figures", "coverage"]
+"""A check that a request can require."""
+CheckName = Literal["quotes", "citations", "figures", "coverage", "sources", "publish"]
+FindingCode = Literal[
+    "exact",
+    "normalized",
+    "misattributed",
+    "near",
+    "absent",
+    "cited",
+    "unknown_citation",
+    "wrong_place",
+    "unrelated_citation",
+    "uncited",
+    "figure_found",
+    "should_cite",
+    "unsupported_figure",
+    "covered",
+    "uncovered",
+    "unchecked_language",
+    "unknown_passage",
+    "changed_passage",
+    "superseded_source",
+    "stale_source",
+    "untrusted_source",
+    "flagged_source",
+    "rejected_source",
+    "disputed_source",
+    "secret",
+    "personal_data",
+    "sensitive_source",
+    "unsendable_origin",
+]
+Verdict = Literal["pass", "fail", "nothing_to_verify"]
+
+
+class VerifyRequest(Contract):
+    """A draft, and what it is checked against."""
+
+    draft: Annotated[str, Field(max_length=MAX_DRAFT_CHARACTERS)] = Field(
+        description="The text to check: an answer, a report, a message."
+    )
+    bundle: dict[str, Any] | None = Field(
+        None,
+        description="The bundle that the draft was written from. Its passages are read again from "
+        "the corpus.",
+    )
+    chunk_ids: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
+        None,
+        description="The chunk_ids that the draft was written from; [1] in the draft is the first. "
+        "Without a bundle and chunk_ids the whole visible corpus is the evidence.",
+    )
+    role: RoleId | None = Field(
+        None, description="The role that the draft was written in. Its policy applies."
+    )
+    agent: Name | None = Field(
+        None, description="Id of the agent that asks. Required if the corpus has a scopes policy."
+    )
+    require: list[Check] | None = Field(
+        None,
+        description="The checks whose failures make the verdict `fail`: quotes, citations (each "
+        "sentence needs one), figures, coverage. Default: quotes, figures, coverage. A false "
+        "citation always fails.",
+    )
+    publish: bool = Field(
+        False,
+        description="Also check that the draft may leave the machine: no secrets, no personal "
+        "data, only public sources that may be sent.",
+    )
+    redact: bool = Field(
+        False, description="Return the draft without what fails, instead of with marks."
+    )
+    now: Moment | None = Field(
+        None, description="ISO 8601 time that ages are measured against. Default: the current time."
+    )
+
+
+class Span(Contract):
+    """A range of the draft in characters: the first one, from 0, and the one after the last."""
+
+    start: int
+    end: int
+
+
+class Finding(Contract):
+    """What one check found at one place of the draft.
+
+    Attributes:
+        check: the check.
+        code: the outcome.
+        fails: whether it makes the verdict ``fail``.
+        span: where in the draft.
+        text: the draft's text there; at most 300 characters.
+        chunk_id: the passage that it was checked against; missing if there is none.
+        locator: its place in the corpus.
+        true_text: what the passage says there.
+        note: the difference, or the reason, in words.
+        remedy: what to change in the draft; missing if nothing must be changed.
+    """
+
+    check: CheckName
+    code: FindingCode
+    fails: bool
+    span: Span
+    text: str
+    chunk_id: str | None = None
+    locator: str | None = None
+    true_text: str | None = None
+    note: str | None = None
+    remedy: str | None = None
+
+
+class CheckedPassage(Contract):
+    """A passage that the draft was checked against. ``number`` is what ``[number]`` cites."""
+
+    number: int | None = None
+    chunk_id: str
+    locator: str
+
+
+class JudgeOpinion(Contract):
+    """What a model thinks of a covered sentence. It never changes the verdict."""
+
+    span: Span
+    supported: bool | None
+    answer: str
+
+
+class Verification(Contract):
+    """The answer to `verify`.
+
+    Attributes:
+        verdict: ``nothing_to_verify`` is not a pass: the draft has nothing that can be checked.
+        message: the verdict in words, and what to do.
+        counts: number of findings by code.
+        findings: in the order of the draft.
+        uncited_sentences: sentences with content and without a citation.
+        validated_draft: the draft with what fails removed or marked; missing if nothing fails.
+        passages: the passages that it was checked against; empty for the whole corpus.
+        judge: the model that gave opinions, as ``PROVIDER:MODEL``.
+    """
+
+    verdict: Verdict
+    message: str
+    counts: dict[FindingCode, int]
+    findings: list[Finding]
+    uncited_sentences: list[Span] = []
+    validated_draft: str | None = None
+    passages: list[CheckedPassage] = []
+    judge: str | None = None
+    opinions: list[JudgeOpinion] = []

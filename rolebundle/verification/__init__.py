@@ -1,0 +1,1 @@
+"""Drafts against evidence, decisions and checks, remembered facts, and the completion gate."""
