@@ -160,6 +160,7 @@ class AgentAccess(Contract):
         deny_patterns: globs over paths that the agent may not read.
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
+        may_write: what the agent may write.
         documents: number of documents that the agent may read.
     """
 
@@ -169,6 +170,7 @@ class AgentAccess(Contract):
     deny_patterns: list[str]
     roles: list[str] | None = None
     role_required: bool = False
+    may_write: list[Literal["mark", "remember"]] = []
     documents: int
 
 

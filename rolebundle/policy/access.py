@@ -121,7 +121,21 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
     quarantined = count_quarantined(stored, rule)
     if policy is None or rule is None:
         return AgentView(DEFAULT_TABLE, quarantined)
-    return AgentView(policy.trust, quarantined, rule.roles, rule.role_required)
+    return AgentView(
+        policy.trust,
+        quarantined,
+        rule.roles,
+        rule.role_required,
+        rule.may_write,
+        _decision_scopes(rule),
+    )
+
+
+def _decision_scopes(rule: AgentRule) -> tuple[str, ...] | None:
+    """The scopes whose decisions an agent sees. A decision has the sensitivity internal."""
+    if level_rank(rule.access_level) < level_rank("internal"):
+        return ()
+    return rule.scopes or None
 
 
 def count_quarantined(stored: Iterable[Compartment], rule: AgentRule | None) -> int:

@@ -61,6 +61,12 @@ def _lint_rules(policy: Policy) -> Iterator[LintProblem]:
         elif not rule.scopes:
             message = "is empty, which means EVERY scope, including later ones"
             yield lint_warning(f"{agent}.scopes", "all_scopes", message)
+        if rule.access_level == "denied" and rule.may_write:
+            message = f"allows {', '.join(rule.may_write)}, but the agent sees nothing"
+            yield lint_warning(f"{agent}.may_write", "useless_write", message)
+        elif rule.may_write:
+            message = f"allows {', '.join(rule.may_write)}: this changes what other agents read"
+            yield lint_warning(f"{agent}.may_write", "agent_writes", message)
     for message in loosened_values(policy.trust):
         yield lint_warning("trust", "trust_loosened", message)
 
@@ -142,6 +148,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
                 deny_patterns=list(rule.deny_patterns),
                 roles=None if rule.roles is None else list(rule.roles),
                 role_required=rule.role_required,
+                may_write=list(rule.may_write),
                 documents=0
                 if problem
                 else sum(

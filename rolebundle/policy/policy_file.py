@@ -6,6 +6,7 @@
     deny_patterns = ["hr/**"]       # always take precedence
     roles = ["security-reviewer"]   # the roles that it may use; if missing, any role or none
     role_required = true            # whether it must name one; true by default if it has `roles`
+    may_write = ["mark"]            # what it may write: mark, remember; nothing by default
 
 JSON with the same content works too. If the file also has a trust table, the agents are under
 ``agents`` and the table is under ``trust``.
@@ -18,18 +19,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.policy import policy_json
-from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable
+from rolebundle.policy.trust import DEFAULT_TABLE, TrustTable, WriteKind
 
 AccessLevel = Literal["denied", "public", "group", "internal", "confidential"]
 LEVELS: tuple[AccessLevel, ...] = ("denied", "public", "group", "internal", "confidential")
 
 MAX_POLICY_BYTES = 1_000_000
 
-_KEYS = ("scopes", "access_level", "deny_patterns", "roles", "role_required")
+_KEYS = ("scopes", "access_level", "deny_patterns", "roles", "role_required", "may_write")
 _MAX_ID_CHARS = 200
 _MAX_PATTERN_CHARS = 500
 _MAX_ENTRIES = 1000
@@ -45,6 +46,7 @@ class AgentRule:
         deny_patterns: globs of files that it never sees.
         roles: the roles that it may use; ``None`` for every role.
         role_required: whether it must name a role.
+        may_write: what it may write.
     """
 
     scopes: tuple[str, ...]
@@ -52,6 +54,7 @@ class AgentRule:
     deny_patterns: tuple[str, ...] = ()
     roles: tuple[str, ...] | None = None
     role_required: bool = False
+    may_write: tuple[WriteKind, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +200,19 @@ def _rule(agent: str, rule: object, source: str) -> AgentRule:
         deny_patterns=_texts(values.get("deny_patterns", []), f"{agent}: deny_patterns", source),
         roles=roles,
         role_required=role_required,
+        may_write=_may_write(values.get("may_write", []), agent, source),
     )
+
+
+def _may_write(value: object, agent: str, source: str) -> tuple[WriteKind, ...]:
+    known: tuple[WriteKind, ...] = get_args(WriteKind)
+    named = _texts(value, f"{agent}: may_write", source)
+    for name in named:
+        if name not in known:
+            raise _bad_policy(
+                source, f"{agent}: may_write has the entry {name[:40]!r}", ", ".join(known)
+            )
+    return tuple(kind for kind in known if kind in named)
 
 
 def _mapping(value: object, source: str, name: str) -> Mapping[str, object]:

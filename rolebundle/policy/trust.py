@@ -40,6 +40,8 @@ from rolebundle.contracts.terms import (
 from rolebundle.errors import ConfigurationError
 
 Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
+WriteKind = Literal["mark", "remember"]
+"""What a policy can allow an agent to write."""
 
 MIN_TRUST, MAX_TRUST = 0, 3
 MIN_RISK, MAX_RISK = 1, 4
@@ -304,12 +306,16 @@ class AgentView(NamedTuple):
         quarantined: the number of documents that only the quarantine hides from the agent.
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
+        may_write: what the agent may write; without a policy, everything that an interface offers.
+        decision_scopes: the scopes whose decisions the agent sees; ``None`` for every scope.
     """
 
     trust: TrustTable = DEFAULT_TABLE
     quarantined: int = 0
     roles: tuple[str, ...] | None = None
     role_required: bool = False
+    may_write: tuple[WriteKind, ...] = ("mark", "remember")
+    decision_scopes: tuple[str, ...] | None = None
 
     def allows_role(self, role: str | None) -> bool:
         """Whether the agent may ask with this role, or without one."""

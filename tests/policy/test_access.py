@@ -351,6 +351,14 @@ def test_lint_knows_the_roles() -> None:
     }
 
 
+def test_lint_reports_what_agents_may_write() -> None:
+    found = linted({"ada": ADA | {"may_write": ["mark"]}})
+    assert found.keys() == {"agent_writes"}
+    assert found["agent_writes"].place == "ada.may_write"
+    denied = {"scopes": [], "access_level": "denied", "may_write": ["mark"]}
+    assert linted({"ada": denied}).keys() == {"denied_agent", "useless_write"}
+
+
 def test_lint_reports_a_corpus_without_a_policy(db: Path) -> None:
     with open_reader(db) as corpus:
         assert [finding.code for finding in lint_active_policy(corpus)] == ["no_policy"]

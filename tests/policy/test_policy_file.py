@@ -95,6 +95,17 @@ def test_roles_that_make_no_sense_are_refused(keys: dict[str, Any]) -> None:
     assert "role" in refused(json.dumps({"ada": RULE | keys})).message
 
 
+def test_an_agent_writes_only_what_its_rule_names() -> None:
+    assert parsed({"ada": RULE}).agents["ada"].may_write == ()
+    rule = RULE | {"may_write": ["remember", "mark", "mark"]}
+    assert parsed({"ada": rule}).agents["ada"].may_write == ("mark", "remember")
+
+
+@pytest.mark.parametrize("value", ["mark", ["decide"], [""], [1], True, {"mark": True}])
+def test_a_malformed_may_write_is_refused(value: Any) -> None:
+    assert "may_write" in refused(json.dumps({"ada": RULE | {"may_write": value}})).message
+
+
 def test_a_repeated_entry_counts_once() -> None:
     rule = parsed({"ada": RULE | {"scopes": ["b", "a", "b"]}}).agents["ada"]
     assert rule.scopes == ("b", "a")

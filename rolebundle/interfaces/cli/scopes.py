@@ -107,6 +107,8 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
         if entry.roles is not None or entry.role_required:
             named = "any role" if entry.roles is None else ", ".join(entry.roles) or "no role"
             click.echo(f"    roles: {named}" + ("" if entry.role_required else ", or none"))
+        if entry.may_write:
+            click.echo(f"    may write: {', '.join(entry.may_write)}")
         for pattern in entry.deny_patterns:
             click.echo(f"    never {pattern}")
 
