@@ -53,8 +53,11 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.contracts.backup import BackupReport, RestoreReport
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
+    from rolebundle.contracts.marks import MarkRecord
     from rolebundle.contracts.reports import BridgeReport
+    from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.sync import IngestOptions, IngestReport
+    from rolebundle.storage.marks import MarkKind
 
 INGEST_PURGE_PATIENCE_MS = 1_000
 """How long an ingest waits for other readers before it leaves a pending purge pending."""
@@ -263,6 +266,60 @@ class Admin:
         with self._open_writer() as corpus:
             quarantine.drop_document(corpus, document_id)
             self.workspace.recorder.note(corpus, "drop")
+
+    def mark(self, reference: str, state: MarkState, marked_by: str, reason: str) -> MarkRecord:
+        """Mark a passage or document as the owner.
+
+        Args:
+            reference: a chunk id or a document id.
+            state: what it is marked as.
+            marked_by: the name of the person or tool.
+            reason: why.
+
+        Raises:
+            UsageError: nothing has this reference, or it names a part of a document.
+        """
+        from rolebundle.contracts.document import Mark
+        from rolebundle.retrieval.lookup import resolve_reference
+        from rolebundle.verification import marks
+
+        with self._open_writer() as corpus:
+            kind, passages, _ = resolve_reference(corpus, reference)
+            record = marks.put_mark(
+                corpus,
+                marks.resolve_target(corpus, reference, kind, passages),
+                passages[0].document.document_id,
+                Mark(state, marked_by, "owner", reason, iso_utc(datetime.now(UTC))),
+            )
+            self.workspace.recorder.note(corpus, "mark", details={"state": state})
+        return record
+
+    def remove_mark(self, target: str) -> MarkRecord:
+        """Remove a mark, whoever has made it.
+
+        Args:
+            target: the chunk id or document id that is marked; it may be gone.
+
+        Raises:
+            UsageError: it has no mark.
+        """
+        from rolebundle.verification import marks
+
+        with self._open_writer() as corpus:
+            is_chunk = any(
+                mark.target == target and mark.kind == "chunk" for mark in marks.list_marks(corpus)
+            )
+            kind: MarkKind = "chunk" if is_chunk else "document"
+            record = marks.remove_mark(corpus, kind, target, authority="owner")
+            self.workspace.recorder.note(corpus, "mark", details={"state": "unverified"})
+        return record
+
+    def marks(self) -> list[MarkRecord]:
+        """Every mark, also those that have ended because the text changed."""
+        from rolebundle.verification import marks
+
+        with self.workspace.corpus.reading():
+            return marks.list_marks(self.workspace.corpus)
 
     def plan_purge(self, selection: PurgeSelection) -> PurgePlan:
         """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""

@@ -19,7 +19,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, Approvals, Decision, ask_program
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
-from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
+from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.document import DocumentMetadata, Passage
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
+    from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.reranker import Reranker, RerankModels
@@ -301,6 +302,48 @@ class Engine:
             )
             return lookup
 
+    def mark(self, request: MarkRequest) -> MarkRecord:
+        """Mark a passage or document that an agent sees, or remove the agent's own mark.
+
+        Raises:
+            AccessDenied: the policy does not allow the agent to mark, the agent may not set this
+                state, or somebody else has marked it.
+            UsageError: nothing has this reference, or the agent may not see it; or the reason gives
+                instructions to a model.
+            CorpusBusy, StorageError: the mark was not stored.
+        """
+        from rolebundle.contracts.document import Mark, iso_utc
+        from rolebundle.retrieval.lookup import resolve_reference
+        from rolebundle.verification import marks
+
+        with self._errors_for(request.agent):
+            agent = self._resolve_agent(request.agent)
+            with self.open_view(agent) as (corpus, view):
+                self._check_write("mark", agent, view)
+                kind, passages, _ = resolve_reference(corpus, request.id)
+                may_read = self._may_read(view)
+                if may_read is not None and not all(map(may_read, passages)):
+                    from rolebundle.policy.access import role_denied
+
+                    raise role_denied(view)
+                target = marks.resolve_target(corpus, request.id, kind, passages)
+            name = agent or "agent"
+            with self.workspace.open_writer() as corpus:
+                if request.state == "unverified":
+                    record = marks.remove_mark(
+                        corpus, *target[:2], authority="agent", removed_by=name
+                    )
+                else:
+                    now = iso_utc(datetime.now(UTC))
+                    mark = Mark(request.state, name, "agent", request.reason, now)
+                    document_id = passages[0].document.document_id
+                    record = marks.put_mark(corpus, target, document_id, mark)
+                self.workspace.recorder.note(
+                    corpus, "mark", agent=agent, details={"state": request.state}
+                )
+                self.workspace.recorder.store_head(corpus)
+            return record
+
     def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
         """List one page of the documents that an agent may see.
 
@@ -345,6 +388,20 @@ class Engine:
             with self._errors_for(agent), self.open_view(agent) as (_, view):
                 return view
         return UNRESTRICTED_VIEW
+
+    def _check_write(self, kind: WriteKind, agent: str | None, view: AgentView) -> None:
+        """Check that the policy allows an agent to write.
+
+        Raises:
+            AccessDenied: it does not.
+        """
+        if kind not in view.may_write:
+            self.workspace.recorder.note(self.workspace.corpus, "refused", agent=agent)
+            raise AccessDenied(
+                "write_denied",
+                f"the policy does not allow this agent to {kind}",
+                f'the owner can allow it: may_write = ["{kind}"] in the agent\'s rule',
+            )
 
     def _may_read(self, view: AgentView) -> Callable[[Passage], bool] | None:
         """Whether a role of an agent may read a passage; ``None`` if the agent needs no role.

@@ -26,6 +26,9 @@ AuditKind = Literal[
     "scopes",
     "bridges",
     "trust",
+    "mark",
+    "decide",
+    "check",
     "refused",
     "settings",
 ]

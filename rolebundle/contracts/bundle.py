@@ -11,6 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.request import Moment, Where
 from rolebundle.contracts.terms import (
     Action,
+    Authority,
     ContentType,
     EmptyReason,
     Evidence,
@@ -20,6 +21,7 @@ from rolebundle.contracts.terms import (
     FreshnessStatus,
     Fusion,
     Lane,
+    MarkState,
     RejectionCode,
     TaskSupport,
     TrustPosture,
@@ -84,7 +86,8 @@ class Scores(Contract):
     """The terms of the final score, before they are multiplied by their weights.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + rerank·w4 − diversity_penalty``. The four
-    terms are in [0, 1]. ``rerank`` is the vocabulary term. If the candidate was scored again by a
+    terms are in [0, 1]; ``metadata`` and ``rerank`` up to 1.25 if the passage is marked as
+    verified. ``rerank`` is the vocabulary term. If the candidate was scored again by a
     reranking model, that score is part of ``semantic``.
     """
 
@@ -140,6 +143,16 @@ class Freshness(Contract):
     max_age_days: Annotated[float | None, WrapValidator(_validate_days)] = None
 
 
+class PassageMark(Contract):
+    """What somebody has stated about a passage or its document; ``marked_at`` is ISO 8601."""
+
+    state: MarkState
+    marked_by: str
+    authority: Authority
+    reason: str
+    marked_at: str
+
+
 class ChunkMetadata(Contract):
     """Metadata of a chunk.
 
@@ -148,6 +161,7 @@ class ChunkMetadata(Contract):
         valid_until: last second at which it applies.
         flags: kinds of the scan's findings in the chunk's document; ``None`` if there are none. The
             passage is shown without the text that was hidden.
+        mark: what somebody has stated about the passage; ``None`` if it has no mark.
     """
 
     trust_tier: TrustTier
@@ -163,6 +177,7 @@ class ChunkMetadata(Contract):
     origin: str | None = None
     scope: str | None = None
     flags: list[str] | None = None
+    mark: PassageMark | None = None
     valid_from: str | None = None
     valid_until: str | None = None
 

@@ -21,6 +21,7 @@ from rolebundle.contracts.bundle import (
     Freshness,
     KeptBack,
     OverlayRef,
+    PassageMark,
     Provenance,
     QueryTrace,
     Rejection,
@@ -84,14 +85,22 @@ CompactFreshness: Any = _part(
     "A chunk's age compared with the maximum age.",
     "status updated_at",
 )
+CompactMark: Any = _part(
+    "CompactMark",
+    PassageMark,
+    "What somebody has stated about the passage.",
+    "state marked_by reason",
+    optional="marked_by reason",
+)
 CompactMetadata: Any = _part(
     "CompactMetadata",
     ChunkMetadata,
     "How far the passage can be trusted, its age, and what the scan found. Missing if there is "
-    "none of it; ``flags`` are never left out.",
-    "trust_tier freshness flags",
+    "none of it; ``flags`` and the state of a ``mark`` are never left out.",
+    "trust_tier freshness flags mark",
     optional="trust_tier freshness",
     freshness=CompactFreshness,
+    mark=CompactMark | None,
 )
 CompactCitation: Any = _part(
     "CompactCitation",
@@ -104,6 +113,7 @@ CompactProvenance: Any = _part(
     Provenance,
     "How far the selected passages together can be trusted. Their ids are in the passages.",
     "trust_posture freshness_posture",
+    optional="freshness_posture",
 )
 CompactWarning: Any = _part(
     "CompactWarning",

@@ -5,7 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from rolebundle.contracts.terms import ContentType, Origin, Sensitivity, TrustTier
+from rolebundle.contracts.terms import (
+    Authority,
+    ContentType,
+    MarkState,
+    Origin,
+    Sensitivity,
+    TrustTier,
+)
 
 
 def iso_utc(moment: datetime) -> str:
@@ -66,12 +73,23 @@ class Superseder(NamedTuple):
     valid_from: str | None = None
 
 
+class Mark(NamedTuple):
+    """What somebody has stated about a passage or its document; ``marked_at`` is ISO 8601."""
+
+    state: MarkState
+    marked_by: str
+    authority: Authority
+    reason: str
+    marked_at: str
+
+
 class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
     ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
-    documents that claim to replace its document, and may not.
+    documents that claim to replace its document, and may not. ``mark`` is the mark that counts for
+    its present text.
     """
 
     rowid: int
@@ -91,6 +109,7 @@ class Passage(NamedTuple):
     superseded_by: tuple[Superseder, ...] = ()
     flags: tuple[str, ...] = ()
     ignored_claims: tuple[str, ...] = ()
+    mark: Mark | None = None
 
     @property
     def locator(self) -> str:

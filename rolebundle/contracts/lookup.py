@@ -3,7 +3,7 @@
 from typing import Literal
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.bundle import CorpusState
+from rolebundle.contracts.bundle import CorpusState, PassageMark
 from rolebundle.contracts.terms import ContentType, TrustTier
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
@@ -32,6 +32,7 @@ class FoundPassage(Contract):
         place: number of the passage in its document, from 1. ``#document_id:place:count`` is the
             reference of ``count`` passages from this one on.
         flags: kinds of the scan's findings in the document; missing if there are none.
+        mark: what somebody has stated about the passage; missing if it has no mark.
         content: the text.
         truncated: true if ``content`` is only the beginning of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``.
@@ -43,6 +44,7 @@ class FoundPassage(Contract):
     headings: list[str]
     content_type: ContentType
     flags: list[str] | None = None
+    mark: PassageMark | None = None
     content: str
     truncated: bool | None = None
     content_chars: int | None = None

@@ -14,6 +14,7 @@ from rolebundle.contracts.comparison import Comparison
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.contracts.replay import Replay
@@ -69,6 +70,9 @@ SCHEMAS: dict[str, type[Contract]] = {
     "golden-set": GoldenSet,
     "ingest-result": IngestResult,
     "lookup": Lookup,
+    "mark": MarkRecord,
+    "mark-list": MarkList,
+    "mark-request": MarkRequest,
     "overlay": Overlay,
     "overlay-details": OverlayDetails,
     "overlay-lint": OverlayLint,

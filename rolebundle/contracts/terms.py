@@ -8,6 +8,10 @@ TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
 Sensitivity = Literal["public", "group", "internal", "confidential"]
 Origin = Literal["internal", "external", "untrusted"]
 Action = Literal["read", "analyze", "suggest", "execute", "external_send"]
+MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
+"""What a mark says of a passage. A passage without a mark is unverified."""
+Authority = Literal["owner", "agent"]
+"""Who states something about the corpus: its owner, or an agent whose policy allows it."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak"]
@@ -19,6 +23,7 @@ Detail = Literal["ids", "compact", "full"]
 RejectionCode = Literal[
     "forbidden_source",
     "role_mismatch",
+    "rejected_by_mark",
     "taint_blocked",
     "not_yet_valid",
     "expired",

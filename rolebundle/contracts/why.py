@@ -10,6 +10,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import (
     CorpusState,
     OverlayRef,
+    PassageMark,
     RawScores,
     RequestEcho,
     Scores,
@@ -81,6 +82,8 @@ class ScoreTrace(Contract):
 
     Attributes:
         vocabulary: names of the overlay's vocabulary rules that matched.
+        mark_factor: what the mark multiplies the role's terms with, before they are in ``scores``;
+            missing if the passage has no mark.
         place: place among the ``of`` ranked candidates, from 1.
         rank: place in the answer, from 1; missing if the passage is not selected.
         code: rejection code of the selection; missing if the passage is selected.
@@ -94,6 +97,7 @@ class ScoreTrace(Contract):
     raw: RawScores
     weights: ScoreWeights
     vocabulary: list[str]
+    mark_factor: float | None = None
     place: int
     of: int
     rank: int | None = None
@@ -132,6 +136,7 @@ class Why(Contract):
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
         flags: kinds of the scan's findings in the passage's document; missing if there are none.
+        mark: what somebody has stated about the passage; missing if it has no mark.
         outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
             ``where``, that its document was not searched. In that case the other steps are those of
             the same request without the keys of ``where`` that exclude the document.
@@ -162,6 +167,7 @@ class Why(Contract):
     title: str
     locator: str
     flags: list[str] | None = None
+    mark: PassageMark | None = None
     outcome: Outcome
     rank: int | None = None
     step: Step | None = None

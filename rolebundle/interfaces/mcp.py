@@ -169,14 +169,15 @@ class Handlers:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._tools = {tool.name: tool for tool in TOOLS}
+        offered = worker.operations.offered_methods
+        self._tools = {tool.name: tool for tool in TOOLS if tool.method in offered}
 
     async def list_tools(self, _: Any, _params: PaginatedRequestParams | None) -> ListToolsResult:
         """The tools."""
         # A model cannot make up an approval in a field that it does not know.
         takes_names = self._worker.operations.engine.approvals.source == "request"
         withheld = () if takes_names else ("approval",)
-        return ListToolsResult(tools=[_offered(tool, withheld) for tool in TOOLS])
+        return ListToolsResult(tools=[_offered(tool, withheld) for tool in self._tools.values()])
 
     async def call_tool(self, _: Any, params: CallToolRequestParams) -> CallToolResult:
         """One tool's answer, as structured content and as text."""
@@ -279,7 +280,7 @@ def _offered(tool: Tool, withheld: Collection[str]) -> OfferedTool:
         output_schema=tool.output_schema(),
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=True,
+            read_only_hint=not tool.writes,
             destructive_hint=False,
             idempotent_hint=True,
             open_world_hint=False,

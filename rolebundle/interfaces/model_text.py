@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.interfaces.render import cautions, flag_note, limited_use, one_line
+from rolebundle.interfaces.render import cautions, flag_note, limited_use, mark_note, one_line
 
 Values = Mapping[str, Any]
 
@@ -58,7 +58,8 @@ def document_text(lookup: Values) -> str:
     ]
     for passage in lookup["passages"]:
         place, flags = one_line(passage["locator"], _LOCATOR_CHARS), flag_note(passage.get("flags"))
-        lines += ["", "; ".join(filter(None, [place, flags])), *_fenced(passage)]
+        labels = filter(None, [place, flags, mark_note(passage.get("mark"))])
+        lines += ["", "; ".join(labels), *_fenced(passage)]
     more = lookup.get("more") or {}
     if more.get("params") and more.get("omitted", {}).get("passages"):
         lines += ["", f"To read on, call get with id {more['params']['id']}"]
@@ -94,7 +95,11 @@ def _heading(passage: Values) -> str:
     title = citation.get("reference") or passage.get("title") or passage["document_id"]
     place = one_line(citation.get("locator") or passage["chunk_id"], _LOCATOR_CHARS)
     metadata = passage.get("metadata", {})
-    labels = flag_note(metadata.get("flags")), limited_use(passage.get("allowed_actions"))
+    labels = (
+        flag_note(metadata.get("flags")),
+        mark_note(metadata.get("mark")),
+        limited_use(passage.get("allowed_actions")),
+    )
     details = "; ".join(part for part in (place, _about(metadata), *labels) if part)
     return f"[{passage['rank']}] {one_line(title)} ({details})"
 
@@ -135,8 +140,7 @@ def _why(answer: Values) -> str:
     ]
     if answer.get("notes"):
         lines.append(f"notes: {answer['notes']}")
-    if answer.get("flags"):
-        lines.append(flag_note(answer["flags"]))
+    lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
     lines += [f"to be selected: {need}" for need in answer.get("needs", ())]
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"

@@ -14,6 +14,7 @@ from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
 from rolebundle.contracts.request import (
     NO_RERANK,
@@ -36,7 +37,9 @@ from rolebundle.policy.overlays import list_overlays, load_role
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
-METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "ingest")
+METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "mark", "ingest")
+WRITING_METHODS = frozenset({"mark"})
+"""Methods that write and that an agent may call if the server was started with --allow-write."""
 
 
 class Operations:
@@ -45,7 +48,7 @@ class Operations:
     Args:
         engine: the corpus, the overlays and the model.
         detail: how much of a bundle comes back if the request has no ``detail``.
-        allow_write: whether `ingest` may be called.
+        allow_write: whether `ingest` and the ``WRITING_METHODS`` may be called.
     """
 
     def __init__(
@@ -87,6 +90,16 @@ class Operations:
         """Whether `ingest` is offered. It never is to an agent."""
         return self.allow_write and self.engine.agent is None
 
+    @property
+    def offered_methods(self) -> list[str]:
+        """The methods that this server offers; which of them an agent may call is its policy's."""
+        return [
+            method
+            for method in METHODS
+            if (method != "ingest" or self.may_write)
+            and (method not in WRITING_METHODS or self.allow_write)
+        ]
+
     def interrupt(self) -> None:
         """End the call that runs now."""
         self.engine.interrupt()
@@ -114,6 +127,8 @@ class Operations:
                 return self._role(parsed(RoleRequest, fields))
             case "status":
                 return self._status(parsed(StatusRequest, fields))
+            case "mark":
+                return self._mark(parsed(MarkRequest, fields))
             case "ingest":
                 return self._ingest(parsed(IngestRequest, fields), progress)
         raise LookupError(method)
@@ -172,6 +187,18 @@ class Operations:
 
     def _status(self, request: StatusRequest) -> Answer:
         return self.engine.status(request.agent).model_dump(exclude_none=True)
+
+    def _mark(self, request: MarkRequest) -> Answer:
+        self._check_allow_write()
+        return self.engine.mark(request).model_dump()
+
+    def _check_allow_write(self) -> None:
+        if not self.allow_write:
+            raise AccessDenied(
+                "read_only_server",
+                "this server may not write",
+                "start it with --allow-write",
+            )
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.

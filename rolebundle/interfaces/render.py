@@ -94,6 +94,14 @@ def flag_note(flags: Sequence[str] | None) -> str:
     return f"flagged: {', '.join(flags)}" if flags else ""
 
 
+def mark_note(mark: Mapping[str, Any] | None) -> str:
+    """What somebody has stated about a passage. Empty without a mark."""
+    if not mark:
+        return ""
+    note = f"{mark['state'].replace('_', ' ')} by {mark.get('marked_by') or '…'}"
+    return one_line(f"{note}: {mark['reason']}" if mark.get("reason") else note)
+
+
 def limited_use(allowed: Sequence[str] | None) -> str:
     """What a passage may be used for. Empty if that is not limited."""
     if allowed is None or set(allowed) >= set(ACTIONS):

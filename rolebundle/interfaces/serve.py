@@ -186,13 +186,12 @@ class Server:
         return self._operations.call(request.method, request.fields, progress)
 
     def _introduction(self) -> Answer:
-        allowed = [method for method in METHODS if method != "ingest" or self._operations.may_write]
         return {
             "protocol": PROTOCOL,
             "name": "rolebundle",
             "version": version("rolebundle"),
             "capabilities": {
-                "methods": [*OWN_METHODS, *allowed],
+                "methods": [*OWN_METHODS, *self._operations.offered_methods],
                 "notifications": [CANCEL, PROGRESS],
                 "allow_write": self._operations.may_write,
                 "details": list(DETAILS),

@@ -147,7 +147,7 @@ _PROJECTION = (
     _Field("summary.selected_count"),
     # What the reader must know of all passages comes before them.
     _Field("provenance.trust_posture"),
-    _Field("provenance.freshness_posture"),
+    _optional("provenance.freshness_posture"),
     _Field("warnings.code"),
     _Field("warnings.message", shorten=_text),
     _Field("fallback.state"),
@@ -171,6 +171,9 @@ _PROJECTION = (
     _optional("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
     # Flags and actions are never left out: the reader must know what the passage may be used for.
     _Field("selected.metadata.flags"),
+    _Field("selected.metadata.mark.state"),
+    _optional("selected.metadata.mark.marked_by", _text),
+    _optional("selected.metadata.mark.reason", _text),
     _Field("selected.citation.locator"),
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),

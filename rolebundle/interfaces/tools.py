@@ -11,6 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.reports import RoleList
 from rolebundle.contracts.schema import json_schema
 from rolebundle.contracts.why import Why
@@ -38,6 +39,7 @@ class Tool:
         description: when to call it, what it answers, and what to do with an empty answer.
         input: the schema of its arguments. Empty if it takes none.
         output: the contracts of its answers. Each answer fits one of them.
+        writes: whether it changes the corpus.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Tool:
     description: str
     input: str = ""
     output: tuple[type[Contract], ...] = ()
+    writes: bool = False
 
     def input_schema(self, without: Collection[str] = ()) -> Schema:
         """JSON Schema of the arguments, except for those that this server does not offer."""
@@ -114,6 +117,19 @@ TOOLS = (
         "and the chunk_id or document_id. It changes nothing and finds no new passages.",
         "why-request",
         (Why,),
+    ),
+    Tool(
+        "mark",
+        "mark",
+        "Mark a passage as wrong",
+        "Mark a passage or document as disputed (it may be wrong) or rejected (it is wrong and "
+        "must not be used), with the reason. Call it if you have checked a passage against "
+        "something better, and copy its chunk_id from an answer. Other agents are then told, and a "
+        "rejected passage is in no answer. The state unverified removes your own mark. You cannot "
+        "mark what is verified, and you cannot change the mark of another: tell the user instead.",
+        "mark-request",
+        (MarkRecord,),
+        writes=True,
     ),
     Tool(
         "list_roles",

@@ -14,6 +14,7 @@ from rolebundle.contracts.bundle import (
     Diagnostics,
     Freshness,
     OverlayRef,
+    PassageMark,
     Provenance,
     QueryTrace,
     RawScores,
@@ -198,6 +199,7 @@ def _selected_chunk(
             sensitivity=document.sensitivity,
             origin=document.origin,
             flags=list(passage.flags) or None,
+            mark=passage_mark(passage),
             valid_from=document.valid_from,
             valid_until=document.valid_until,
             scope=document.scope,
@@ -207,6 +209,11 @@ def _selected_chunk(
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )
+
+
+def passage_mark(passage: Passage) -> PassageMark | None:
+    """The mark of a passage, or ``None``."""
+    return PassageMark.model_construct(**passage.mark._asdict()) if passage.mark else None
 
 
 def scores_of(candidate: Candidate) -> Scores:
@@ -292,6 +299,8 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         reasons.append(f"policy: {', '.join(hits)}")
     if hits := score.hits_of("vocabulary"):
         reasons.append(f"role vocabulary: {', '.join(hits)}")
+    if mark := candidate.passage.mark:
+        reasons.append(f"{mark.state.replace('_', ' ')} by {mark.marked_by}: {mark.reason}")
     if score.diversity_penalty:
         reasons.append(f"source diversity −{score.diversity_penalty:.2f}")
     return reasons

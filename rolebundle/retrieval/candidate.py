@@ -120,7 +120,15 @@ class Pool(NamedTuple):
 # -- scores --------------------------------------------------------------------------------------
 
 Step = Literal[
-    "lexical", "semantic", "rerank", "neighbours", "feedback", "metadata", "vocabulary", "diversity"
+    "lexical",
+    "semantic",
+    "rerank",
+    "neighbours",
+    "feedback",
+    "metadata",
+    "vocabulary",
+    "mark",
+    "diversity",
 ]
 """The steps that contribute to a score, in their order."""
 ScoreTerm = Literal["lexical", "semantic", "metadata", "vocabulary", "diversity"]
@@ -210,8 +218,9 @@ class Score(NamedTuple):
     """The terms of a candidate's score, their weighted sum, and the contribution of each step.
 
     ``final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity_penalty``. The
-    four terms are in [0, 1]. The contributions are in the order of the steps; the sum of their
-    ``value · weight`` is ``final``, up to rounding.
+    four terms are in [0, 1]; those of the role up to 1.25 if the passage is marked as verified. The
+    contributions are in the order of the steps; the sum of their ``value · weight`` is ``final``,
+    up to rounding.
     """
 
     contributions: tuple[Contribution, ...]
@@ -246,6 +255,15 @@ class Score(NamedTuple):
             ),
         )
         return self._with(weights, added, self.lexical, self.semantic, metadata[0], vocabulary[0])
+
+    def with_mark(self, factor: float, hit: str, weights: Weights) -> Score:
+        """The score with the role's two terms multiplied by the factor of a mark."""
+        metadata, vocabulary = factor * self.metadata, factor * self.vocabulary
+        added = (
+            Contribution("mark", "metadata", metadata - self.metadata, weights.metadata, (hit,)),
+            Contribution("mark", "vocabulary", vocabulary - self.vocabulary, weights.vocabulary),
+        )
+        return self._with(weights, added, self.lexical, self.semantic, metadata, vocabulary)
 
     def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> Score:
         """The score with the lanes' terms as a step has changed them."""

@@ -32,6 +32,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.policy.trust import Labels, Purpose
 from rolebundle.retrieval.bundle import (
     overlay_ref,
+    passage_mark,
     raw_scores_of,
     rounded,
     rounded_if_any,
@@ -66,7 +67,7 @@ from rolebundle.retrieval.lookup import resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
-from rolebundle.retrieval.rank import rank, ranking_order
+from rolebundle.retrieval.rank import mark_factor, rank, ranking_order
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import estimated_tokens, is_answered_off_topic, select
 from rolebundle.retrieval.where import Condition, unmet, values_of
@@ -276,6 +277,7 @@ def explain(
         title=document.title,
         locator=passage.locator,
         flags=list(passage.flags) or None,
+        mark=passage_mark(passage),
         ignored_claims=list(passage.ignored_claims) or None,
         refused_claims=list(document.refused_claims) or None,
         outcome=outcome,
@@ -446,6 +448,7 @@ def _score_trace(execution: _Execution, placement: _Placement) -> ScoreTrace:
         raw=raw_scores_of(own, evidence.support(own.passage.rowid)),
         weights=score_weights(retrieval.weights),
         vocabulary=list(own.score.hits_of("vocabulary")),
+        mark_factor=mark_factor(own.passage.mark.state) if own.passage.mark else None,
         place=placement.position,
         of=len(placement.ranked),
         rank=placement.rank,
@@ -575,6 +578,11 @@ def _policy_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
             changes.append(_purpose_change(passage, request.purpose))
         elif code == "stale":
             changes.append(_age_change(passage, request))
+        elif code == "rejected_by_mark":
+            changes.append(
+                f"the mark would have to be removed: rolebundle mark remove {passage.chunk_id}, or "
+                f"{passage.document.document_id} if the document is marked"
+            )
     return changes
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
 
-from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.document import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
 from rolebundle.policy.trust import Labels
@@ -95,6 +95,10 @@ class Governed(Protocol):
     def flags(self) -> Sequence[str]:
         """The kinds of the scan's findings."""
 
+    @property
+    def mark(self) -> Mark | None:
+        """The mark that counts for it."""
+
 
 def labels_of(governed: Governed) -> Labels:
     """What decides about its use."""
@@ -111,9 +115,9 @@ def first_rejection(
 def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[RejectionCode, str]]:
     """Everything in the policy that rejects it: codes and notes; the first one counts.
 
-    The order: what the role may not see, what the purpose forbids, what is not valid at the time,
-    what is too old. Whether a person has to approve comes last, so that people are asked only about
-    documents that nothing else rejects (docs/decisions/0010).
+    The order: what the role may not see, what somebody has rejected, what the purpose forbids, what
+    is not valid at the time, what is too old. Whether a person has to approve comes last, so that
+    people are asked only about documents that nothing else rejects (docs/decisions/0010).
     """
     document, overlay = governed.document, request.overlay
     by_trust = request.purpose.rejection(labels_of(governed))
@@ -130,6 +134,8 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
         if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
             roles = ", ".join(governed.applicable_roles)
             yield "role_mismatch", f"{document.document_id} is for {roles}, not {overlay.role_id}"
+    if governed.mark is not None and governed.mark.state == "rejected":
+        yield "rejected_by_mark", f"rejected by {governed.mark.marked_by}: {governed.mark.reason}"
     if by_trust is not None and by_trust[0] == "taint_blocked":
         yield by_trust
     begins_later = later_start(document, request)

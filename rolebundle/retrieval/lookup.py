@@ -19,6 +19,7 @@ from rolebundle.contracts.lookup import (
 )
 from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lanes import corpus_state
 from rolebundle.storage import approximate_index, documents, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
@@ -262,5 +263,6 @@ def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None)
         headings=list(passage.headings),
         content_type=passage.content_type,
         flags=list(passage.flags) or None,
+        mark=passage_mark(passage),
         content=content,
     )

@@ -2,6 +2,8 @@
 
 final = lexical·w1 + semantic·w2 + metadata·w3 + vocabulary·w4 − diversity penalty
 
+The mark of a passage multiplies metadata and vocabulary, the role's part of the score.
+
 The diversity penalty orders passages, and the floor (``min_score``) judges them. So the penalty
 takes no score under the floor: what is over the floor stays over it, no score becomes negative, and
 final scores that are equal at the floor are ordered by what they were before the penalty.
@@ -12,9 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.overlay import Vocabulary
+from rolebundle.contracts.terms import MarkState
 from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
@@ -31,6 +35,13 @@ SATURATED_METADATA = 2.25
 SATURATED_VOCABULARY = 0.08
 """A higher score of the role's phrases counts as this: one preferred term."""
 DIVERSITY_STEP = 0.15
+
+UNVERIFIED = 0.8
+"""The value of a passage without a mark."""
+MARK_VALUES: Mapping[MarkState, float] = MappingProxyType(
+    {"disputed": 0.5, "tool_verified": 0.9, "supervisor_verified": 1.0}
+)
+"""The values of marks. The role's part is multiplied by a value divided by ``UNVERIFIED``."""
 
 MAX_RESCORED = 50
 """How many candidates, the best by their lanes, are scored again: this bounds the cost."""
@@ -95,6 +106,8 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
       the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
+
+    A mark then multiplies both with :func:`mark_factor`.
     """
     if request.overlay is None:
         return candidate
@@ -104,9 +117,21 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     vocabulary = (1 - by_expansion) * min(1.0, phrases / SATURATED_VOCABULARY)
     vocabulary += by_expansion * candidate.expansion
     metadata = normalize_metadata(candidate.metadata_score)
-    return candidate.with_score(
-        candidate.score.with_role((metadata, candidate.metadata_hits), (vocabulary, hits), weights)
+    score = candidate.score.with_role(
+        (metadata, candidate.metadata_hits), (vocabulary, hits), weights
     )
+    if passage.mark is not None:
+        factor = mark_factor(passage.mark.state)
+        score = score.with_mark(factor, f"mark:{passage.mark.state}(×{factor:g})", weights)
+    return candidate.with_score(score)
+
+
+def mark_factor(state: MarkState) -> float:
+    """What a mark multiplies the role's part of the score with; 1 for a rejected passage.
+
+    The filter rejects such a passage. Its score is only supposed, as if it were allowed.
+    """
+    return MARK_VALUES.get(state, UNVERIFIED) / UNVERIFIED
 
 
 def normalize_metadata(score: float) -> float:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
+from rolebundle.storage import marks
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_strings
 
@@ -211,6 +212,10 @@ class DocumentGroup(NamedTuple):
         """The roles that every chunk excludes."""
         return self.document.excluded_roles
 
+    @property
+    def mark(self) -> None:
+        """Nothing: marks are of single passages and documents, and not of groups."""
+
 
 def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> list[DocumentGroup]:
     """Groups of documents that a role's policy treats alike.
@@ -299,6 +304,7 @@ def page_of_documents(
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     width = len(_CHUNK_TYPES)
     newer, ignored = _claims(corpus, {row[width] for row in rows})
+    marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
     documents: dict[int, DocumentMetadata] = {}
     passages = []
     for row in rows:
@@ -325,6 +331,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
                 document=documents[document],
                 superseded_by=newer.get(document, ()),
                 ignored_claims=ignored.get(document, ()),
+                mark=marked.get(row[1]),
             )
         )
     return passages

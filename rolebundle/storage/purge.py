@@ -27,6 +27,7 @@ from rolebundle.storage import (
     compartments,
     digests,
     lexical_index,
+    marks,
     rerank_cache,
     store,
     vector_index,
@@ -91,6 +92,7 @@ def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str
     rows = [document.row for document in documents]
     erased = extent(corpus, rows)
     _drop_approximate_indexes(corpus, _compartments_of(corpus, rows))
+    marks.forget_marks(corpus, [document.document_id for document in documents])
     store.remove_documents(corpus, rows)
     # The cache knows a text only by its hash. So vectors of earlier versions of these documents
     # cannot be distinguished from those of other documents.

@@ -313,7 +313,7 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
     request = resolve_request(RetrievalRequest(task="x"), NOW, role)
-    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": ()}
+    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": (), "mark": None}
     refused = [
         d for d in matched if first_rejection(SimpleNamespace(document=d, **for_all), request)
     ]

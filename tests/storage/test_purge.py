@@ -11,14 +11,16 @@ from typing import Any
 import apsw
 import pytest
 
+from rolebundle.contracts.document import Mark
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
-from rolebundle.storage import approximate_index, store, vector_index
+from rolebundle.storage import approximate_index, marks, store, vector_index
 from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as erasure
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.marks import StoredMark
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import move_documents
 from support.amounts import rounds
@@ -53,6 +55,7 @@ def canary_corpus(folder: Path, seed: int, doomed: int, staying: int) -> CanaryC
         for start in range(0, len(canaries), size):
             fill(corpus, [one.document for one in canaries[start : start + size]], PROVIDER)
         _second_index(corpus)
+        _mark_all(corpus, canaries)
         _change_some(corpus, chance, canaries)
         _move_some(corpus, chance)
     chance.shuffle(canaries)
@@ -74,6 +77,21 @@ def _second_index(corpus: Corpus) -> None:
         embed(corpus, OTHER)
         vector_index.activate_index(corpus, first)
         assert other.id != first.id
+
+
+def _mark_all(corpus: Corpus, canaries: list[Canary]) -> None:
+    """Marks of documents, of passages, and of passages that are gone."""
+    with corpus.writing():
+        for one in canaries:
+            document_id = one.document.metadata.document_id
+            chunk_id = one.document.chunks[0].chunk_id
+            for kind, target in (
+                ("document", document_id),
+                ("chunk", chunk_id),
+                ("chunk", f"{document_id}#gone"),
+            ):
+                mark = Mark("disputed", "Ana", "owner", f"see {target}", "2026-11-01T00:00:00Z")
+                marks.put_mark(corpus, StoredMark(kind, target, "", mark))
 
 
 def _change_some(corpus: Corpus, chance: Random, canaries: list[Canary]) -> None:

@@ -9,7 +9,7 @@ import click
 
 from rolebundle.contracts.request import GetRequest
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
-from rolebundle.interfaces.render import flag_note
+from rolebundle.interfaces.render import flag_note, mark_note
 from rolebundle.interfaces.shape import shaped_lookup
 
 
@@ -43,6 +43,7 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
     for document_id in document.superseded_by:
         click.echo(f"superseded by {document_id}")
     for passage in lookup.passages:
-        flags = f"  {flag_note(passage.flags)}" if passage.flags else ""
-        click.echo(f"\n── {passage.locator}  {passage.chunk_id}{flags}")
+        mark = mark_note(passage.mark.model_dump() if passage.mark else None)
+        labels = "".join(f"  {label}" for label in (flag_note(passage.flags), mark) if label)
+        click.echo(f"\n── {passage.locator}  {passage.chunk_id}{labels}")
         click.echo(passage.content)

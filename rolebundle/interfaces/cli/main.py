@@ -32,6 +32,7 @@ _COMMANDS = {
     "scopes": "rolebundle.interfaces.cli.scopes",
     "trust": "rolebundle.interfaces.cli.trust",
     "quarantine": "rolebundle.interfaces.cli.quarantine",
+    "mark": "rolebundle.interfaces.cli.mark",
     "eval": "rolebundle.interfaces.cli.eval",
     "audit": "rolebundle.interfaces.cli.audit",
     "purge": "rolebundle.interfaces.cli.purge",

@@ -23,6 +23,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @db_option
 @overlay_dir_option
 @embed_options
+@click.option("--allow-write", is_flag=True, help="Also offer the tools that write: mark.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
@@ -31,13 +32,15 @@ def mcp(
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
+    allow_write: bool,
     agent: str | None,
     approvals: str,
     preload: bool,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, why, list_roles, status. It only reads, and ends when its input ends.
+    Tools: retrieve, get, why, list_roles, status; with --allow-write also mark. It ends when its
+    input ends.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
@@ -61,4 +64,4 @@ def mcp(
         agent=agent,
         approvals=approvals,
     )
-    serve(Operations(engine), preload=preload)
+    serve(Operations(engine, allow_write=allow_write), preload=preload)

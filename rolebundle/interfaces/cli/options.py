@@ -121,6 +121,20 @@ def _plain_type(annotation: Any) -> Any:
     return annotation
 
 
+def group_with_default(default: str) -> type[click.Group]:
+    """A group in which `GROUP ARGUMENT` means `GROUP DEFAULT ARGUMENT`."""
+
+    class Group(click.Group):
+        def resolve_command(
+            self, ctx: click.Context, args: list[str]
+        ) -> tuple[str | None, click.Command | None, list[str]]:
+            if args and args[0] not in self.commands and not args[0].startswith("-"):
+                args = [default, *args]
+            return super().resolve_command(ctx, args)
+
+    return Group
+
+
 def db_option(command: Command) -> Command:
     """``--db FILE``."""
     return click.option(

@@ -20,7 +20,7 @@ from rolebundle.interfaces.stdio import take_over
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--allow-write", is_flag=True, help="Also allow `ingest`.")
+@click.option("--allow-write", is_flag=True, help="Also allow `ingest` and `mark`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
@@ -38,7 +38,8 @@ def serve(
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, ingest, shutdown.
+    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, mark, ingest,
+    shutdown.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends.
 
     \b

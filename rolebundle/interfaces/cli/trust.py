@@ -7,22 +7,16 @@ from pathlib import Path
 import click
 
 from rolebundle.contracts.reports import ApprovedManifest, ApprovedManifests
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    group_with_default,
+    json_option,
+)
 from rolebundle.interfaces.cli.output import print_json
 
 
-class _ApproveByDefault(click.Group):
-    """A group in which `trust PATH` means `trust approve PATH`."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["approve", *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_ApproveByDefault)
+@click.group(cls=group_with_default("approve"))
 def trust() -> None:
     """Approve a rolebundle.toml that does not count by itself.
 

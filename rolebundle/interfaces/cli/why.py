@@ -21,7 +21,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import flag_note, one_line
+from rolebundle.interfaces.render import flag_note, mark_note, one_line
 from rolebundle.policy.overlays import load_file
 
 _WIDTH = 100
@@ -79,6 +79,7 @@ def text(why: Why) -> str:
     # Not cut to the width, because a person copies the locator and the id from here.
     lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     lines += [flag_note(why.flags)] if why.flags else []
+    lines += [mark_note(why.mark.model_dump())] if why.mark else []
     lines += [
         one_line(f"{name} claims to supersede its document, but may not", 2 * _WIDTH)
         for name in why.ignored_claims or ()
@@ -176,6 +177,8 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         hits = ", ".join(score.vocabulary) if name == "vocabulary" else ""
         shown = f"   {one_line(hits, _NAME_CHARS)}" if hits else ""
         yield f"{name:<13} {value:.3f} × {weight:.2f} = {value * weight:.3f}{shown}"
+    if score.mark_factor is not None:
+        yield f"mark          × {score.mark_factor:g} in metadata and vocabulary"
     if values.diversity_penalty:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     yield f"{'final':<22} = {values.final:.3f}"

@@ -1,0 +1,122 @@
+"""`rolebundle mark CHUNK|DOC | list | remove`: what people and agents state about passages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    engine_for,
+    group_with_default,
+    json_option,
+    request_options,
+)
+from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.render import one_line
+
+
+@click.group(cls=group_with_default("set"))
+def mark() -> None:
+    """Mark passages and documents as rejected, disputed or verified.
+
+    A rejected passage is in no answer. The other states raise or lower the role's part of the
+    score. A mark counts as long as the marked text does not change.
+
+    \b
+    rolebundle mark wiki/limits.md --state disputed --by Ana --reason "the limit is 40 since May"
+    rolebundle mark list
+    rolebundle mark remove wiki/limits.md
+    """
+
+
+@mark.command("set")
+@click.argument("target", metavar="CHUNK|DOC")
+@request_options(MarkRequest, only=["state", "reason", "agent"])
+@click.option("--by", metavar="NAME", help="The person or tool that says so.")
+@db_option
+@json_option
+def set_command(
+    target: str, fields: dict[str, Any], by: str | None, db: str | None, as_json: bool
+) -> None:
+    """Mark a passage or a document. `rolebundle mark CHUNK|DOC` does the same.
+
+    With --agent an agent marks, as far as the policy allows it; else the owner does.
+
+    \b
+    rolebundle mark set wiki/limits.md --state supervisor_verified --by Ana --reason "I measured it"
+    """
+    request = parsed(MarkRequest, {"id": target, **fields})
+    if request.agent is not None:
+        if by is not None:
+            raise click.UsageError("--agent and --by name two; give only one of them")
+        with engine_for(db) as engine:
+            record = engine.mark(request)
+    elif by is None or not by.strip():
+        raise click.UsageError("say who marks it: --by NAME")
+    elif request.state == "unverified":
+        raise UsageError(
+            "bad_request",
+            "state: only an agent removes a mark so",
+            f"rolebundle mark remove {target}",
+        )
+    else:
+        with admin_for(db) as admin:
+            record = admin.mark(request.id, request.state, by, request.reason)
+    _show(record, as_json)
+
+
+@mark.command("list")
+@db_option
+@json_option
+def list_command(db: str | None, as_json: bool) -> None:
+    """List all marks, also those that have ended because the text changed.
+
+    \b
+    rolebundle mark list
+    rolebundle mark list --json
+    """
+    with admin_for(db) as admin:
+        marks = admin.marks()
+    if as_json:
+        print_json(MarkList(marks=marks))
+        return
+    for record in marks:
+        click.echo(_line(record))
+    if not marks:
+        click.echo("nothing is marked", err=True)
+
+
+@mark.command("remove")
+@click.argument("target", metavar="CHUNK|DOC")
+@db_option
+@json_option
+def remove_command(target: str, db: str | None, as_json: bool) -> None:
+    """Remove the mark of a passage or document, which may be gone.
+
+    \b
+    rolebundle mark remove wiki/limits.md
+    """
+    with admin_for(db) as admin:
+        record = admin.remove_mark(target)
+    _show(record, as_json)
+
+
+def _show(record: MarkRecord, as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+    else:
+        click.echo(_line(record))
+
+
+def _line(record: MarkRecord) -> str:
+    ended = "  (ended: the text changed)" if record.ended else ""
+    return (
+        f"{one_line(record.target, 1000)}  {record.state}  {one_line(record.marked_by)} "
+        f"({record.authority}, {record.marked_at}): {one_line(record.reason, 1000)}{ended}"
+    )

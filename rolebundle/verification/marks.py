@@ -1,0 +1,136 @@
+"""Who may mark which passage as what.
+
+An agent lowers what is believed and never raises it: it may dispute and reject what it sees, and
+remove its own marks. It does not change what the owner has marked.
+"""
+
+from __future__ import annotations
+
+from rolebundle.contracts.document import Mark, Passage
+from rolebundle.contracts.lookup import LookupKind
+from rolebundle.contracts.marks import MarkRecord
+from rolebundle.contracts.terms import Authority, MarkState
+from rolebundle.errors import AccessDenied, UsageError
+from rolebundle.storage import marks as storage
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.marks import MarkKind, StoredMark
+from rolebundle.storage.store import increment_generation
+from rolebundle.verification.statements import checked_statement
+
+AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")
+
+
+def resolve_target(
+    corpus: Corpus, reference: str, kind: LookupKind, passages: list[Passage]
+) -> tuple[MarkKind, str, str]:
+    """What a reference marks: its kind, its id, and the hash of its present text.
+
+    Args:
+        corpus: as who marks sees it.
+        reference: a reference.
+        kind: what it names.
+        passages: the passages that it names.
+
+    Raises:
+        UsageError: ``bad_target``: it names some lines or passages of a document.
+    """
+    if kind not in ("chunk", "document"):
+        raise UsageError(
+            "bad_target",
+            f"{reference}: a mark is of one passage or of a whole document",
+            f"name {passages[0].chunk_id} or {passages[0].document.document_id}",
+        )
+    is_chunk = kind == "chunk"
+    target = passages[0].chunk_id if is_chunk else passages[0].document.document_id
+    digest = storage.text_hash(corpus, "chunk" if is_chunk else "document", target)
+    return ("chunk" if is_chunk else "document"), target, digest or ""
+
+
+def put_mark(
+    corpus: Corpus,
+    target: tuple[MarkKind, str, str],
+    document_id: str,
+    mark: Mark,
+) -> MarkRecord:
+    """Store a mark instead of an earlier one.
+
+    Args:
+        corpus: open for writing.
+        target: as :func:`resolve_target` returns it.
+        document_id: the document of the target.
+        mark: the mark.
+
+    Raises:
+        AccessDenied: an agent may not set this state, or the owner has marked the target.
+        UsageError: the reason of an agent gives instructions to a model.
+    """
+    kind, name, _ = target
+    mark = mark._replace(reason=checked_statement(mark.reason, mark.authority))
+    if mark.authority == "agent" and mark.state not in AGENT_STATES:
+        raise AccessDenied(
+            "mark_denied",
+            f"an agent may not mark a passage as {mark.state}",
+            f"an agent may use {', '.join(AGENT_STATES)}; ask the owner to verify it",
+        )
+    with corpus.writing():
+        if mark.authority == "agent":
+            _refuse_if_owned(corpus, kind, name, document_id)
+        storage.put_mark(corpus, StoredMark(*target, mark))
+        increment_generation(corpus)
+    return _record(StoredMark(*target, mark), ended=False)
+
+
+def remove_mark(
+    corpus: Corpus, kind: MarkKind, target: str, *, authority: Authority, removed_by: str = ""
+) -> MarkRecord:
+    """Remove a mark, which may have ended, and return it.
+
+    Raises:
+        UsageError: ``not_marked``.
+        AccessDenied: an agent may only remove its own marks.
+    """
+    with corpus.writing():
+        stored = storage.mark_of(corpus, kind, target)
+        if stored is None:
+            raise UsageError(
+                "not_marked", f"{target}: has no mark", "`rolebundle mark list` shows the marks"
+            )
+        if authority == "agent" and (stored.mark.authority, stored.mark.marked_by) != (
+            "agent",
+            removed_by,
+        ):
+            raise _denied(target, stored.mark)
+        storage.remove_mark(corpus, kind, target)
+        increment_generation(corpus)
+    return _record(stored, ended=False).model_copy(update={"state": "unverified"})
+
+
+def list_marks(corpus: Corpus) -> list[MarkRecord]:
+    """Every mark of the visible corpus, also those that have ended."""
+    return [
+        _record(stored, ended=storage.text_hash(corpus, *stored[:2]) != stored.text_hash)
+        for stored in storage.all_marks(corpus)
+    ]
+
+
+def _refuse_if_owned(corpus: Corpus, kind: MarkKind, target: str, document_id: str) -> None:
+    covering = [
+        storage.mark_of(corpus, kind, target),
+        storage.mark_of(corpus, "document", document_id),
+    ]
+    for stored in covering:
+        if stored is not None and stored.mark.authority == "owner":
+            raise _denied(target, stored.mark)
+
+
+def _denied(target: str, mark: Mark) -> AccessDenied:
+    whose = "the owner" if mark.authority == "owner" else "another agent"
+    return AccessDenied(
+        "mark_denied",
+        f"{target}: was marked by {whose}, and this agent may not change that",
+        "tell a person what is wrong with it",
+    )
+
+
+def _record(stored: StoredMark, *, ended: bool) -> MarkRecord:
+    return MarkRecord(kind=stored.kind, target=stored.target, ended=ended, **stored.mark._asdict())
