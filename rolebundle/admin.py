@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.gate import GateStart
 from rolebundle.contracts.lookup import BetterModel, CorpusStatus, PathFlags, SelfDeclaredDocument
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.embedding.registry import (
@@ -38,7 +39,7 @@ from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
-from rolebundle.storage import approvals, documents, path_flags, vector_index
+from rolebundle.storage import approvals, documents, gate_baselines, path_flags, vector_index
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
@@ -429,7 +430,9 @@ class Admin:
         """
         from rolebundle.ingest.manifests import approval_of
 
-        approval = Approval(*approval_of(path), iso_utc(datetime.now(UTC)))
+        return self._approve(Approval(*approval_of(path), _now()))
+
+    def _approve(self, approval: Approval) -> Approval:
         with self._open_writer(create=True) as corpus:
             with corpus.writing():
                 approvals.approve(corpus, approval)
@@ -437,7 +440,7 @@ class Admin:
         return approval
 
     def approved_manifests(self) -> list[Approval]:
-        """The manifests that were approved."""
+        """The manifests and contracts that were approved."""
         return approvals.approvals(self.workspace.corpus)
 
     def revoke_manifest(self, path: Path) -> str:
@@ -454,7 +457,9 @@ class Admin:
         """
         from rolebundle.ingest.manifests import location_of
 
-        location = str(location_of(path))
+        return self._revoke(str(location_of(path)))
+
+    def _revoke(self, location: str) -> str:
         with self._open_writer() as corpus:
             with corpus.writing():
                 was_approved = approvals.revoke(corpus, location)
@@ -462,10 +467,100 @@ class Admin:
                 raise UsageError(
                     "not_approved",
                     f"{location}: was not approved",
-                    "`rolebundle trust list` shows the approved manifests",
+                    "`rolebundle trust list` shows what was approved",
                 )
             self.workspace.recorder.note(corpus, "trust", details={"revoked": 1})
         return location
+
+    def gate_start(self, contract: Path, *, restart: bool = False) -> GateStart:
+        """Record the state of the files that a contract names; see :meth:`Engine.gate_check`.
+
+        The corpus file is created if it is missing.
+
+        Args:
+            contract: the contract's file.
+            restart: replace the baseline of an earlier start.
+
+        Raises:
+            UsageError: ``no_contract``, or ``gate_started``: it was started before.
+            ConfigurationError: the contract is wrong.
+        """
+        from rolebundle.verification import gate
+        from rolebundle.verification.workfiles import WorkFolder
+
+        loaded = gate.load_contract(contract)
+        location = str(loaded.path)
+        work = WorkFolder(loaded.path, self.workspace.path)
+        started_at = iso_utc(datetime.now(UTC))
+        with self._open_writer(create=True) as corpus:
+            former = gate_baselines.load(corpus, location)
+            if former is not None and not restart:
+                raise UsageError(
+                    "gate_started",
+                    f"{location}: the gate was started at {former.started_at}",
+                    "check it with `rolebundle gate check`; --restart replaces its baseline",
+                )
+            before = gate.Started.parse(former).baseline if former else None
+            restarts = 0 if former is None else (before.restarts if before else 0) + 1
+            baseline = gate.make_baseline(loaded, work, restarts)
+            stored = gate_baselines.StoredBaseline(
+                location, loaded.content_hash, baseline.model_dump_json(), started_at
+            )
+            with corpus.writing():
+                gate_baselines.save(corpus, stored)
+            approved = approvals.approved_hash(corpus, location) == loaded.content_hash
+            step = "restart" if former else "start"
+            details = {"step": step, "contract_hash": loaded.content_hash, "restarts": restarts}
+            self.workspace.recorder.note(corpus, "gate", details=details)
+        return GateStart(
+            contract=location,
+            contract_hash=loaded.content_hash,
+            started_at=started_at,
+            files=len(baseline.files),
+            others=len(baseline.others),
+            others_complete=baseline.others_complete,
+            restarts=restarts,
+            approved=approved,
+        )
+
+    def approve_contract(self, contract: Path) -> Approval:
+        """Let the commands of a contract be run until its content changes.
+
+        The corpus file is created if it is missing.
+
+        Raises:
+            UsageError: there is no such contract.
+            ConfigurationError: it is wrong.
+        """
+        from rolebundle.verification.gate import load_contract
+
+        loaded = load_contract(contract)
+        return self._approve(Approval(str(loaded.path), loaded.content_hash, _now()))
+
+    def revoke_contract(self, contract: Path) -> str:
+        """Withdraw the approval of a contract, which may be gone; return its location.
+
+        Raises:
+            UsageError: it was not approved.
+        """
+        from rolebundle.verification.gate import location_of
+
+        return self._revoke(str(location_of(contract)))
+
+    def count_blocks(self, contract: Path, blocks: int) -> bool:
+        """Remember how often a hook has blocked; False if there is no baseline to keep it with."""
+        from rolebundle.verification import gate
+
+        location = str(gate.location_of(contract))
+        with self._open_writer() as corpus, corpus.writing():
+            stored = gate_baselines.load(corpus, location)
+            baseline = gate.Started.parse(stored).baseline if stored else None
+            if stored is None or baseline is None:
+                return False
+            if baseline.blocks != blocks:
+                counted = baseline.model_copy(update={"blocks": blocks})
+                gate_baselines.save(corpus, stored._replace(baseline=counted.model_dump_json()))
+            return True
 
     def find_bridges(
         self, threshold: float, limit: int, *, progress: Progress | None = None
@@ -567,6 +662,10 @@ class Admin:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _now() -> str:
+    return iso_utc(datetime.now(UTC))
 
 
 def _no_progress(_what: str, _done: int, _total: int) -> None:

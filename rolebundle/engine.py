@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
 from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
-from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
+from rolebundle.errors import (
+    AccessDenied,
+    CorpusBusy,
+    CorpusCorrupt,
+    RolebundleError,
+    UsageError,
+)
 from rolebundle.policy.approvals import NOT_FROM_REQUESTS, Approvals, Decision, ask_program
 from rolebundle.policy.overlays import ResolvedOverlay, load_role
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, WriteKind
@@ -33,11 +39,13 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.document import DocumentMetadata, Passage
+    from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.reranker import Reranker, RerankModels
+    from rolebundle.verification.gate import Output
 
 
 class _Inputs(NamedTuple):
@@ -343,6 +351,70 @@ class Engine:
                 )
                 self.workspace.recorder.store_head(corpus)
             return record
+
+    def gate_check(
+        self,
+        contract: Path,
+        agent: str | None = None,
+        *,
+        stop_reason: str | None = None,
+        output: Output | None = None,
+        no_command: str = "",
+    ) -> GateReport:
+        """Judge whether the work of a contract is done; see :mod:`rolebundle.verification.gate`.
+
+        Args:
+            contract: the contract's file.
+            agent: the agent whose view answers the criteria about the corpus.
+            stop_reason: why the model stopped, if that is known.
+            output: what the work printed or answered, if that is known.
+            no_command: why commands of the contract are not run; empty if those of an approved
+                contract are.
+
+        Raises:
+            UsageError, ConfigurationError: the contract is missing or wrong.
+            AccessDenied: the agent may see nothing of this corpus.
+        """
+        from rolebundle.storage import approvals, gate_baselines
+        from rolebundle.verification import gate
+        from rolebundle.verification.criteria import Corpus as CorpusAnswers
+        from rolebundle.verification.workfiles import WorkFolder
+
+        loaded = gate.load_contract(contract)
+        location = str(loaded.path)
+        stored, approved, damage = None, None, ""
+        try:
+            if agent is not None or self.agent is not None:
+                self.check_access(agent)
+            if self.workspace.path.exists():
+                with self.workspace.corpus.reading():
+                    stored = gate_baselines.load(self.workspace.corpus, location)
+                    approved = approvals.approved_hash(self.workspace.corpus, location)
+        except CorpusCorrupt as error:
+            damage = self.conceal_paths(error.message)
+        if not no_command and approved != loaded.content_hash:
+            no_command = "commands are run only if the contract is approved (`gate approve`)"
+        report = gate.check(
+            loaded,
+            gate.Started.parse(stored) if stored else None,
+            WorkFolder(loaded.path, self.workspace.path),
+            CorpusAnswers(
+                retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
+            ),
+            no_command=no_command,
+            approved_hash=approved,
+            stop_reason=stop_reason,
+            output=output,
+            damage=damage,
+        )
+        if self.workspace.path.exists() and not damage:
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "gate",
+                agent=self._resolve_agent(agent),
+                details={"step": "check", "verdict": report.verdict, "must_met": report.must_met},
+            )
+        return report
 
     def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
         """List one page of the documents that an agent may see.

@@ -29,6 +29,7 @@ AuditKind = Literal[
     "mark",
     "decide",
     "check",
+    "gate",
     "refused",
     "settings",
 ]

@@ -13,6 +13,7 @@ from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.comparison import Comparison
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
+from rolebundle.contracts.gate import GateContract, GateReport, GateStart
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.overlay import Overlay
@@ -67,6 +68,9 @@ SCHEMAS: dict[str, type[Contract]] = {
     "embedding-indexes": EmbeddingIndexes,
     "evaluation": EvalReport,
     "evaluation-comparison": EvalComparison,
+    "gate-contract": GateContract,
+    "gate-report": GateReport,
+    "gate-start": GateStart,
     "golden-set": GoldenSet,
     "ingest-result": IngestResult,
     "lookup": Lookup,

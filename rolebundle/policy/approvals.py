@@ -98,7 +98,7 @@ def ask_program(
         except subprocess.TimeoutExpired:
             return Decision(refusal=f"{name} did not decide within {seconds:g} s")
         finally:
-            _end(process)
+            end_process(process)
         if process.returncode != 0:
             return Decision(refusal=f"{name} did not approve it")
         output.seek(0)
@@ -107,7 +107,7 @@ def ask_program(
     return Decision(approved_by=shown[:MAX_NAME_CHARACTERS] or name)
 
 
-def _end(process: Any) -> None:
+def end_process(process: Any) -> None:
     """Kill the program and its children if it still runs."""
     import os
     import signal

@@ -1,4 +1,7 @@
-"""Manifests in nested checkouts, or of other users, that the owner has approved."""
+"""Files that the owner has approved by their content.
+
+They are manifests in nested checkouts or of other users, and contracts of gates with commands.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from rolebundle.storage.sqlite_file import check_types
 
 
 class Approval(NamedTuple):
-    """An approved manifest: its absolute path, the hash of its content, and when (ISO 8601)."""
+    """An approved file: its absolute path, the hash of its content, and when (ISO 8601)."""
 
     location: str
     content_hash: str
@@ -26,8 +29,13 @@ def approvals(corpus: Corpus) -> list[Approval]:
     return [Approval(*row) for row in rows]
 
 
+def approved_hash(corpus: Corpus, location: str) -> str | None:
+    """The content hash with which a file was approved, or ``None``."""
+    return next((a.content_hash for a in approvals(corpus) if a.location == location), None)
+
+
 def approve(corpus: Corpus, approval: Approval) -> None:
-    """Approve a manifest, instead of its earlier content. Call it inside a write transaction."""
+    """Approve a file, instead of its earlier content. Call it inside a write transaction."""
     corpus.run("INSERT OR REPLACE INTO approved_manifest VALUES (?, ?, ?)", tuple(approval))
 
 

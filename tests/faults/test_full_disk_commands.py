@@ -96,6 +96,11 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "backup": (Use("write", ("{}/copy.db", *DB)), Use("write", ("--rotate", "{}/backups", *DB))),
     "restore": (Use("write", ("{}/saved.db", "--confirm", *DB)),),
     "bridges": (READ,),
+    "gate approve": (Use("write", ("{}/work.gate.toml", *DB)),),
+    "gate check": (Use("read", ("{}/work.gate.toml", *DB), code=1),),
+    "gate facts": (Use("read", ("{}/work.gate.toml", *DB)),),
+    "gate hook": (Use("read", ("exit-code", "{}/work.gate.toml", *DB), code=1),),
+    "gate start": (Use("write", ("{}/work.gate.toml", *DB)),),
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
     "schema": (Use("read", ("bundle",)),),
@@ -180,6 +185,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, corpus in (("golden", ""), ("ingesting", 'corpus = "more"\n')):
         golden = f'{corpus}[[questions]]\ntask = "note"\nexpect = ["n1.md"]\n'
         (folder / f"{name}.toml").write_text(golden, encoding="utf-8")
+    contract = '[[criteria]]\nid = "a"\ncheck = "exists"\nfile = "bundle.json"\n'
+    (folder / "work.gate.toml").write_text(contract, encoding="utf-8")
     (folder / "more").mkdir()
     (folder / "more" / "m.md").write_text(f"# More\n\n{'A new text. ' * 2000}", encoding="utf-8")
     return folder

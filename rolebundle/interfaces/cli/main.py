@@ -40,6 +40,7 @@ _COMMANDS = {
     "backup": "rolebundle.interfaces.cli.backup",
     "restore": "rolebundle.interfaces.cli.restore",
     "bridges": "rolebundle.interfaces.cli.bridges",
+    "gate": "rolebundle.interfaces.cli.gate",
     "serve": "rolebundle.interfaces.cli.serve",
     "mcp": "rolebundle.interfaces.cli.mcp",
     "schema": "rolebundle.interfaces.cli.schema",

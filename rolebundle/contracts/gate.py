@@ -1,0 +1,281 @@
+"""The contract of a gate, the baseline that is recorded at its start, and what a check answers."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.request import TaskText
+from rolebundle.contracts.terms import Action, TrustPosture
+from rolebundle.contracts.verification import Check
+
+MAX_CRITERIA = 200
+MAX_COMMAND_SECONDS = 3600.0
+
+Level = Literal["must", "should"]
+CriterionKind = Literal[
+    "exists",
+    "changed",
+    "not_empty",
+    "min_bytes",
+    "matches",
+    "schema",
+    "sha256",
+    "verify",
+    "posture",
+    "decisions",
+    "command",
+]
+Result = Literal["met", "not_met", "skipped", "unknown"]
+GateVerdict = Literal["success", "failed", "suspect"]
+SuspicionCode = Literal[
+    "no_baseline",
+    "edited_baseline",
+    "edited_contract",
+    "edited_input",
+    "unapproved_contract",
+    "no_work",
+    "substituted_file",
+    "empty_output",
+    "stale_output",
+    "error_output",
+    "refusal",
+    "placeholder",
+    "stop_reason",
+    "skipped_criterion",
+    "unknown_result",
+]
+
+_OUTSIDE = re.compile(r"^(?:[A-Za-z]:|/)|\\|[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|$)")
+
+
+def _check_inside(path: str) -> str:
+    path = path.removeprefix("./")
+    if _OUTSIDE.search(path):
+        raise ValueError("must be a path below the contract's folder, with / and without ..")
+    return path
+
+
+WorkPath = Annotated[
+    str, StringConstraints(min_length=1, max_length=1000), AfterValidator(_check_inside)
+]
+"""A path relative to the contract's folder, and inside of it."""
+WorkGlob = WorkPath
+"""A path in which ``*`` and ``?`` match within a name, and ``**`` across folders."""
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Argument = Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]
+
+_FILE = ("file",)
+FIELDS: Mapping[CriterionKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "exists": (_FILE, ()),
+    "changed": (_FILE, ()),
+    "not_empty": (_FILE, ()),
+    "min_bytes": (("file", "bytes"), ()),
+    "matches": (("file", "pattern"), ()),
+    "schema": (("file", "schema_file"), ()),
+    "sha256": (("file", "sha256"), ()),
+    "verify": (_FILE, ("bundle", "role", "require", "publish")),
+    "posture": (("task", "trust"), ("role",)),
+    "decisions": (("intent",), ("action", "role")),
+    "command": (("command",), ("exit_code", "seconds")),
+}
+"""The fields that a kind of criterion needs, and those that it may have."""
+_COMMON = ("id", "level", "check")
+
+
+class Criterion(Contract):
+    """One condition of being done.
+
+    Attributes:
+        id: its name in answers, unique in the contract.
+        level: ``should`` is reported and does not prevent success.
+        check: what is checked. It decides which of the other fields there are.
+        file: path or glob relative to the contract's folder. A glob needs at least one match.
+            ``changed`` needs one match that is new or changed, every other check needs all.
+        bytes: the least size.
+        pattern: an RE2 regular expression that the file's text contains.
+        schema_file: path of a JSON Schema. It must not change after the start.
+        sha256: the digest of the file's bytes.
+        bundle: path of the bundle that the draft ``file`` was written from.
+        role: role of the request to the corpus.
+        require: the checks of `verify` whose failures count.
+        publish: whether the draft must be fit to leave the machine.
+        task: the task whose bundle must have at least the posture ``trust``.
+        intent: what is about to be done; no active decision may stand against it.
+        action: the action of the intent.
+        command: a program and its arguments. It is run without a shell, in the contract's folder,
+            and only if the contract was approved.
+        exit_code: the exit code that it must end with.
+        seconds: how long it may take.
+    """
+
+    id: Id
+    level: Level = "must"
+    check: CriterionKind
+    file: WorkGlob | None = None
+    bytes: Annotated[int, Field(ge=1)] | None = None
+    pattern: Pattern | None = None
+    schema_file: WorkPath | None = None
+    sha256: Digest | None = None
+    bundle: WorkPath | None = None
+    role: RoleId | None = None
+    require: list[Check] | None = None
+    publish: bool | None = None
+    task: TaskText | None = None
+    trust: TrustPosture | None = None
+    intent: TaskText | None = None
+    action: Action | None = None
+    command: Annotated[list[Argument], Field(min_length=1, max_length=100)] | None = None
+    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
+    seconds: Annotated[float, Field(gt=0, le=MAX_COMMAND_SECONDS)] | None = None
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        needed, optional = FIELDS[self.check]
+        given = {name for name, value in self if value is not None} - set(_COMMON)
+        for name in needed:
+            if name not in given:
+                raise ValueError(f"check {self.check} needs the key {name}")
+        for name in sorted(given - {*needed, *optional}):
+            raise ValueError(f"check {self.check} has no key {name}")
+        return self
+
+
+class GateContract(Contract):
+    """What must hold before work counts as done.
+
+    Attributes:
+        purpose: what the work is, for people.
+        watch: globs of further files that the work may change. If nothing that the contract names
+            has changed, no work was done.
+        criteria: the conditions.
+    """
+
+    purpose: Annotated[str, StringConstraints(max_length=1000)] = ""
+    watch: Annotated[list[WorkGlob], Field(max_length=100)] = []
+    criteria: Annotated[list[Criterion], Field(min_length=1, max_length=MAX_CRITERIA)]
+
+    @model_validator(mode="after")
+    def _check_criteria(self) -> Self:
+        names = [criterion.id for criterion in self.criteria]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two criteria have the id {name}")
+        if all(criterion.level == "should" for criterion in self.criteria):
+            raise ValueError("at least one criterion must have the level must")
+        if not self.watch and not any(criterion.file for criterion in self.criteria):
+            raise ValueError(
+                "no criterion names a file, so that nobody could see whether work was done; "
+                "name the files that the work may change in watch"
+            )
+        return self
+
+
+class BaselineFile(Contract):
+    """A file at the start of a gate.
+
+    Attributes:
+        path: relative to the contract's folder.
+        mtime_ns: time of the last change, in nanoseconds since 1970.
+        sha256: of its bytes.
+        content: of its bytes without white space, which is what decides whether it has changed.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    sha256: str
+    content: str
+
+
+class Baseline(Contract):
+    """What `gate start` records about the files.
+
+    Attributes:
+        files: the files that the contract names.
+        inputs: files that decide the result, such as a JSON Schema. They must not change.
+        others: path → ``content`` of the other files in the contract's folder, so that a copy of
+            one is not taken for work.
+        others_complete: whether ``others`` has all of them. There is a bound.
+        restarts: how often the baseline was replaced.
+        blocks: how often a hook has blocked since the start or the last prompt.
+    """
+
+    files: list[BaselineFile]
+    inputs: list[BaselineFile] = []
+    others: dict[str, str] = {}
+    others_complete: bool = True
+    restarts: int = 0
+    blocks: int = 0
+
+
+class GateStart(Contract):
+    """The answer to `gate start`.
+
+    Attributes:
+        contract: absolute path of the contract.
+        contract_hash: SHA-256 of its bytes.
+        approved: whether its commands may be run.
+    """
+
+    contract: str
+    contract_hash: str
+    started_at: str
+    files: int
+    others: int
+    others_complete: bool
+    restarts: int
+    approved: bool
+
+
+class CriterionResult(Contract):
+    """Whether a criterion is met. ``reason`` says why, in one line."""
+
+    id: str
+    level: Level
+    check: CriterionKind
+    result: Result
+    reason: str
+
+
+class Suspicion(Contract):
+    """Why the result cannot be trusted. ``file`` is relative to the contract's folder."""
+
+    code: SuspicionCode
+    message: str
+    file: str | None = None
+
+
+class GateReport(Contract):
+    """The answer to `gate check`.
+
+    Attributes:
+        verdict: ``failed``: a ``must`` criterion is not met. ``suspect``: none is known to be
+            unmet, but the result cannot be trusted. ``success``: neither.
+        message: the verdict and its first reason, in one line.
+        contract: file name of the contract.
+        started_at: time of the baseline, ISO 8601 in UTC; missing if there is none.
+        restarts: how often the baseline was replaced.
+        blocks: how often a hook has blocked since the start or the last prompt.
+        must: number of ``must`` criteria; ``must_met``: how many of them are met.
+        changed: the named files that are new or changed since the start, at most 100.
+        facts: the state in short lines for the next turn.
+    """
+
+    verdict: GateVerdict
+    message: str
+    contract: str
+    started_at: str | None = None
+    restarts: int = 0
+    blocks: int = 0
+    must: int
+    must_met: int
+    criteria: list[CriterionResult]
+    suspicions: list[Suspicion] = []
+    changed: list[str] = []
+    facts: list[str] = []

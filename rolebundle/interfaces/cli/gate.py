@@ -1,0 +1,302 @@
+"""`rolebundle gate start | check | facts | approve | hook`: done means done."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    engine_for,
+    json_option,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.json_lines import json_value
+from rolebundle.interfaces.render import one_line
+from rolebundle.verification.hooks import DEFAULT_RETRIES, HookInput, answer_stop
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.gate import GateReport
+    from rolebundle.verification.gate import Output
+
+EXIT_NOT_DONE = 1
+_MAX_EVENT_BYTES = 16 << 20
+_LINE_CHARACTERS = 300
+_NOT_IN_FACTS = "commands are not run for facts"
+
+_contract = click.argument("contract", type=click.Path(path_type=Path))
+_agent_option = click.option(
+    "--agent", metavar="ID", help="Ask the corpus in the name of this agent."
+)
+_stop_reason_option = click.option(
+    "--stop-reason", metavar="REASON", help="Why the model stopped, as its API says."
+)
+_output_option = click.option(
+    "--output",
+    "output_file",
+    metavar="FILE|-",
+    help="What the work printed or answered.  -: standard input.",
+)
+
+
+@click.group()
+def gate() -> None:
+    """Check that work is done, and not only said to be done.
+
+    A contract is a TOML file with criteria about files beside it and about the corpus. docs/gate.md
+    describes it.
+
+    \b
+    rolebundle gate start report.gate.toml     before the work
+    rolebundle gate check report.gate.toml     after it: success, failed or suspect
+    rolebundle gate facts report.gate.toml     the state in short lines, for the next turn
+    """
+
+
+@gate.command("start")
+@_contract
+@click.option("--restart", is_flag=True, help="Replace the baseline of an earlier start.")
+@db_option
+@json_option
+def start_command(contract: Path, restart: bool, db: str | None, as_json: bool) -> None:
+    """Record the files that CONTRACT names as they are before the work.
+
+    \b
+    rolebundle gate start report.gate.toml
+    rolebundle gate start report.gate.toml --restart
+    """
+    with admin_for(db) as admin:
+        started = admin.gate_start(contract, restart=restart)
+    if as_json:
+        print_json(started)
+        return
+    again = f", restart {started.restarts}" if started.restarts else ""
+    click.echo(
+        f"{one_line(contract.name)}: started at {started.started_at}{again}; "
+        f"{counted(started.files, 'named file')} and {counted(started.others, 'other')} recorded"
+    )
+    if not started.others_complete:
+        click.echo("note: not all other files are recorded; copies of them count as work", err=True)
+
+
+@gate.command("check")
+@_contract
+@_stop_reason_option
+@_output_option
+@_agent_option
+@db_option
+@overlay_dir_option
+@json_option
+@click.pass_context
+def check_command(
+    ctx: click.Context,
+    contract: Path,
+    stop_reason: str | None,
+    output_file: str | None,
+    agent: str | None,
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Judge the work of CONTRACT: success, failed or suspect. Exit code 1 unless it is success.
+
+    Commands of the contract are run if it was approved.
+
+    \b
+    rolebundle gate check report.gate.toml
+    rolebundle gate check report.gate.toml --stop-reason end_turn --output answer.txt --json
+    """
+    with engine_for(db, overlay_dirs) as engine:
+        report = engine.gate_check(
+            contract, agent, stop_reason=stop_reason, output=_output(output_file)
+        )
+    if as_json:
+        print_json(report)
+    else:
+        click.echo(writable(_text(report)))
+    if report.verdict != "success":
+        ctx.exit(EXIT_NOT_DONE)
+
+
+@gate.command("facts")
+@_contract
+@_agent_option
+@db_option
+@overlay_dir_option
+def facts_command(
+    contract: Path, agent: str | None, db: str | None, overlay_dirs: tuple[Path, ...]
+) -> None:
+    """Print the state of CONTRACT in short lines. Its commands are not run.
+
+    \b
+    rolebundle gate facts report.gate.toml
+    """
+    with engine_for(db, overlay_dirs) as engine:
+        report = engine.gate_check(contract, agent, no_command=_NOT_IN_FACTS)
+    click.echo(writable(_lines(report.facts)))
+
+
+@gate.command("approve")
+@_contract
+@click.option("--revoke", is_flag=True, help="Withdraw the approval instead.")
+@db_option
+def approve_command(contract: Path, revoke: bool, db: str | None) -> None:
+    """Let the commands of CONTRACT be run until its content changes. Read it first.
+
+    \b
+    rolebundle gate approve report.gate.toml
+    rolebundle gate approve report.gate.toml --revoke
+    """
+    with admin_for(db) as admin:
+        if revoke:
+            click.echo(f"{one_line(admin.revoke_contract(contract))}: not approved")
+        else:
+            location = admin.approve_contract(contract).location
+            click.echo(f"{one_line(location)}: approved until its content changes")
+
+
+class _NeverTrapping(click.Command):
+    """A command whose errors exit with 1, because 2 would keep an agent from stopping."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _errors_without_blocking():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _errors_without_blocking():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _errors_without_blocking() -> Iterator[None]:
+    try:
+        yield
+    except (click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        message = str(error) if isinstance(error, RolebundleError) else ""
+        if isinstance(error, click.ClickException):
+            message = error.format_message()
+        message = message or f"{type(error).__name__}: {error}"
+        click.echo(writable(f"gate: not checked, this is NO success: {message}"), err=True)
+        raise click.exceptions.Exit(EXIT_NOT_DONE) from None
+
+
+@gate.command("hook", cls=_NeverTrapping)
+@click.argument("form", type=click.Choice(["claude-code", "exit-code"]))
+@_contract
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 100),
+    default=DEFAULT_RETRIES,
+    show_default=True,
+    help="How often the hook blocks until it lets go. A prompt of the user begins again.",
+)
+@click.option("--insist", is_flag=True, help="Also block while stop_hook_active is set.")
+@_stop_reason_option
+@_output_option
+@_agent_option
+@db_option
+@overlay_dir_option
+@click.pass_context
+def hook_command(
+    ctx: click.Context,
+    form: str,
+    contract: Path,
+    retries: int,
+    insist: bool,
+    stop_reason: str | None,
+    output_file: str | None,
+    agent: str | None,
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+) -> None:
+    """Answer a host that asks whether its agent may stop.
+
+    Exit code 2 blocks, with the reason on standard error. Nothing else blocks: 0 is success, or the
+    hook has let go and says so; 1 is no success, or the check itself failed.
+
+    claude-code reads the event from standard input: Stop and SubagentStop are checked;
+    UserPromptSubmit and SessionStart print the facts. exit-code reads nothing.
+
+    \b
+    rolebundle gate hook claude-code report.gate.toml < event.json
+    rolebundle gate hook exit-code report.gate.toml --stop-reason end_turn
+    """
+    from rolebundle.verification.gate import Output
+
+    event = HookInput("stop")
+    if form == "claude-code":
+        data = sys.stdin.buffer.read(_MAX_EVENT_BYTES + 1)
+        fields = json_value(data, _MAX_EVENT_BYTES)
+        if not isinstance(fields, dict):
+            raise click.UsageError("the event on standard input is not a JSON object")
+        event = HookInput.of_claude_code(fields)
+    if event.event == "other":
+        return
+    is_stop = event.event == "stop"
+    output = _output(output_file)
+    if output is None and event.message is not None:
+        output = Output(event.message.encode("utf-8", "replace"))
+    with engine_for(db, overlay_dirs) as engine:
+        report = engine.gate_check(
+            contract,
+            agent,
+            stop_reason=stop_reason if is_stop else None,
+            output=output if is_stop else None,
+            no_command="" if is_stop else _NOT_IN_FACTS,
+        )
+    if not is_stop:
+        click.echo(writable(_lines(report.facts)))
+        if event.is_prompt and report.blocks:
+            with admin_for(db) as admin:
+                admin.count_blocks(contract, 0)
+        return
+    answer = answer_stop(
+        report,
+        "claude-code" if form == "claude-code" else "exit-code",
+        is_retry=event.is_retry,
+        retries=retries,
+        insist=insist,
+    )
+    if answer.blocks != report.blocks:
+        # Before the answer: what is not counted must not block.
+        with admin_for(db) as admin:
+            admin.count_blocks(contract, answer.blocks)
+    if answer.output:
+        click.echo(answer.output)
+    if answer.error:
+        click.echo(writable(_lines(answer.error.split("\n"))), err=True)
+    ctx.exit(answer.exit_code)
+
+
+def _output(name: str | None) -> Output | None:
+    from rolebundle.verification.gate import Output, read_output
+
+    if name is None:
+        return None
+    return Output(sys.stdin.buffer.read()) if name == "-" else read_output(Path(name))
+
+
+def _text(report: GateReport) -> str:
+    lines = [f"{report.verdict}: {report.message}"]
+    for result in report.criteria:
+        state = result.result.replace("_", " ")
+        lines.append(f"- {result.id} ({result.level}): {state}: {result.reason}")
+    lines += [f"- suspect: {suspicion.message}" for suspicion in report.suspicions]
+    if report.restarts:
+        lines.append(f"- the baseline was replaced: {counted(report.restarts, 'restart')}")
+    return _lines(lines)
+
+
+def _lines(lines: list[str]) -> str:
+    # The names of files may have any character.
+    return "\n".join(one_line(line, _LINE_CHARACTERS) for line in lines)

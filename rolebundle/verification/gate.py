@@ -1,0 +1,496 @@
+"""The completion gate: a contract, the state of the files at the start, and what holds at a check.
+
+load_contract ─▶ make_baseline (stored) ─▶ … work … ─▶ check ─▶ success | failed | suspect
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from rolebundle.contracts.gate import (
+    Baseline,
+    BaselineFile,
+    CriterionResult,
+    GateContract,
+    GateReport,
+    GateVerdict,
+    Suspicion,
+)
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
+from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.ingest.manifests import MANIFEST_NAME, check_path
+from rolebundle.scan import linear
+from rolebundle.storage.gate_baselines import StoredBaseline
+from rolebundle.verification.criteria import Circumstances, Corpus, judge, schema_validator
+from rolebundle.verification.no_result import EMPTY_BY_CONVENTION, fault_of
+from rolebundle.verification.workfiles import (
+    Change,
+    Comparison,
+    Content,
+    NotReadable,
+    WorkFolder,
+    is_glob,
+    read_regular,
+    state_of,
+)
+
+MAX_CONTRACT_BYTES = 1 << 20
+MAX_SHOWN = 100
+_MAX_FACTS = 20
+_FACT_CHARACTERS = 240
+_OF_FILES = ("exists", "changed", "not_empty")
+_PROSE = frozenset({".md", ".markdown"})
+_ENDS = frozenset(
+    "end_turn stop stop_sequence complete completed success done finished eos eos_token".split()
+)
+"""Stop reasons of common models that are an end. Every other one is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedContract:
+    """A contract with its absolute path and the SHA-256 of its bytes."""
+
+    path: Path
+    content_hash: str
+    contract: GateContract
+
+
+class Started(NamedTuple):
+    """A recorded start. ``baseline`` is ``None`` if what is stored is none."""
+
+    contract_hash: str
+    baseline: Baseline | None
+    started_at: str
+
+    @classmethod
+    def parse(cls, stored: StoredBaseline) -> Started:
+        """The start that is stored."""
+        try:
+            baseline = Baseline.model_validate_json(stored.baseline)
+            _nanoseconds(stored.started_at)
+        except ValueError:
+            return cls(stored.contract_hash, None, stored.started_at)
+        return cls(stored.contract_hash, baseline, stored.started_at)
+
+
+class Output(NamedTuple):
+    """What the work printed or answered.
+
+    Attributes:
+        data: the bytes; ``None`` if they cannot be read.
+        mtime_ns: the time of the file's last change; ``None`` if it is no file.
+        problem: why it cannot be read.
+    """
+
+    data: bytes | None
+    mtime_ns: int | None = None
+    problem: str = ""
+
+
+def read_output(path: Path) -> Output:
+    """Read a file with the output of the work."""
+    try:
+        content = read_regular(path)
+    except NotReadable as error:
+        return Output(None, problem=f"{path.name} {error}")
+    return Output(content.data, content.mtime_ns)
+
+
+# -- the contract ---------------------------------------------------------------------------------
+
+
+def location_of(path: Path) -> Path:
+    """The absolute path of a contract, by which it is known.
+
+    Raises:
+        UsageError: the path is not valid text.
+    """
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
+    check_path(absolute)
+    return absolute
+
+
+def load_contract(path: Path) -> LoadedContract:
+    """Read a contract.
+
+    Raises:
+        UsageError: ``no_contract``: there is no such file.
+        ConfigurationError: ``bad_contract``, naming the file, the criterion, the key and what is
+            allowed.
+    """
+    location = location_of(path)
+    if location.name == MANIFEST_NAME:
+        raise _bad(location, "is the name of a manifest", "give the contract another name")
+    try:
+        content = read_regular(location, MAX_CONTRACT_BYTES).data
+    except NotReadable as error:
+        raise UsageError(
+            "no_contract", f"{location}: {error}", "name the contract's TOML file itself"
+        ) from error
+    try:
+        values = tomllib.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise _bad(location, f"is not TOML: {error}", "correct it") from error
+    try:
+        contract = GateContract.model_validate(values)
+    except ValidationError as error:
+        raise _malformed(location, mistakes_in(error, GateContract)[0], values) from error
+    for criterion in contract.criteria:
+        if criterion.pattern is not None:
+            try:
+                linear.check(criterion.pattern)
+            except linear.PatternError as error:
+                place = f"criterion {criterion.id}: pattern"
+                hint = "write an RE2 expression that only the wanted text matches"
+                raise _bad(location, f"{place}: {error}", hint) from error
+    return LoadedContract(location, sha256(content).hexdigest(), contract)
+
+
+def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
+    place = list(mistake.place)
+    where = ""
+    if len(place) > 1 and place[0] == "criteria" and isinstance(place[1], int):
+        given = values["criteria"][place[1]]
+        name = given.get("id") if isinstance(given, dict) else None
+        where = f"criterion {str(name)[:64] if name else place[1] + 1}: "
+        del place[:2]
+    key = ".".join(str(step) for step in place)
+    guess = ""
+    if mistake.kind == "unknown":
+        near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
+        guess = f"; did you mean {near[0]}?" if near else ""
+    text = f"{where}{key}: {mistake.message}" if key else f"{where}{mistake.message}"
+    allowed = ", ".join(mistake.allowed)
+    hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
+    return _bad(path, text + guess, hint)
+
+
+def _bad(path: Path, message: str, hint: str) -> ConfigurationError:
+    return ConfigurationError("bad_contract", f"{path}: {message}", hint)
+
+
+# -- the baseline ---------------------------------------------------------------------------------
+
+
+def make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) -> Baseline:
+    """Record the state of the files that a contract names, and of their neighbours.
+
+    Raises:
+        ConfigurationError: the contract names too many files, files that cannot be read, or a file
+            with a JSON Schema that is none.
+    """
+    try:
+        for criterion in loaded.contract.criteria:
+            if criterion.schema_file is not None:
+                schema_validator(work, criterion.schema_file)
+        names = _named(loaded.contract, work)
+        files = [state for name in names if (state := work.state(name)) is not None]
+        judges = [work.state(name) for name in _inputs(loaded.contract, work) if name not in names]
+    except NotReadable as error:
+        hint = "name fewer or smaller files, and a JSON Schema that exists"
+        raise _bad(loaded.path, f"the files that it names: {error}", hint) from error
+    except ConfigurationError as error:
+        raise _bad(loaded.path, error.message, error.hint) from error
+    inputs = [state for state in judges if state is not None]
+    others, is_complete = work.others([*names, *(state.path for state in inputs)])
+    return Baseline(
+        files=files,
+        inputs=inputs,
+        others=others,
+        others_complete=is_complete,
+        restarts=restarts,
+    )
+
+
+def _named(contract: GateContract, work: WorkFolder, *, watched: bool = True) -> list[str]:
+    """The files that criteria name, and those that are only watched; in order, each once."""
+    globs = [criterion.file for criterion in contract.criteria if criterion.file]
+    globs += contract.watch if watched else []
+    return list(dict.fromkeys(name for glob in globs for name in work.matches(glob)))
+
+
+def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
+    """The files that decide the result: JSON Schemas, and what commands are given to run."""
+    names: dict[str, None] = {}
+    for criterion in contract.criteria:
+        if criterion.schema_file is not None:
+            names[criterion.schema_file] = None
+        for argument in criterion.command or ():
+            path = argument.removeprefix("./")
+            is_inside = not PurePosixPath(path).is_absolute() and ".." not in path.split("/")
+            if path and is_inside and (work.folder / path).is_file():
+                names[path] = None
+    return list(names)
+
+
+# -- the check ------------------------------------------------------------------------------------
+
+
+def check(
+    loaded: LoadedContract,
+    started: Started | None,
+    work: WorkFolder,
+    corpus: Corpus,
+    *,
+    no_command: str = "",
+    approved_hash: str | None = None,
+    stop_reason: str | None = None,
+    output: Output | None = None,
+    damage: str = "",
+) -> GateReport:
+    """Judge the work.
+
+    Args:
+        loaded: the contract as it is at the check.
+        started: the recorded start, if there is one.
+        work: the contract's folder.
+        corpus: what criteria ask the corpus.
+        no_command: why commands are not run; empty if they are.
+        approved_hash: the content that was approved for this path; ``None`` if none was.
+        stop_reason: why the model stopped, if that is known.
+        output: what the work printed or answered, if that is known.
+        damage: why the stored baseline cannot be trusted; empty if it can.
+    """
+    baseline = started.baseline if started else None
+    comparison = None
+    if started is not None and baseline is not None:
+        comparison = Comparison(baseline, _nanoseconds(started.started_at))
+    now = Circumstances(work, comparison, corpus, no_command)
+    results = [
+        CriterionResult(
+            id=criterion.id,
+            level=criterion.level,
+            check=criterion.check,
+            result=outcome.result,
+            reason=outcome.reason,
+        )
+        for criterion in loaded.contract.criteria
+        for outcome in (judge(criterion, now),)
+    ]
+    files = _Files(loaded.contract, work, comparison)
+    suspicions = [
+        *_doubts_of_the_start(loaded, started, approved_hash, damage),
+        *_doubts_of_inputs(baseline, work),
+        *files.doubts(),
+        *_doubts_of_the_output(output, comparison, started),
+        *_doubts_of_the_end(stop_reason),
+        *_doubts_of_results(results),
+    ]
+    must = [result for result in results if result.level == "must"]
+    verdict: GateVerdict = "suspect" if suspicions else "success"
+    if any(result.result == "not_met" for result in must):
+        verdict = "failed"
+    report = GateReport(
+        verdict=verdict,
+        message="",
+        contract=loaded.path.name,
+        started_at=started.started_at if started else None,
+        restarts=baseline.restarts if baseline else 0,
+        blocks=baseline.blocks if baseline else 0,
+        must=len(must),
+        must_met=sum(result.result == "met" for result in must),
+        criteria=results,
+        suspicions=suspicions,
+        changed=files.changed[:MAX_SHOWN],
+    )
+    return report.model_copy(update={"message": _message(report), "facts": _facts(report, files)})
+
+
+def _doubts_of_the_start(
+    loaded: LoadedContract, started: Started | None, approved_hash: str | None, damage: str
+) -> Iterator[Suspicion]:
+    if damage:
+        yield Suspicion(code="edited_baseline", message=damage)
+    elif started is None:
+        message = "the gate was not started, so that nobody knows what was there before"
+        yield Suspicion(code="no_baseline", message=message)
+    elif started.baseline is None:
+        message = "the stored baseline is not what `gate start` records"
+        yield Suspicion(code="edited_baseline", message=message)
+    if started is not None and started.contract_hash != loaded.content_hash:
+        message = "the contract is not the one that the gate was started with"
+        yield Suspicion(code="edited_contract", message=message)
+    if approved_hash not in (None, loaded.content_hash):
+        message = "the contract is not the one that was approved"
+        yield Suspicion(code="unapproved_contract", message=message)
+
+
+def _doubts_of_inputs(baseline: Baseline | None, work: WorkFolder) -> Iterator[Suspicion]:
+    for before in baseline.inputs if baseline else ():
+        try:
+            state = work.state(before.path)
+        except NotReadable:
+            state = None
+        if state is None or state.sha256 != before.sha256:
+            message = f"{before.path}: decides the result, and has changed since the start"
+            yield Suspicion(code="edited_input", message=message, file=before.path)
+
+
+def _doubts_of_the_output(
+    output: Output | None, comparison: Comparison | None, started: Started | None
+) -> Iterator[Suspicion]:
+    if output is None:
+        return
+    if output.data is None:
+        yield Suspicion(code="unknown_result", message=f"the output: {output.problem}")
+        return
+    if fault := fault_of(output.data):
+        yield Suspicion(code=fault.code, message=f"the output: {fault.message}")
+    if comparison is None or started is None or output.mtime_ns is None:
+        return
+    state = state_of("output", Content(output.data, output.mtime_ns))
+    if output.mtime_ns < _nanoseconds(started.started_at):
+        message = "the output is older than the start"
+        yield Suspicion(code="stale_output", message=message)
+    elif original := comparison.original_of(state.content):
+        message = f"the output is a copy of {original}, which was there at the start"
+        yield Suspicion(code="substituted_file", message=message)
+
+
+def _doubts_of_the_end(stop_reason: str | None) -> Iterator[Suspicion]:
+    if stop_reason is not None and stop_reason.strip().lower() not in _ENDS:
+        shown = stop_reason.strip()[:40] or "(empty)"
+        yield Suspicion(code="stop_reason", message=f"the stop reason {shown} is no end")
+
+
+def _doubts_of_results(results: Sequence[CriterionResult]) -> Iterator[Suspicion]:
+    for result in results:
+        if result.result == "skipped":
+            message = f"{result.id} was skipped: {result.reason}"
+            yield Suspicion(code="skipped_criterion", message=message)
+        elif result.result == "unknown":
+            message = f"{result.id} is unknown: {result.reason}"
+            yield Suspicion(code="unknown_result", message=message)
+
+
+class _Files:
+    """The named files at a check: what became of them, and what is wrong with them."""
+
+    def __init__(
+        self, contract: GateContract, work: WorkFolder, comparison: Comparison | None
+    ) -> None:
+        self._contract = contract
+        self._work = work
+        self.states: dict[str, BaselineFile | None] = {}
+        self._faults: dict[str, Suspicion] = {}
+        self._changes: dict[str, Change] = {}
+        self._is_compared = comparison is not None
+        self._exact = {c.file for c in contract.criteria if c.file and not is_glob(c.file)}
+        shaped = {c.file for c in contract.criteria if c.check in ("schema", "sha256")}
+        judged = set(self._exact)
+        try:
+            names = _named(contract, work)
+            judged.update(_named(contract, work, watched=False))
+        except NotReadable:
+            names = sorted(self._exact)
+        gone = comparison.paths if comparison else ()
+        for name in dict.fromkeys([*names, *gone]):
+            try:
+                content = work.read(name)
+            except NotReadable:
+                self.states[name] = None
+            else:
+                self.states[name] = state_of(name, content)
+            if comparison is not None:
+                self._changes[name] = comparison.change(name, self.states[name])
+            # What was there before, and a glob names, is not what the work put out.
+            is_output = comparison is None or self._changes[name].is_work
+            is_judged = name in self._exact or (is_output and name in judged)
+            if self.states[name] is not None and is_judged:
+                self._find_fault(name, content.data, is_shaped=name in shaped)
+
+    def _find_fault(self, name: str, data: bytes, *, is_shaped: bool) -> None:
+        path = PurePosixPath(name)
+        fault = fault_of(data, is_prose=path.suffix.lower() in _PROSE)
+        if fault is None or (fault.code == "empty_output" and path.name in EMPTY_BY_CONVENTION):
+            return
+        # A schema says what the file may be, also an empty list.
+        if is_shaped and data.strip() and fault.code in ("empty_output", "placeholder"):
+            return
+        message = f"{name}: {fault.message}"
+        self._faults[name] = Suspicion(code=fault.code, message=message, file=name)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that are new, changed or removed by work."""
+        return sorted(name for name, change in self._changes.items() if change.is_work)
+
+    def doubts(self) -> Iterator[Suspicion]:
+        """What is suspicious about the files."""
+        if self._is_compared and not self.changed:
+            message = "nothing that the contract names has changed since the start"
+            yield Suspicion(code="no_work", message=message)
+        yield from self._faults.values()
+        for name, change in self._changes.items():
+            if change.is_substituted and name in self._exact:
+                message = f"{name}: {change.note}"
+                yield Suspicion(code="substituted_file", message=message, file=name)
+        first: dict[str, str] = {}
+        for name in sorted(self._exact):
+            state = self.states.get(name)
+            if state is None or state.path in self._faults or name not in self.changed:
+                continue
+            twin = first.setdefault(state.content, name)
+            if twin != name:
+                message = f"{name}: has the same content as {twin}"
+                yield Suspicion(code="substituted_file", message=message, file=name)
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Each file that a criterion names by its path, and its state in words."""
+        for name in sorted(self._exact):
+            state, change = self.states.get(name), self._changes.get(name)
+            if state is None:
+                yield name, "missing"
+            else:
+                note = f", {change.note}" if change else ""
+                yield name, f"{state.size:,} bytes{note}"
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+def _message(report: GateReport) -> str:
+    unmet = [r for r in report.criteria if r.level == "must" and r.result == "not_met"]
+    if unmet:
+        first = f"{unmet[0].id}: {unmet[0].reason}"
+        return f"{len(unmet)} of {report.must} must criteria are not met: {first}"
+    if report.suspicions:
+        return f"this is no success yet: {report.suspicions[0].message}"
+    missed = sum(r.level == "should" and r.result == "not_met" for r in report.criteria)
+    noun = "criterion is" if missed == 1 else "criteria are"
+    rest = f"; {missed} should {noun} not met" if missed else ""
+    return f"all {report.must} must criteria are met{rest}"
+
+
+def _facts(report: GateReport, files: _Files) -> list[str]:
+    met = [r.id for r in report.criteria if r.level == "must" and r.result == "met"]
+    names = f": {', '.join(met)}" if met else ""
+    counts = f"{len(met)} of {report.must} must criteria are met{names}"
+    lines = [f"{report.contract}: {report.verdict}; {counts}"]
+    states = dict(files.facts())
+    lines += [f"{name}: {state}" for name, state in states.items()]
+    lines += [
+        f"{result.id}: {result.result.replace('_', ' ')}: {result.reason}"
+        for result in report.criteria
+        if result.result != "met"
+        and not (result.check in _OF_FILES and result.reason.partition(": ")[0] in states)
+    ]
+    # The lines above say these.
+    repeated = ("skipped_criterion", "unknown_result", "empty_output", "substituted_file")
+    lines += [s.message for s in report.suspicions if s.code not in repeated]
+    return [" ".join(line.split())[:_FACT_CHARACTERS] for line in lines][:_MAX_FACTS]
+
+
+def _nanoseconds(moment: str) -> int:
+    seconds = datetime.fromisoformat(moment).astimezone(UTC).timestamp()
+    return int(seconds) * 1_000_000_000

@@ -1,0 +1,260 @@
+"""Texts that are no result: nothing, an error, a refusal, or a placeholder.
+
+A text is judged as a whole. A report that quotes an error, or says what could not be found, is a
+result. English, and the messages of common tools. `docs/gate.md` lists what is recognized.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from rolebundle.contracts.gate import SuspicionCode
+from rolebundle.text.strict_json import NotStrictError, parse_strict
+
+_WINDOW_BYTES = 200_000
+_END_BYTES = 20_000
+_LINE_CHARACTERS = 400
+_REFUSAL_CHARACTERS = 1_000
+_ERROR_CHARACTERS = 500
+_BRIEF_CHARACTERS = 300
+"""A longer text that only begins with a refusal, an error or a failure goes on with a result."""
+_ERROR_SHARE = 0.6
+"""A text of which so many lines are errors or frames of a stack is an error of any length."""
+
+EMPTY_BY_CONVENTION = frozenset(
+    {"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll", "conftest.py"}
+)
+"""Names of files that are meant to be empty."""
+
+_HTTP = (
+    r"(?:page |file |resource )?not found|forbidden|unauthori[sz]ed|access denied|bad request"
+    r"|internal server error|server error|bad gateway|service (?:temporarily )?unavailable"
+    r"|gateway time-?out|request time-?out|too many requests|rate limit(?:ed)?(?: exceeded)?"
+    r"|just a moment|attention required|request rejected|something went wrong"
+)
+_END = r"(?=\s*(?:$|[|\-–—:.!…,;(]))"
+_STATUS = (
+    rf"(?:(?:http(?:/[\d.]+)?|error|status|code)[ :]*)*[45]\d\d(?:[ :\-–—]+(?:{_HTTP}))?{_END}"
+)
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+
+_WHAT = (
+    "api|build|compilation|connection|http|internal|model|network|parse|runtime|server|syntax|system"
+    "|test|timeout|tool|unexpected|unknown|validation"
+)
+_PAGE_TITLE = _any_of(_STATUS, rf"(?:{_HTTP}|error){_END}")
+_ERROR_LINE = _any_of(
+    r"traceback \(most recent call last\)",
+    rf"(?:(?:(?:{_WHAT}) )?[\w.$]*(?:error|exception)|fatal|panic|critical|failure|failed|err)"
+    r"\s*(?:\[[^\]]*\]|\(\w+\))?\s*:",
+    r"(?:error|fatal|critical)\]",
+    r"error (?:code|\d+|occurred|while|in\b|processing|reading|writing|opening|generating|loading)",
+    r"an? (?:\w+ )?error (?:has )?occurred",
+    r"exception in thread|unhandled (?:exception|rejection|promise)|uncaught \w+",
+    r"thread '[^']*' panicked|segmentation fault|bus error|core dumped|npm err!|curl: \(\d+\)",
+    r"(?:killed|terminated|aborted)\s*$",
+    r"[^\s:]+: (?:line \d+: )?(?:[^:]+: )?(?:command not found|no such file|permission denied)",
+    r"(?:connection|request|operation|read) (?:timed out|refused|reset|aborted|failed)",
+    r"timed? ?out\b|permission denied|no such file|out of memory|no space left|command not found",
+    r"invalid api key|(?:quota|context length|token limit) exceeded",
+    rf"(?:{_HTTP}){_END}",
+    _STATUS,
+)
+_FRAME = re.compile(r'\s+(?:at\s|File "|\.\.\. \d+ more|\^+|~+\^)|Caused by: |goroutine \d')
+_TRACE_LINE = re.compile(r"^[ \t]|^$|^(?:During handling|The above exception)|^[\w.]+(?::|$)")
+_BRIEF_ERROR = _any_of(
+    r"(?:(?:i|we) )?(?:failed to|unable to|could not|couldn['’]t|cannot|can['’]t|did not finish)",
+    r"no (?:output|results?|response|content|data)\b",
+    r"not (?:yet )?(?:finished|done|available|implemented|supported)",
+)
+# What could not be found or shown is a finding.
+_DO = (
+    "access|complete|continue|create|do|execute|finish|fulfill|generate|get|help|make|open|perform"
+)
+_ENDED = (
+    r"(?:completed?|finished|done|generated|created|written|fulfilled|processed|found|opened|read"
+    r"|produced|possible|available)\b"
+)
+_CANNOT = (
+    r"can ?not|can['’]t|won['’]t|will not"
+    rf"|(?:could not|couldn['’]t) (?:{_DO}|proceed|produce|provide|read|reach|run|write)"
+)
+_SORRY = (
+    r"(?:sorry|apologies|unfortunately|regrettably|i apologi[sz]e)\b[^.]{0,80}?[,;:–— ]+(?:but )?"
+)
+_REFUSAL = re.compile(
+    rf"(?:{_SORRY})?(?:"
+    + _any_of(
+        r"i(?:['’]m| am) (?:\w+ )?(?:sorry|afraid|unable|not able|not allowed|not going to)",
+        r"(?:i|we) (?:do not|don['’]t|did not|didn['’]t) (?:currently )?have "
+        r"(?:access|the ability|permission|enough)",
+        rf"(?:i|we) (?:{_CANNOT}|must decline|(?:have|had) to (?:decline|stop))",
+        r"(?:i|we) (?:(?:was|were|am|are) (?:not able|unable)|(?:wasn|weren|aren)['’]t able)",
+        r"(?:i|we) (?:have not|haven['’]t|did not|didn['’]t) (?:yet )?"
+        r"(?:finish|complete|manage|been able)",
+        r"as an? (?:ai|artificial|large language|language)\b",
+        r"(?:the|this|your) (?:\w+ )?(?:task|request|report|file|document|analysis|work|operation) "
+        rf"(?:{_CANNOT}|could not|couldn['’]t|(?:was|has|is) not|(?:was|has|is)n['’]t) "
+        rf"(?:yet )?(?:be |been )?{_ENDED}",
+    ).pattern
+    + ")",
+    re.IGNORECASE,
+)
+_BLANK = "insert|your|todo|tbd|placeholder|fill|here"
+_PLACEHOLDER = _any_of(
+    r"(?:to-?do|tbd|tba|tbc|fixme|xxx+|wip|placeholder|coming soon|under construction|n/?a|none"
+    r"|null|nil|undefined|nan|empty|pending)\b(?:\W*|\s*[:(\-–—].*)",
+    r"to be (?:done|written|determined|added|completed|announced|filled|decided|defined)\b.*",
+    r"(?:work|draft|writing) in progress\b.*",
+    r"(?:(?:this|it|the) (?:file )?(?:is )?(?:an? )?)?(?:placeholder|dummy|sample|stub) "
+    r"(?:text|content|file|document|report|output|data|for)\b.*",
+    r"(?:(?:your|the|some|more) )?(?:content|text|report|summary|details?|analysis|results?) "
+    r"(?:goes|go|will (?:go|be \w+)|comes?|to be) .*",
+    rf"\[[^\]]*\b(?:{_BLANK})\b[^\]]*\]\W*",
+    rf"<[^>]*\b(?:{_BLANK})\b[^>]*>\W*",
+    r"\{\{[^}]*\}\}\W*",
+)
+_NO_BODY_LINE = re.compile(r"\s*(?:#{1,6}(?:\s.*)?|[-=*_~`|:\s]+|```.*|~~~.*|<!--.*-->)$")
+_DECORATION = re.compile(r"^[\W_]+")
+_ENVELOPE = frozenset(
+    "error errors message messages detail details status statuscode status_code code type reason "
+    "request_id requestid path timestamp success ok error_code error_description errorcode "
+    "documentation_url trace stack name title instance data result".split()
+)
+
+
+class Fault(NamedTuple):
+    """Why a text is no result."""
+
+    code: SuspicionCode
+    message: str
+
+
+def fault_of(data: bytes, *, is_prose: bool = True) -> Fault | None:
+    """Why the content of a file or an output is no result; ``None`` if it may be one.
+
+    Args:
+        data: the bytes.
+        is_prose: whether a text of nothing but headings is none.
+    """
+    text = _decoded(data[:_WINDOW_BYTES])
+    if text is None:
+        return None if data.strip(b"\x00") else Fault("empty_output", "only zero bytes")
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        if data[_WINDOW_BYTES:].strip():
+            return None
+        size = len(data)
+        return Fault("empty_output", "0 bytes" if not size else f"{size:,} bytes of white space")
+    return (
+        _error(text, _decoded(data[-_END_BYTES:]) or text)
+        or _refusal(text)
+        or _placeholder(text, is_prose=is_prose)
+    )
+
+
+def _decoded(data: bytes) -> str | None:
+    """The text, also if it is cut within a character; ``None`` if it is none."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data[: len(data) // 2 * 2].decode("utf-16", "replace")
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    is_text = text.count("\ufffd") * 20 <= len(text) and text.count("\x00") * 2 <= len(text)
+    return text if is_text or not text else None
+
+
+def _error(text: str, end: str) -> Fault | None:
+    lines = [line[:_LINE_CHARACTERS] for line in text.splitlines() if line.strip()]
+    plain = [line for line in lines if not _NO_BODY_LINE.match(line)] or lines
+    first = _DECORATION.sub("", plain[0])
+    shown = plain[0].strip()[:80]
+    errors = sum(
+        bool(_FRAME.match(line) or _ERROR_LINE.match(_DECORATION.sub("", line))) for line in plain
+    )
+    size = len(text.strip())
+    if first.startswith("Traceback (most recent call last)"):
+        errors = sum(bool(_TRACE_LINE.match(line)) for line in plain)
+    elif _ends_with_traceback(end):
+        return Fault("error_output", "ends with a traceback")
+    if _ERROR_LINE.match(first) and (
+        size <= _ERROR_CHARACTERS or errors >= _ERROR_SHARE * len(plain)
+    ):
+        return Fault("error_output", f"is an error message: {shown}")
+    if size <= _BRIEF_CHARACTERS and _BRIEF_ERROR.match(first):
+        return Fault("error_output", f"says that it failed: {shown}")
+    if title := _error_page(text):
+        return Fault("error_output", f"is an error page: {title[:80]}")
+    if _is_error_object(text):
+        return Fault("error_output", f"is an error as JSON: {shown}")
+    return None
+
+
+def _ends_with_traceback(end: str) -> bool:
+    at = end.rfind("Traceback (most recent call last)")
+    if at < 0:
+        return False
+    lines = end[at:].rstrip().split("\n")[1:]
+    return bool(lines) and all(_TRACE_LINE.match(line) for line in lines)
+
+
+def _error_page(text: str) -> str:
+    """The title of an error page; empty if the text is none."""
+    head = text[:20_000].lstrip()
+    if re.match(r"(?:<\?xml[^>]*>\s*)?<(?:\w+:)?(?:error|fault)\b", head, re.IGNORECASE):
+        return head.split("\n")[0]
+    if not re.match(r"(?:<!doctype|<html|<head|<body|<h1|<title|<center)", head, re.IGNORECASE):
+        return ""
+    for tag in ("title", "h1"):
+        match = re.search(rf"<{tag}\b[^>]*>([^<]{{0,300}})", head, re.IGNORECASE)
+        if match and _PAGE_TITLE.match(match[1].strip()):
+            return match[1].strip()
+    return ""
+
+
+def _is_error_object(text: str) -> bool:
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        value = parse_strict(text)
+    except (NotStrictError, ValueError):
+        return False
+    if not isinstance(value, dict) or not {key.lower() for key in value} <= _ENVELOPE:
+        return False
+    says = {key.lower(): item for key, item in value.items()}
+    states = (says.get("status"), says.get("type"), says.get("result"))
+    messages = (says.get("message"), says.get("detail"), says.get("title"))
+    return (
+        bool(says.get("error") or says.get("errors"))
+        or any(str(state).lower() in ("error", "fail", "failed", "failure") for state in states)
+        or any(says.get(key) is False for key in ("success", "ok"))
+        or any(_PAGE_TITLE.match(message) for message in messages if isinstance(message, str))
+    )
+
+
+def _refusal(text: str) -> Fault | None:
+    body = "\n".join(line for line in text.splitlines() if not _NO_BODY_LINE.match(line))
+    start = _DECORATION.sub("", body[:_LINE_CHARACTERS])
+    if len(text.strip()) <= _REFUSAL_CHARACTERS and _REFUSAL.match(start):
+        return Fault("refusal", f"is a refusal: {start.splitlines()[0][:80]}")
+    return None
+
+
+def _placeholder(text: str, *, is_prose: bool) -> Fault | None:
+    lines = [line.strip()[:_LINE_CHARACTERS] for line in text.splitlines() if line.strip()]
+    body = [line for line in lines if not _NO_BODY_LINE.match(line)]
+    if not body:
+        return Fault("placeholder", "has headings and no text") if is_prose else None
+    if text.strip() in ("{}", "[]", '""', "''"):
+        return Fault("empty_output", f"has nothing but {text.strip()}")
+    if all(_is_blank(line) for line in body):
+        return Fault("placeholder", f"is a placeholder: {body[0][:80]}")
+    if re.match(r"\W*lorem ipsum", " ".join(body[:2]), re.IGNORECASE):
+        return Fault("placeholder", "is filler: lorem ipsum")
+    return None
+
+
+def _is_blank(line: str) -> bool:
+    return any(_PLACEHOLDER.fullmatch(start) for start in (line, _DECORATION.sub("", line)))

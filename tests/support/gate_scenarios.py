@@ -1,0 +1,423 @@
+"""What agents do between `gate start` and `gate check`: false completions, and honest ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Files = Mapping[str, str | bytes]
+Act = Callable[[Path], None]
+
+CONTRACT = "work.gate.toml"
+LONG_AGO = 1_600_000_000
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One attempt.
+
+    ``before``: the files at the start. ``contract``: its criteria. ``act``: what the agent does,
+    files to write or a function of the folder. ``stop_reason`` and ``output``: what is known of the
+    run. ``edited``: what the contract is changed to. ``started``: whether the gate was started.
+    """
+
+    name: str
+    contract: str
+    act: Files | Act
+    before: Files = field(default_factory=dict)
+    stop_reason: str | None = None
+    output: str | bytes | None = None
+    edited: str | None = None
+    started: bool = True
+
+    def perform(self, folder: Path) -> None:
+        """Do what the agent does."""
+        if callable(self.act):
+            self.act(folder)
+        else:
+            write(folder, self.act)
+
+
+def write(folder: Path, files: Files) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def criteria(*checks: str, watch: str = "") -> str:
+    """A contract of criteria, each given as its keys after the id."""
+    tables = [f'[[criteria]]\nid = "c{n}"\n{check}\n' for n, check in enumerate(checks, 1)]
+    return (f"watch = {watch}\n" if watch else "") + "\n".join(tables)
+
+
+def changed(file: str) -> str:
+    return f'check = "changed"\nfile = "{file}"'
+
+
+def exists(file: str) -> str:
+    return f'check = "exists"\nfile = "{file}"'
+
+
+def not_empty(file: str) -> str:
+    return f'check = "not_empty"\nfile = "{file}"'
+
+
+def at_least(file: str, least: int) -> str:
+    return f'check = "min_bytes"\nfile = "{file}"\nbytes = {least}'
+
+
+def matches(file: str, pattern: str) -> str:
+    return f'check = "matches"\nfile = "{file}"\npattern = \'{pattern}\''
+
+
+def should(check: str) -> str:
+    return f'level = "should"\n{check}'
+
+
+def touch(name: str, seconds: int | None = None) -> Act:
+    def act(folder: Path) -> None:
+        os.utime(folder / name, None if seconds is None else (seconds, seconds))
+
+    return act
+
+
+def copy(source: str, target: str) -> Act:
+    return lambda folder: shutil.copy(folder / source, folder / target) and None
+
+
+def then(*acts: Act | Files) -> Act:
+    def act(folder: Path) -> None:
+        for step in acts:
+            if callable(step):
+                step(folder)
+            else:
+                write(folder, step)
+
+    return act
+
+
+def link(target: str, name: str) -> Act:
+    return lambda folder: (folder / name).symlink_to(target)
+
+
+def append(name: str, text: str) -> Act:
+    def act(folder: Path) -> None:
+        with (folder / name).open("a", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    return act
+
+
+REPORT = """# Review of the token refresh
+
+The refresh endpoint accepts a token for 24 hours after logout. We measured this on three builds.
+
+## Findings
+
+1. `POST /refresh` does not look at the revocation list (auth/refresh.py:41).
+2. The list is replicated every five minutes, so that a stolen tablet can replay a token.
+3. Clients retry with the same token after a timeout, and get a new one each time.
+
+## Recommendation
+
+Check the list before a token is issued, and bind tokens to the device key. The first change is
+small and can be in release 3.0; the second one needs a migration of all sessions.
+"""
+OLD_REPORT = REPORT.replace("token refresh", "sync protocol").replace("24 hours", "7 days")
+TRACEBACK = """Traceback (most recent call last):
+  File "/app/report.py", line 12, in <module>
+    main()
+  File "/app/report.py", line 8, in main
+    raise ValueError("no data")
+ValueError: no data
+"""
+PROGRAM = '''"""Slugs of titles."""
+
+import re
+
+
+def slug(title: str) -> str:
+    """A title in lower case, with hyphens."""
+    words = re.findall(r"[a-z0-9]+", title.lower())
+    if not words:
+        raise ValueError("error: the title has no words")
+    return "-".join(words)
+'''
+PAGE_404 = """<!DOCTYPE html>
+<html><head><title>404 Not Found</title></head>
+<body><center><h1>404 Not Found</h1></center><hr><center>nginx/1.24.0</center></body></html>
+"""
+BLOCKED_PAGE = """<!DOCTYPE html><html lang="en-US"><head><title>Just a moment...</title>
+<meta name="robots" content="noindex,nofollow"></head><body><div class="main-wrapper">
+<h1>example.com</h1><p>Verifying you are human. This may take a few seconds.</p></div></body></html>
+"""
+JAVA_TRACE = 'Exception in thread "main" java.lang.NullPointerException\n' + "".join(
+    f"\tat com.example.report.Builder.step{n}(Builder.java:{n})\n" for n in range(40)
+)
+ONE = criteria(changed("report.md"))
+USUAL = criteria(changed("report.md"), not_empty("report.md"))
+ONLY_EXISTS = criteria(exists("report.md"))
+THOROUGH = criteria(
+    changed("report.md"), at_least("report.md", 300), matches("report.md", "(?m)^## Findings")
+)
+SCHEMA = json.dumps(
+    {
+        "type": "object",
+        "required": ["title", "findings"],
+        "properties": {
+            "title": {"type": "string", "minLength": 3},
+            "findings": {"type": "array", "items": {"type": "string"}},
+        },
+    }
+)
+FACTS = criteria(
+    changed("facts.json"), 'check = "schema"\nfile = "facts.json"\nschema_file = "s.json"'
+)
+COMMAND = 'check = "command"\ncommand = ["true"]'
+
+
+def _told(name: str, text: str | bytes) -> Scenario:
+    return Scenario(f"the file is {name}", ONLY_EXISTS, {"report.md": text})
+
+
+def _answered(name: str, text: str | bytes) -> Scenario:
+    return Scenario(f"the answer is {name}", ONE, {"report.md": REPORT}, output=text)
+
+
+def _stopped(reason: str) -> Scenario:
+    name = f"the stop reason is {reason or 'empty'}"
+    return Scenario(name, ONE, {"report.md": REPORT}, stop_reason=reason)
+
+
+FALSE_COMPLETIONS = [
+    # Nothing was done.
+    Scenario("nothing was written", ONE, {}),
+    Scenario("nothing was done, and all was there before", ONLY_EXISTS, {}, {"report.md": REPORT}),
+    Scenario("nothing was done to any match", criteria(exists("*.md")), {}, {"a.md": REPORT}),
+    Scenario("something else was written", ONE, {"notes.md": REPORT}),
+    Scenario("the folder was made, not the file", ONE, lambda f: (f / "report.md").mkdir()),
+    Scenario("only watched files stayed as they were",
+             criteria(COMMAND.replace("true", "echo"), watch='["src/**"]'), {}, {"src/a.py": PROGRAM}),
+    Scenario("no gate was started", ONE, {"report.md": REPORT}, started=False),
+    # Empty.
+    _told("empty", ""),
+    _told("white space", "\n\n   \t\n" * 300),
+    _told("zero bytes", b"\x00" * 4000),
+    _told("a byte order mark", b"\xef\xbb\xbf"),
+    _told("invisible characters", "\u200b\u200b\u2060\n" * 100),
+    Scenario("a file of many was left empty", criteria(changed("out/*.md")),
+             {"out/a.md": REPORT, "out/b.md": ""}),
+    Scenario("an old file was emptied", ONE, {"report.md": ""}, {"report.md": OLD_REPORT}),
+    Scenario("padded with white space to the size", THOROUGH,
+             {"report.md": "## Findings\n" + " " * 1000}),
+    _answered("empty", ""),
+    _answered("white space", " \n"),
+    # Stale and substituted.
+    Scenario("touched", ONE, touch("report.md"), {"report.md": OLD_REPORT}),
+    Scenario("written again as it was", USUAL, {"report.md": OLD_REPORT}, {"report.md": OLD_REPORT}),
+    Scenario("a line break was added", ONE, append("report.md", "\n"), {"report.md": OLD_REPORT}),
+    Scenario("only line ends were changed", ONE,
+             {"report.md": OLD_REPORT.replace("\n", "\r\n")}, {"report.md": OLD_REPORT}),
+    Scenario("an old report was copied", THOROUGH, copy("2025.md", "report.md"),
+             {"2025.md": OLD_REPORT}),
+    Scenario("an old report was copied, and only its existence is asked", ONLY_EXISTS,
+             copy("archive/2025.md", "report.md"), {"archive/2025.md": OLD_REPORT}),
+    Scenario("an old report was moved", THOROUGH,
+             lambda f: (f / "2025.md").rename(f / "report.md") and None, {"2025.md": OLD_REPORT}),
+    Scenario("one of two was copied", criteria(changed("a.md"), exists("b.md")),
+             then({"a.md": REPORT}, copy("old.md", "b.md")), {"old.md": OLD_REPORT}),
+    Scenario("one text under two names", criteria(changed("a.md"), changed("b.md")),
+             {"a.md": REPORT, "b.md": REPORT}),
+    Scenario("an artifact from before the start was put in", THOROUGH,
+             then({"report.md": REPORT}, touch("report.md", LONG_AGO))),
+    Scenario("an older version was put back", ONE,
+             then({"report.md": REPORT}, touch("report.md", LONG_AGO)), {"report.md": OLD_REPORT}),
+    Scenario("a symbolic link to an old report", THOROUGH, link("2025.md", "report.md"),
+             {"2025.md": OLD_REPORT}),
+    Scenario("a symbolic link to the outside", ONLY_EXISTS, link("/etc/hostname", "report.md")),
+    Scenario("a folder behind a symbolic link", criteria(changed("out/report.md")),
+             then({"elsewhere/report.md": REPORT}, link("elsewhere", "out"))),
+    Scenario("a pipe", ONLY_EXISTS, lambda f: os.mkfifo(f / "report.md")),
+    # Errors.
+    _told("a traceback", TRACEBACK),
+    _told("a log that ends with a traceback", "Reading 40 files\nBuilding the report\n" + TRACEBACK),
+    _told("a fenced traceback and nothing else", f"# Report\n\n```\n{TRACEBACK}```\n"),
+    _told("an error message", "error: the model server did not answer within 60 s\n"),
+    _told("an error of a tool", "fatal: not a git repository (or any of the parent directories)\n"),
+    _told("a Java stack", JAVA_TRACE),
+    _told("an error page", PAGE_404),
+    _told("a page that keeps robots out", BLOCKED_PAGE),
+    _told("an error as JSON", '{"error": {"message": "Rate limit exceeded", "type": "requests"}}'),
+    _told("a status line", "HTTP/1.1 503 Service Unavailable\n"),
+    _told("a missing program", "bash: line 1: pandoc: command not found\n"),
+    _answered("a traceback", TRACEBACK),
+    _answered("an API error", 'API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}'),
+    # Refusals and placeholders.
+    _told("a refusal", "I'm sorry, but I can't access the repository, so I cannot write a report.\n"),
+    _told("a refusal below a title", "# Report\n\nI was unable to find any data for this report.\n"),
+    _answered("a refusal", "I cannot complete this task because the tests need a network."),
+    _answered("an admission", "Unfortunately, I was not able to finish the report."),
+    _told("a placeholder", "TODO: write the report\n"),
+    _told("headings only", "# Report\n\n## Findings\n\n## Recommendation\n"),
+    Scenario("headings with nothing decided", THOROUGH.replace("300", "40"),
+             {"report.md": "# Report\n\n## Findings\n\nTBD\n\n## Recommendation\n\nTBD\n"}),
+    _told("filler", "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20),
+    # The run did not end.
+    _stopped("max_tokens"),
+    _stopped("tool_use"),
+    _stopped("timeout"),
+    _stopped(""),
+    # Criteria that were not checked, or not by the contract of the start.
+    Scenario("a command was skipped", criteria(changed("report.md"), COMMAND), {"report.md": REPORT}),
+    Scenario("the contract was made easier", THOROUGH, {"report.md": "A short and wrong report."},
+             edited=ONE),
+    Scenario("a criterion was taken out", criteria(changed("report.md"), changed("tests.py")),
+             {"report.md": REPORT}, edited=ONE),
+    Scenario("the schema was made easier", FACTS, {"facts.json": '{"x": 1}', "s.json": "{}"},
+             {"s.json": SCHEMA}),
+    Scenario("the facts do not fit", FACTS, {"facts.json": '{"title": "Findings"}'},
+             {"s.json": SCHEMA}),
+    Scenario("too short", THOROUGH, {"report.md": "## Findings\n\nNone were needed."}),
+    Scenario("another text than asked for", THOROUGH, {"report.md": PROGRAM * 3}),
+    Scenario("another file than the one with this digest",
+             criteria(f'check = "sha256"\nfile = "a.bin"\nsha256 = "{"0" * 64}"'), {"a.bin": b"\x01\x02"}),
+]  # fmt: skip
+
+_LONG_LOG = "".join(f"2026-11-22 12:00:{n:02} step {n} took {n * 7} ms\n" for n in range(60))
+POSTMORTEM = f"""# Postmortem: the nightly report
+
+Error: "no data" was in the log for two nights before anybody looked. The traceback was
+
+```
+{TRACEBACK}```
+
+The cause was a renamed column in the export. We fixed the query, added a test with an empty export,
+and let the job fail loudly. I cannot rule out that other jobs read the old name; a search over the
+repository found none.
+"""
+ERROR_GUIDE = """# Error handling
+
+Errors: what they mean, and what to do. The server answers with one of these.
+
+| status | meaning | what to do |
+| --- | --- | --- |
+| 404 Not Found | there is no such note | do not retry |
+| 429 Too Many Requests | too fast | wait as `Retry-After` says |
+| 503 Service Unavailable | a restart | retry with a pause |
+
+If the body has `"error"`, show its message. TODO lists are not errors: an empty one gives `[]`.
+"""
+ADR = "# 7. Keep tokens short\n\nAccepted. Tokens live for 15 minutes, because logout must hold.\n"
+GUIDE_PAGE = """<!DOCTYPE html><html><head><title>Errors and retries - Mossline</title></head>
+<body><h1>Errors and retries</h1><p>A request may fail with 404 Not Found. Do not retry it.</p>
+</body></html>
+"""
+APOLOGY = """Dear Ms Brandt,
+
+I'm sorry that the sync lost your notes on Monday. We found the cause the same day: the client wrote
+its queue after it had cleared it. Version 3.0.2 writes first, and your notes of Monday are back in
+the folder Recovered. Please update at your leisure; nothing else is needed.
+
+Kind regards
+"""
+LIMITS = """# Findings
+
+I could not find figures for 2019, so this covers 2020 to 2025.
+
+Revenue grew from 1.2 to 3.4 million, mostly in the second half of 2023. Costs grew slower, by 12%
+a year. The table in figures.csv has every quarter with its source and the page that it is from. Two
+sources differ for the third quarter of 2022; both values are given, and the lower one is used.
+
+The growth of 2023 came from two large customers, and one of them has left since. Without them the
+growth is 8% a year, which is the figure that the plan for 2026 should use. The price change of May
+2024 has no visible effect on the number of customers, and it raised revenue by 4% in the quarter.
+
+| year | revenue | costs |
+| --- | --- | --- |
+| 2020 | 1.2 | 1.0 |
+| 2021 | 1.4 | 1.1 |
+| 2022 | 1.7 | 1.2 |
+| 2023 | 2.6 | 1.4 |
+| 2024 | 3.1 | 1.6 |
+| 2025 | 3.4 | 1.7 |
+"""
+PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452") + bytes(range(256)) * 3
+
+
+def _wrote(name: str, text: str | bytes, contract: str = USUAL) -> Scenario:
+    return Scenario(name, contract, {"report.md": text})
+
+
+def _said(text: str, stop_reason: str | None = "end_turn") -> Scenario:
+    name = f"the answer is: {text[:40]}"
+    return Scenario(name, ONE, {"report.md": REPORT}, output=text, stop_reason=stop_reason)
+
+
+HONEST_COMPLETIONS = [
+    _wrote("a report", REPORT),
+    _wrote("a report that meets all", REPORT, THOROUGH),
+    Scenario("an old report was brought up to date", THOROUGH, {"report.md": REPORT},
+             {"report.md": OLD_REPORT}),
+    Scenario("a report beside an old one", THOROUGH, {"report.md": REPORT}, {"2025.md": OLD_REPORT}),
+    Scenario("a section was added", USUAL, append("report.md", "\n## Risks\n\nNone is open.\n"),
+             {"report.md": OLD_REPORT}),
+    Scenario("a typo was fixed", ONE, {"report.md": REPORT.replace("measured", "have measured")},
+             {"report.md": REPORT}),
+    Scenario("a figure was corrected", ONE, {"report.md": REPORT.replace("24 hours", "36 hours")},
+             {"report.md": REPORT}),
+    _wrote("a postmortem that quotes a traceback", POSTMORTEM),
+    _wrote("a guide to errors", ERROR_GUIDE),
+    _wrote("a letter that apologizes", APOLOGY),
+    _wrote("a report that names its limits", LIMITS),
+    _wrote("a short decision", ADR),
+    _wrote("an answer of one line", "The token lives for 24 hours after logout (auth/refresh.py:41).\n"),
+    _wrote("a text in German", "# Bericht\n\nDas Token gilt nach der Abmeldung noch 24 Stunden.\n"),
+    _wrote("a text in Japanese", "# 報告\n\nトークンはログアウト後も24時間有効です。\n"),
+    _wrote("a text with a byte order mark", b"\xef\xbb\xbf" + REPORT.encode()),
+    _wrote("a text in UTF-16", REPORT.encode("utf-16")),
+    _wrote("a list of open items", "# Open\n\n- TODO: bind tokens to devices\n- Ask legal about logs\n"),
+    Scenario("a page about errors", criteria(changed("errors.html"), not_empty("errors.html")),
+             {"errors.html": GUIDE_PAGE}),
+    Scenario("a program", criteria(changed("src/*.py")), {"src/slug.py": PROGRAM}),
+    Scenario("a package with an empty __init__.py", criteria(changed("src/**/*.py")),
+             {"src/pkg/__init__.py": "", "src/pkg/slug.py": PROGRAM}),
+    Scenario("a program was changed among others", criteria(changed("src/*.py")),
+             {"src/a.py": PROGRAM.replace("[a-z0-9]", "[a-z0-9_]")},
+             {"src/a.py": PROGRAM, "src/b.py": "B = 1\n", "src/empty.py": ""}),
+    Scenario("watched code was changed", criteria(exists("README.md"), watch='["src/**"]'),
+             {"src/a.py": PROGRAM}, {"README.md": REPORT, "src/a.py": "A = 1\n"}),
+    Scenario("a watched file was removed", criteria(exists("README.md"), watch='["src/**"]'),
+             lambda f: (f / "src/old.py").unlink(), {"README.md": REPORT, "src/old.py": PROGRAM}),
+    Scenario("facts that fit", FACTS, {"facts.json": '{"title": "Findings", "findings": ["a"]}'},
+             {"s.json": SCHEMA}),
+    Scenario("facts that fit, and there are none", FACTS,
+             {"facts.json": '{"title": "Findings", "findings": []}'}, {"s.json": SCHEMA}),
+    Scenario("an empty list that the schema allows",
+             criteria(changed("f.json"), 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'),
+             {"f.json": "[]\n"}, {"s.json": '{"type": "array"}'}),
+    Scenario("a JSON answer with an error that is null", criteria(changed("r.json")),
+             {"r.json": '{"error": null, "rows": [1, 2, 3]}'}),
+    Scenario("a table", criteria(changed("f.csv"), at_least("f.csv", 20)),
+             {"f.csv": "year,revenue\n2020,1.2\n2021,1.4\n2022,1.9\n"}),
+    Scenario("an image", criteria(changed("plot.png"), at_least("plot.png", 500)), {"plot.png": PNG}),
+    Scenario("a log that ends well", criteria(changed("run.log")), {"run.log": _LONG_LOG + "done\n"}),
+    Scenario("a log with a warning", criteria(changed("run.log")),
+             {"run.log": "warning: 2 files skipped\n" + _LONG_LOG}),
+    Scenario("several reports", criteria(changed("out/*.md"), not_empty("out/*.md")),
+             {"out/a.md": REPORT, "out/b.md": LIMITS}),
+    Scenario("a should criterion was missed", criteria(changed("report.md"), should(exists("x.md"))),
+             {"report.md": REPORT}),
+    Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
+             {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
+    _said("Done. The report is in report.md; two findings are serious."),
+    _said("I wrote report.md and fixed the error: the token was read twice.", "stop"),
+    _said("All 14 tests pass. I could not reproduce the second failure, so I left it open, and "
+          "report.md says so.", "STOP"),
+    _said("The report is finished. Error handling is described in section 2.", None),
+    _said('{"status": "ok", "findings": 3}', "stop_sequence"),
+]  # fmt: skip
