@@ -20,7 +20,7 @@ _MAX_PASSAGES = 50
 
 
 def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
-    """The quarantined documents that have the task's words, best first.
+    """The quarantined documents that have the task's words, best first; ties by id.
 
     Args:
         corpus: the whole corpus, with its quarantine.
@@ -39,8 +39,7 @@ def kept_back(corpus: Corpus, task: str) -> list[KeptBack]:
         match = match_expression(terms)
         for compartment in quarantined:
             scores |= lexical_index.search(corpus, compartment, match, _MAX_PASSAGES)
-        best = sorted(scores, key=lambda rowid: (-scores[rowid], rowid))
-        documents = quarantine.quarantined_with(corpus, best)
+        documents = quarantine.quarantined_with(corpus, scores)
     return [
         KeptBack(document_id=document.document_id, kinds=_kinds(document))
         for document in documents[:MAX_NAMED]

@@ -6,7 +6,7 @@ A quarantined document is stored and indexed like any other, in a compartment th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
@@ -66,13 +66,19 @@ def quarantined_named(corpus: Corpus, reference: str, document: str) -> Flagged 
     return _flagged(rows[0]) if rows else None
 
 
-def quarantined_with(corpus: Corpus, rowids: Sequence[int]) -> list[Flagged]:
-    """The quarantined documents of these chunks, in the order of their first chunk."""
+def quarantined_with(corpus: Corpus, scores: Mapping[int, float]) -> list[Flagged]:
+    """The quarantined documents of these chunks, ordered by their best chunk, then by id.
+
+    Args:
+        corpus: an open corpus.
+        scores: rowid of a chunk → score.
+    """
     rows = corpus.rows(
         f"SELECT {_COLUMNS} JOIN chunk c ON c.document = d.id "
-        "JOIN json_each(?) place ON place.value = c.id WHERE s.verdict = 'quarantine' "
-        "GROUP BY d.id ORDER BY min(place.key)",
-        (json.dumps(list(rowids)),),
+        "JOIN json_each(?) scored ON CAST(scored.key AS INTEGER) = c.id "
+        "WHERE s.verdict = 'quarantine' "
+        "GROUP BY d.id ORDER BY max(scored.value) DESC, d.document_id",
+        (json.dumps(scores),),
     )
     return [_flagged(row) for row in rows]
 

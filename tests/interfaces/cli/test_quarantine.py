@@ -90,6 +90,18 @@ def test_the_owner_is_told_what_was_kept_back(db: Path) -> None:
     assert "wiki/leaky.md" not in unrelated
 
 
+def test_equal_documents_are_kept_back_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / "wiki").mkdir(exist_ok=True)
+        (tmp_path / "wiki" / f"{name}.md").write_text(POISONED, encoding="utf-8")
+        ingest(tmp_path / "team.db", tmp_path / "wiki")
+    asked = invoke(
+        *("retrieve", "token", "--lexical-only", "--format", "json", "--db", tmp_path / "team.db")
+    )
+    kept_back = [document["document_id"] for document in asked.json()["kept_back"]]
+    assert kept_back == ["wiki/a.md", "wiki/b.md"]
+
+
 @pytest.mark.parametrize("has_policy", [True, False])
 def test_an_agent_is_not_told_what_was_kept_back(
     db: Path, tmp_path: Path, has_policy: bool
