@@ -1,7 +1,5 @@
 """Documents and passages as they are read from the corpus."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 

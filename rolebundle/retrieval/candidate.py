@@ -3,10 +3,9 @@
 query ─▶ Query ─▶ lanes ─▶ Pool ─▶ merge ─▶ Candidate ─▶ filter ─▶ rank ─▶ select ─▶ Selection
 
 They are named tuples and not frozen dataclasses, because each request makes thousands of them, and
-a named tuple is made four times as quickly. So is its class, which shortens a cold start.
+a named tuple is made four times as quickly. So is its class, which shortens a cold start; without
+postponed annotations, because a named tuple compiles each of these.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -158,7 +157,7 @@ class Weights(NamedTuple):
         *,
         has_semantic: bool,
         role_factor: float,
-    ) -> Weights:
+    ) -> "Weights":
         """The weights for one request.
 
         The role's share is that of the policy's metadata and rerank weights, times the factor, but
@@ -232,7 +231,7 @@ class Score(NamedTuple):
     final: float
 
     @classmethod
-    def of_lanes(cls, lexical: float, semantic: float, weights: Weights) -> Score:
+    def of_lanes(cls, lexical: float, semantic: float, weights: Weights) -> "Score":
         """The score of a candidate that has only been merged."""
         contributions = (
             Contribution("lexical", "lexical", lexical, weights.lexical),
@@ -246,7 +245,7 @@ class Score(NamedTuple):
         metadata: tuple[float, tuple[str, ...]],
         vocabulary: tuple[float, tuple[str, ...]],
         weights: Weights,
-    ) -> Score:
+    ) -> "Score":
         """The score with the role's two terms, each with the rules that made it up."""
         added = (
             Contribution("metadata", "metadata", metadata[0], weights.metadata, metadata[1]),
@@ -256,7 +255,7 @@ class Score(NamedTuple):
         )
         return self._with(weights, added, self.lexical, self.semantic, metadata[0], vocabulary[0])
 
-    def with_mark(self, factor: float, hit: str, weights: Weights) -> Score:
+    def with_mark(self, factor: float, hit: str, weights: Weights) -> "Score":
         """The score with the role's two terms multiplied by the factor of a mark."""
         metadata, vocabulary = factor * self.metadata, factor * self.vocabulary
         added = (
@@ -265,7 +264,7 @@ class Score(NamedTuple):
         )
         return self._with(weights, added, self.lexical, self.semantic, metadata, vocabulary)
 
-    def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> Score:
+    def with_lanes(self, step: Step, lexical: float, semantic: float, weights: Weights) -> "Score":
         """The score with the lanes' terms as a step has changed them."""
         added = (
             Contribution(step, "lexical", lexical - self.lexical, weights.lexical),
@@ -278,7 +277,7 @@ class Score(NamedTuple):
         """The final score without the diversity penalty."""
         return self.final + self.diversity_penalty
 
-    def with_diversity_penalty(self, penalty: float, floor: float) -> Score:
+    def with_diversity_penalty(self, penalty: float, floor: float) -> "Score":
         """The score less the penalty, but not less than the floor.
 
         A score at or under the floor is not changed.
@@ -317,7 +316,7 @@ class Score(NamedTuple):
         semantic: float,
         metadata: float,
         vocabulary: float,
-    ) -> Score:
+    ) -> "Score":
         return Score(
             self.contributions + added,
             lexical,
@@ -379,7 +378,7 @@ class Candidate(NamedTuple):
         """Whether another document replaces this one's; such a candidate is never selected."""
         return bool(self.passage.superseded_by)
 
-    def with_score(self, score: Score) -> Candidate:
+    def with_score(self, score: Score) -> "Candidate":
         """The candidate with another score."""
         return self._replace(score=score)
 
@@ -413,7 +412,7 @@ class Selection(NamedTuple):
 
     selected: tuple[Candidate, ...] = ()
     rejected: tuple[RejectedCandidate, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: "tuple[Conflict, ...]" = ()
 
 
 # -- the outcome of all steps --------------------------------------------------------------------

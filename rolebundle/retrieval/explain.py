@@ -193,7 +193,7 @@ class _Placement:
         if final is not None:
             own = own.with_score(own.score._replace(final=final))
         if min_score is not None:
-            request = replace(request, min_score=min_score)
+            request = request._replace(min_score=min_score)
         others = (candidate for candidate in self.ranked if candidate is not self.own)
         ranked = sorted([own, *others], key=ranking_order)
         return any(candidate is own for candidate in select(ranked, request).selected)
@@ -205,7 +205,7 @@ class _Placement:
 
         Empty if the candidate would not be selected. ``None``: no limit.
         """
-        request = replace(self.request, limit=limit or self.position, token_budget=token_budget)
+        request = self.request._replace(limit=limit or self.position, token_budget=token_budget)
         selected = select(self.ranked[: self.position], request).selected
         return selected if selected and selected[-1] is self.own else ()
 
@@ -513,7 +513,7 @@ def _without(request: ResolvedRequest, conditions: Sequence[Condition]) -> Resol
     """The request without these conditions of its ``where``."""
     assert request.where is not None
     keys = {condition.key: None for condition in conditions}
-    return replace(request, where=request.where.model_copy(update=keys))
+    return request._replace(where=request.where.model_copy(update=keys))
 
 
 def _where_changes(passage: Passage, conditions: Sequence[Condition]) -> list[str]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, Self
 
 from rolebundle.retrieval.candidate import LexicalHit, Query, Term
@@ -43,8 +43,7 @@ B = 0.75
 _MIN_IDF = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalProposals:
+class LexicalProposals(NamedTuple):
     """What the lane proposed, as rowid → BM25.
 
     Attributes:
@@ -53,9 +52,9 @@ class LexicalProposals:
         others: further chunks that were scored for the task's terms; 0 if they do not match.
     """
 
-    task: dict[int, float] = field(default_factory=dict)
-    role: dict[int, float] = field(default_factory=dict)
-    others: dict[int, float] = field(default_factory=dict)
+    task: Mapping[int, float] = MappingProxyType({})
+    role: Mapping[int, float] = MappingProxyType({})
+    others: Mapping[int, float] = MappingProxyType({})
 
 
 class _Scored(NamedTuple):
@@ -155,13 +154,13 @@ def _completed(
     corpus: Corpus,
     visible: Sequence[Compartment],
     terms: Sequence[Term],
-    known: dict[int, float],
+    known: Mapping[int, float],
     rowids: Sequence[int],
-) -> dict[int, float]:
+) -> Mapping[int, float]:
     missing = [rowid for rowid in rowids if rowid not in known]
     if not terms or not missing:
         return known
-    return known | _scores(corpus, visible, terms, missing)
+    return {**known, **_scores(corpus, visible, terms, missing)}
 
 
 def _best(
@@ -255,22 +254,35 @@ def _best_of_compartment(
     """The best chunks of one compartment, scored with its own statistics."""
     match = match_expression(terms)
     if documents is not None or compartment.chunks <= SCORE_ALL_UP_TO:
-        best = lexical_index.search(corpus, compartment.id, match, depth, within=documents)
-        return _Scored(dict(best), {})
+        every = lexical_index.search(corpus, compartment.id, match, depth, within=documents)
+        return _Scored(dict(every), {})
     frequencies = _frequencies(corpus, [compartment], map(_literal, terms))
     counted = list(zip(terms, frequencies, strict=True))
     rarest = sorted((pair for pair in counted if pair[1]), key=lambda pair: (pair[1], pair[0].text))
-    taken = _first_attempt([frequency for _, frequency in rarest])
+    tried, taken = 0, _first_attempt([frequency for _, frequency in rarest])
+    best: dict[int, float] = {}
+    others: dict[int, float] = {}
     while taken < len(rarest):
-        among = " OR ".join(_literal(term) for term, _ in rarest[:taken])
-        best, others = lexical_index.search_among(corpus, compartment.id, match, depth, among, also)
+        among = _any_of(rarest[tried:taken])
+        if tried:
+            # What was scored before is not scored again.
+            among = f"({among}) NOT ({_any_of(rarest[:tried])})"
+        scored, scores = lexical_index.search_among(
+            corpus, compartment.id, match, depth, among, () if tried else also
+        )
+        others |= scores
+        best = first_by_score(corpus, best | dict(scored), depth)
         # Fewer results than the depth would mean that the corpus has no more.
-        threshold = best[min(EXACT_BEST, depth) - 1][1] if len(best) == depth else 0.0
+        threshold = list(best.values())[min(EXACT_BEST, depth) - 1] if len(best) == depth else 0.0
         needed = essential(rarest, compartment.chunks, threshold)
         if needed <= taken:
-            return _Scored(dict(best), dict.fromkeys(also, 0.0) | others)
-        taken = needed
+            return _Scored(best, dict.fromkeys(also, 0.0) | others)
+        tried, taken = taken, needed
     return _Scored(dict(lexical_index.search(corpus, compartment.id, match, depth)), {})
+
+
+def _any_of(terms: Iterable[tuple[Term, int]]) -> str:
+    return " OR ".join(_literal(term) for term, _ in terms)
 
 
 def _first_attempt(frequencies: Sequence[int]) -> int:

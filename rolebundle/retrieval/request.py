@@ -1,10 +1,8 @@
 """The resolved request: everything that a request asks for, decided once. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from rolebundle.contracts.bundle import RequestEcho
 from rolebundle.contracts.document import iso_utc
@@ -14,8 +12,7 @@ from rolebundle.contracts.terms import DEFAULT_MAX_AGE_DAYS, Fusion
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView, Purpose, purpose_of
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedRequest:
+class ResolvedRequest(NamedTuple):
     """A request with its overlay, limits and time. Every step of the pipeline reads this value.
 
     Attributes:

@@ -111,8 +111,8 @@ def search_among_sql(compartment: int) -> str:
     return (
         f"WITH telling (id) AS MATERIALIZED (SELECT rowid FROM {name} WHERE {name} MATCH ?), "
         f"scored (id, score) AS MATERIALIZED (SELECT rowid, -{_bm25(compartment)} FROM {name} "
-        f"WHERE {name} MATCH ? AND (+rowid IN (SELECT id FROM telling) "
-        "OR +rowid IN (SELECT value FROM json_each(?)))) "
+        f"WHERE {name} MATCH ? AND +rowid IN (SELECT id FROM telling UNION ALL "
+        "SELECT value FROM json_each(?))) "
         "SELECT id, score, 1 AS best FROM (SELECT id, score FROM scored "
         "WHERE id IN (SELECT id FROM telling) ORDER BY score DESC, id LIMIT ?) "
         "UNION ALL SELECT id, score, 0 FROM scored "

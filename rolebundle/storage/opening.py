@@ -17,12 +17,9 @@ import apsw
 
 from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
-from rolebundle.storage import digests, partition, seal, vector_index
-from rolebundle.storage.backup import back_up
+from rolebundle.storage import digests, seal, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.lexical_index import content_view
-from rolebundle.storage.lock import FolderLock
-from rolebundle.storage.partial import OWNER_ONLY, remove_stale_partials
 from rolebundle.storage.sqlite_file import (
     FileFormat,
     SqliteFile,
@@ -92,6 +89,10 @@ def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus
     Raises:
         WrongFile, CorpusCorrupt, StorageError, CorpusBusy: it cannot be written.
     """
+    # Imported here and below: a reader needs none of it.
+    from rolebundle.storage.lock import FolderLock
+    from rolebundle.storage.partial import remove_stale_partials
+
     if is_missing_or_empty(path):
         _create_empty(path)
     release = FolderLock(path, exclusive=False).release if lock else None
@@ -109,6 +110,8 @@ def open_writer(path: Path, *, lock: bool = True, verify: bool = True) -> Corpus
 
 def _create_empty(path: Path) -> None:
     """Create a file that only its owner can read. SQLite would let others read it, too."""
+    from rolebundle.storage.partial import OWNER_ONLY
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
@@ -233,6 +236,8 @@ def apply_migrations(corpus: Corpus) -> None:
     if version >= latest:
         return
     if version > 0:
+        from rolebundle.storage.backup import back_up
+
         back_up(corpus, Path(f"{corpus.path}.schema-{version}.bak"))
     with SqliteFile.writing(corpus):
         # Another process may have been faster while we waited for the lock.
@@ -245,7 +250,7 @@ def apply_migrations(corpus: Corpus) -> None:
         if version < _COMPARTMENTS:
             _fill_compartments(corpus)
         if version < _DIGESTS:
-            from rolebundle.storage import purge  # A reader does not need it.
+            from rolebundle.storage import purge
 
             vector_index.rehash(corpus)
             purge.overwrite_remains(corpus)
@@ -257,6 +262,8 @@ def apply_migrations(corpus: Corpus) -> None:
 
 def _fill_compartments(corpus: Corpus) -> None:
     """Assign every document to a compartment, and build the indexes of each compartment."""
+    from rolebundle.storage import partition
+
     indexes = vector_index.all_indexes(corpus)
     if indexes:
         corpus.load_vectors()

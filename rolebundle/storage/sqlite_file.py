@@ -27,11 +27,13 @@ from rolebundle.errors import (
     WrongFile,
 )
 from rolebundle.storage.file_length import is_cut_off
-from rolebundle.storage.partial import partial_file, rename_if_free
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
 BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
+
+_READER_CACHE_KIB = 16_384
+"""Pages that a reader caches: an OR query reads the same ones several times."""
 
 DAMAGE_HINT = (
     "run `rolebundle doctor`, then `rolebundle doctor --repair` or `rolebundle restore BACKUP`"
@@ -126,6 +128,7 @@ class SqliteFile:
                 harden(db)
                 # Temporary tables of this connection are never written to a file.
                 db.pragma("temp_store", "memory")
+                db.pragma("cache_size", -_READER_CACHE_KIB)  # Negative: KiB, not pages.
                 db.pragma("query_only", True)
                 check_identity(db, path, file_format)
             except BaseException:
@@ -403,6 +406,8 @@ def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile]
     Raises:
         StorageError: it cannot be created here.
     """
+    from rolebundle.storage.partial import partial_file, rename_if_free  # A reader needs neither.
+
     try:
         with partial_file(path) as partial:
             with (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -173,7 +172,7 @@ def chosen(*passages: Passage, prefer_newest: bool = True, **fields: Any) -> Sel
     request = resolved(**{"limit": 9, **fields})
     policy = RetrievalPolicy(prefer_newest=prefer_newest)
     ordered = [ranked(one, 0.9 - n / 100) for n, one in enumerate(passages)]
-    return select(ordered, replace(request, policy=policy))
+    return select(ordered, request._replace(policy=policy))
 
 
 def selected(selection: Selection) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +26,7 @@ def days_ago(days: float) -> str:
 
 
 def resolve(role: Overlay | None, purpose: Purpose = READ_PURPOSE) -> ResolvedRequest:
-    return replace(resolved(role), purpose=purpose)
+    return resolved(role)._replace(purpose=purpose)
 
 
 def allowed(of: Passage, role: Overlay | None) -> Candidate:
@@ -192,7 +191,7 @@ class TestAge:
         of = candidate(passage(updated_at=days_ago(0)))
         role = self.role(stale_penalty=1.0)
         assert filter_candidates([of], resolve(role))[1] == []
-        later = replace(resolve(role), now=NOW + timedelta(days=101))
+        later = resolve(role)._replace(now=NOW + timedelta(days=101))
         assert filter_candidates([of], later)[1][0].code == "stale"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ def cut(
     candidates: list[Candidate], limit: int, min_score: float, token_budget: int | None = None
 ) -> Selection:
     request = resolved(limit=limit, token_budget=token_budget)
-    return select(candidates, replace(request, min_score=min_score))
+    return select(candidates, request._replace(min_score=min_score))
 
 
 def ids(ones: tuple[Any, ...]) -> list[str]:

@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError
-from rolebundle.interfaces.cli.output import writable
 
 # pydantic looks through all installed packages for plugins when it builds the first model. That
 # takes as long as the search, and a plugin has no business in our validation.
@@ -46,6 +45,8 @@ _COMMANDS = {
     "schema": "rolebundle.interfaces.cli.schema",
     "demo": "rolebundle.interfaces.cli.demo",
 }
+_GC_THRESHOLD = 20_000
+"""New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
 EXIT_INTERRUPTED = 130
 EXIT_INTERNAL = 1
 
@@ -76,6 +77,7 @@ class _LazyGroup(click.Group):
         command = getattr(import_module(module), cmd_name)
         gc.freeze()
         gc.enable()
+        gc.set_threshold(_GC_THRESHOLD)
         assert isinstance(command, click.Command)
         return command
 
@@ -151,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "ROLEBUNDLE_DEBUG=1 shows where it happened"
         )
         code = EXIT_INTERNAL
+    gc.freeze()  # Or the interpreter would search everything for garbage when it ends.
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -163,5 +166,7 @@ def _drop_output() -> None:
 def _print_error(message: str) -> None:
     # A file's name may hold bytes that are not valid text. If nobody reads standard error, the
     # exit code still tells what happened.
+    from rolebundle.interfaces.cli.output import writable  # It imports pydantic.
+
     with suppress(OSError):
         click.echo(writable(message), err=True)
