@@ -45,18 +45,27 @@ CREATE TABLE decision_end (
     FOREIGN KEY (scope, number) REFERENCES decision (scope, number) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
--- How often a remembered fact was filed, and who promoted it.
+-- What is known of a remembered fact besides its document, which has the text.
 CREATE TABLE remembered (
-    document    INTEGER PRIMARY KEY REFERENCES document (id) ON DELETE CASCADE,
-    fact_hash   TEXT    NOT NULL,  -- of the normalized fact within its scope
-    remembered_by TEXT  NOT NULL,
-    source_locator TEXT NOT NULL,
-    count       INTEGER NOT NULL CHECK (count > 0),
-    first_at    TEXT    NOT NULL,
-    last_at     TEXT    NOT NULL,
-    promoted_by TEXT    NOT NULL   -- empty: not promoted
+    document        INTEGER PRIMARY KEY REFERENCES document (id) ON DELETE CASCADE,
+    fact_hash       TEXT    NOT NULL,  -- of the normalized fact, its scope and its sensitivity
+    source_document TEXT    NOT NULL,  -- document_id of its source; empty for an address
+    remembered_by   TEXT    NOT NULL,
+    count           INTEGER NOT NULL CHECK (count > 0),  -- how often it was filed
+    first_at        TEXT    NOT NULL,
+    last_at         TEXT    NOT NULL,
+    promoted_by     TEXT    NOT NULL,  -- empty: not promoted
+    digest          BLOB    NOT NULL
 ) STRICT;
 CREATE INDEX remembered_by_fact ON remembered (fact_hash);
+CREATE INDEX remembered_by_source ON remembered (source_document);
+
+-- A fourth origin: what an agent filed. SQLite cannot change a CHECK, so the column is made again.
+ALTER TABLE document RENAME COLUMN origin TO former_origin;
+ALTER TABLE document ADD COLUMN origin TEXT NOT NULL DEFAULT 'untrusted'
+    CHECK (origin IN ('internal', 'external', 'agent', 'untrusted'));
+UPDATE document SET origin = former_origin;
+ALTER TABLE document DROP COLUMN former_origin;
 
 -- The state of the files that a contract names, when its gate was started.
 CREATE TABLE gate_baseline (

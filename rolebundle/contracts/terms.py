@@ -6,7 +6,8 @@ from typing import Literal, get_args
 
 TrustTier = Literal["authoritative", "preferred", "general", "untrusted"]
 Sensitivity = Literal["public", "group", "internal", "confidential"]
-Origin = Literal["internal", "external", "untrusted"]
+Origin = Literal["internal", "external", "agent", "untrusted"]
+"""The most trusted first."""
 Action = Literal["read", "analyze", "suggest", "execute", "external_send"]
 MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verified"]
 """What a mark says of a passage. A passage without a mark is unverified."""

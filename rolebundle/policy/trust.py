@@ -3,14 +3,15 @@
     origin      trust          action         risk          label          trust at most
     internal      3            read              1          flagged        2
     external      2            analyze           1          personal data  2 for external_send
-    untrusted     1            suggest           2          untrusted tier as the origin untrusted
-                               execute           3          confidential   1 for external_send
+    agent         2            suggest           2          untrusted tier as the origin untrusted
+    untrusted     1            execute           3          confidential   1 for external_send
                                external_send     3
 
 An action is allowed if the trust is at least the risk. If the risk is high (3 or more) and one
 above the trust, the action requires an approval by a person. Everything else is blocked, approved
 or not. The numbers are configuration (``[trust]`` in a policy file): a trust of 0 allows nothing,
-and at a risk of 4 even internal documents require an approval.
+and at a risk of 4 even internal documents require an approval. The origin agent is that of facts
+that agents filed. It is never trusted more than external.
 
 Four labels bound the trust that the origin gives. A document whose trust tier is untrusted may be
 used for no more than one whose origin is, wherever it comes from. If the scan has flagged a
@@ -57,7 +58,7 @@ CONFIDENTIAL_TRUST = 1
 """The most trust of a confidential passage for ``external_send``."""
 
 _DEFAULT_ORIGINS: Mapping[Origin, int] = MappingProxyType(
-    {"internal": 3, "external": 2, "untrusted": 1}
+    {"internal": 3, "external": 2, "agent": 2, "untrusted": 1}
 )
 _DEFAULT_ACTIONS: Mapping[Action, int] = MappingProxyType(
     {"read": 1, "analyze": 1, "suggest": 2, "execute": 3, "external_send": 3}
@@ -104,18 +105,30 @@ class TrustTable(NamedTuple):
     def from_mapping(cls, mapping: Mapping[str, object], source: str) -> TrustTable:
         """A table from configuration. A number that is not in it keeps its default.
 
+        By default the origin ``agent`` is trusted no more than ``external``.
+
         Args:
             mapping: ``origins`` and ``actions``, each a mapping to whole numbers; both optional.
             source: the file that the numbers come from, for the error.
 
         Raises:
-            ConfigurationError: ``bad_trust_table``, naming the first unknown key or bad value.
+            ConfigurationError: ``bad_trust_table``, naming the first unknown key or bad value, or
+                an origin ``agent`` that is trusted more than ``external``.
         """
         parts = _table(mapping, ("origins", "actions"), "[trust]", source)
         origins = _numbers(parts, "origins", ORIGINS, (MIN_TRUST, MAX_TRUST), source)
         actions = _numbers(parts, "actions", ACTIONS, (MIN_RISK, MAX_RISK), source)
+        origins = {**_DEFAULT_ORIGINS, **origins}
+        if "agent" not in parts.get("origins", {}):
+            origins["agent"] = min(origins["agent"], origins["external"])
+        if origins["agent"] > origins["external"]:
+            raise _bad_table(
+                source,
+                f"[trust] origins.agent is {origins['agent']}",
+                f"numbers up to that of origins.external, {origins['external']}",
+            )
         return cls(
-            origins=MappingProxyType({**_DEFAULT_ORIGINS, **origins}),
+            origins=MappingProxyType(origins),
             actions=MappingProxyType({**_DEFAULT_ACTIONS, **actions}),
         )
 

@@ -56,12 +56,19 @@ class Conflict(NamedTuple):
         return f"{what}, and the older one was left out" if self.outdated else what
 
     def older(self) -> Passage | None:
-        """The older one, if both are dated and the conflict is not declared."""
+        """The older one, if both are dated and the conflict is not declared.
+
+        ``None`` if only the newer one was filed by an agent: it replaces nothing that others wrote.
+        """
         dates = self.first.document.updated_at, self.second.document.updated_at
         if self.values is None or None in dates or dates[0] == dates[1]:
             return None
         # Dates are ISO 8601 in UTC, so that they sort as text.
-        return self.first if str(dates[0]) < str(dates[1]) else self.second
+        older, newer = self.first, self.second
+        if str(dates[0]) > str(dates[1]):
+            older, newer = newer, older
+        is_agents = newer.document.origin == "agent" and older.document.origin != "agent"
+        return None if is_agents else older
 
     def note(self) -> str:
         """Why the older one is left out."""

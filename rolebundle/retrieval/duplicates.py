@@ -44,9 +44,10 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The candidates in order; a duplicate has the chunk id of the better candidate.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
-    and must not be rejected as a copy of the old one.
+    and must not be rejected as a copy of the old one. What an agent filed displaces only what agents
+    filed.
     """
-    originals: dict[str, str] = {}
+    originals: dict[str, Passage] = {}
     compared: list[_Text] = []
     marked: list[Candidate] = []
     for candidate in ranked:
@@ -55,23 +56,35 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
             continue
         passage = candidate.passage
         original = originals.get(passage.content_hash)
+        if original is not None and not _may_displace(original, passage):
+            original = None
         # The window counts different texts, so that copies of the best cannot fill it.
         if original is None and len(compared) < NEAR_DUPLICATE_WINDOW:
             text = _Text(passage, _shingles(passage.content))
             sample = _sample(text.shingles)
             original = next(
                 (
-                    other.passage.chunk_id
+                    other.passage
                     for other in compared
-                    if not other.shingles.isdisjoint(sample) and _are_near(text, other)
+                    if not other.shingles.isdisjoint(sample)
+                    and _may_displace(other.passage, passage)
+                    and _are_near(text, other)
                 ),
                 None,
             )
             if original is None:
                 compared.append(text)
-        originals.setdefault(passage.content_hash, original or passage.chunk_id)
-        marked.append(candidate if original is None else candidate._replace(duplicate_of=original))
+        known = originals.get(passage.content_hash)
+        if known is None or not _may_displace(known, passage):
+            originals[passage.content_hash] = original or passage
+        marked.append(
+            candidate if original is None else candidate._replace(duplicate_of=original.chunk_id)
+        )
     return marked
+
+
+def _may_displace(one: Passage, other: Passage) -> bool:
+    return one.document.origin != "agent" or other.document.origin == "agent"
 
 
 # Cached, because the next request often has many of the same candidates.

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import approximate_index, digests, lexical_index, seal, vector_index
+from rolebundle.storage import (
+    approximate_index,
+    digests,
+    facts,
+    lexical_index,
+    seal,
+    vector_index,
+)
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.compartments import visible_compartments, wrong_counts
 from rolebundle.storage.connection import Corpus
@@ -102,12 +109,14 @@ def _row_problems(corpus: Corpus) -> Iterator[Problem]:
     for row in digests.checked_documents(corpus):
         if not row.is_intact:
             yield Problem("row_damaged", f"the document {row.name} does not match its digest")
-    for table in ("file", "scanned", "embedding_cache"):
+    for table in ("file", "scanned", "embedding_cache", "remembered"):
         for row in digests.checked_rows(corpus, table):
             if not row.is_intact:
                 yield Problem(
                     "row_damaged", f"row {row.rowid} of {table} does not match its digest"
                 )
+    for number in facts.without_record(corpus):
+        yield Problem("row_damaged", f"row {number} of document is a fact without its record")
 
 
 def _placement_problems(corpus: Corpus, denied: DeniedPatterns | None) -> Iterator[Problem]:

@@ -51,6 +51,11 @@ _OTHERS = {
     "file": ("id", "id, location, path, content_hash, recipe"),
     "scanned": ("document", "document, verdict, content_hash, kinds, findings, original"),
     "embedding_cache": ("id", "model, input_hash, vector"),
+    "remembered": (
+        "document",
+        "document, fact_hash, source_document, remembered_by, count, first_at, last_at, "
+        "promoted_by",
+    ),
 }
 """Tables of which a digest covers just the row: the key, and the columns."""
 
@@ -132,7 +137,7 @@ def checked_documents(corpus: Corpus, rowids: Sequence[int] | None = None) -> It
 def checked_rows(
     corpus: Corpus, table: str, rowids: Sequence[int] | None = None
 ) -> Iterator[Checked]:
-    """The digests of rows of ``file``, ``scanned`` or ``embedding_cache``: of these, or of all."""
+    """The digests of rows of a table of ``_OTHERS``: of these, or of all."""
     key, columns = _OTHERS[table]
     select = f"SELECT {key}, digest, {columns} FROM {table}"
     for rowid, stored, *row in _selected(corpus, select, key, rowids):

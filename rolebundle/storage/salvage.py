@@ -16,7 +16,7 @@ from typing import NamedTuple
 import apsw
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, WrongFile
-from rolebundle.storage import digests, partition, seal, stored_policy, vector_index
+from rolebundle.storage import digests, facts, partition, seal, stored_policy, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import audit_path, is_there, rerank_cache_path
 from rolebundle.storage.opening import APPLICATION_ID, corpus_format
@@ -32,6 +32,7 @@ _BY_NUMBER = {
     "chunk": "id",
     "scanned": "document",
     "embedding_cache": "id",
+    "remembered": "document",
 }
 """Tables whose rows are proven by digests, each with the number of its rows."""
 _SEALED_BY_NUMBER = {"embedding_index": "id", "embedded": "rowid", "policy": "only_row"}
@@ -293,7 +294,9 @@ def _remove_unproven(new: Corpus) -> list[LostDocument]:
     paths: dict[int, str] = dict(new.rows("SELECT id, path FROM file"))
     bad_files = {row.rowid for row in digests.checked_rows(new, "file") if not row.is_intact}
     bad = {row.rowid for row in digests.checked_documents(new) if not row.is_intact}
-    bad |= {row.rowid for row in digests.checked_rows(new, "scanned") if not row.is_intact}
+    for table in ("scanned", "remembered"):
+        bad |= {row.rowid for row in digests.checked_rows(new, table) if not row.is_intact}
+    bad |= facts.without_record(new)
     damaged = [row.rowid for row in digests.checked_chunks(new) if not row.is_intact]
     owners: dict[int, int] = dict(new.rows("SELECT id, document FROM chunk"))
     bad |= {owners[row] for row in damaged}
@@ -307,6 +310,7 @@ def _remove_unproven(new: Corpus) -> list[LostDocument]:
     for table, column in (
         ("chunk", "document"),
         ("scanned", "document"),
+        ("remembered", "document"),
         ("supersession", "newer"),
     ):
         new.run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM document)")

@@ -26,7 +26,6 @@ _TABLES = (
     "mark",
     "decision",
     "decision_end",
-    "remembered",
     "gate_baseline",
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")

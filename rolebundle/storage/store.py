@@ -40,6 +40,9 @@ from rolebundle.storage.sqlite_file import Row, check_types
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""
 
+REMEMBERED = "remembered:"
+"""How the location of a remembered fact begins. No file of a machine has such an absolute path."""
+
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 
 
@@ -91,8 +94,11 @@ def _restored(
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
-    """Location → identity, for every file in the corpus."""
-    rows = corpus.rows("SELECT location, path, content_hash, recipe FROM file")
+    """Location → identity, for every file that was read. Remembered facts have none."""
+    rows = corpus.rows(
+        "SELECT location, path, content_hash, recipe FROM file WHERE location NOT LIKE ?",
+        (f"{REMEMBERED}%",),
+    )
     for row in rows:
         check_types(row, (str, str, str, str), "a file")
     return {location: (path, digest, recipe) for location, path, digest, recipe in rows}

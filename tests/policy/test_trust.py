@@ -122,7 +122,8 @@ class TestPurpose:
     def test_origins_that_are_allowed_by_approval(self) -> None:
         purpose = Purpose("execute", "Ana")
         assert [origin for origin in ORIGINS if purpose.is_allowed_by_approval(Labels(origin))] == [
-            "external"
+            "external",
+            "agent",
         ]
         assert not any(
             Purpose("read", "Ana").is_allowed_by_approval(Labels(origin)) for origin in ORIGINS
@@ -152,9 +153,18 @@ class TestPurpose:
 class TestConfiguration:
     def test_a_missing_number_keeps_its_default(self) -> None:
         table = TrustTable.from_mapping({"origins": {"external": 1}}, "policy.toml")
-        assert table.origins == {"internal": 3, "external": 1, "untrusted": 1}
+        assert table.origins == {"internal": 3, "external": 1, "agent": 1, "untrusted": 1}
         assert table.actions == DEFAULT_TABLE.actions
         assert TrustTable.from_mapping({}, "p") == DEFAULT_TABLE
+
+    def test_what_agents_filed_is_trusted_no_more_than_what_is_external(self) -> None:
+        assert DEFAULT_TABLE.trust("agent") == DEFAULT_TABLE.trust("external")
+        for external in range(4):
+            table = TrustTable.from_mapping({"origins": {"external": external}}, "p")
+            assert table.trust("agent") == min(external, 2)
+            with pytest.raises(ConfigurationError, match="agent"):
+                origins = {"external": external, "agent": external + 1}
+                TrustTable.from_mapping({"origins": origins}, "p")
 
     def test_the_bounds_are_allowed(self) -> None:
         mapping = {
@@ -242,7 +252,8 @@ class TestLoosenedValues:
             (
                 {"actions": {"execute": 1}},
                 "trust.actions.execute is 1, less than the default 3: external passages may be "
-                "used for execute without an approval; untrusted passages may be used for execute",
+                "used for execute without an approval; agent passages may be used for execute "
+                "without an approval; untrusted passages may be used for execute",
             ),
         ],
     )

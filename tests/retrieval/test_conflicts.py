@@ -224,6 +224,15 @@ class TestNewest:
     def test_both_stay(self, other: Passage) -> None:
         assert selected(chosen(self.OLD, other)) == ["old", "other"]
 
+    def test_what_an_agent_filed_replaces_only_what_agents_filed(self) -> None:
+        old, new = days("old", 30, "2024-05-01"), days("new", 90, "2026-03-01")
+        by_agent = [
+            one._replace(document=one.document._replace(origin="agent")) for one in (old, new)
+        ]
+        assert selected(chosen(old, by_agent[1])) == ["old", "new"]
+        assert selected(chosen(by_agent[0], new)) == ["new"]
+        assert selected(chosen(*by_agent)) == ["new"]
+
     def test_the_newest_of_three(self) -> None:
         middle = days("middle", 60, "2025-01-01")
         for order in ((self.OLD, middle, self.NEW), (middle, self.NEW, self.OLD)):

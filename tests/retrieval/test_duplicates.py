@@ -32,6 +32,18 @@ def test_the_first_of_equal_texts_is_kept() -> None:
     assert copies("the same", "other", "the same") == [None, None, "0"]
 
 
+def test_what_an_agent_filed_displaces_no_text_of_others() -> None:
+    texts = [RULES, RULES, RULES.replace("an apron", "`an apron`"), RULES]
+    origins = ["agent", "agent", "internal", "agent"]
+    ones = [
+        ranked(passage(f"{n}", text, origin=origin))
+        for n, (text, origin) in enumerate(zip(texts, origins, strict=True))
+    ]
+    assert [one.duplicate_of for one in mark_duplicates(ones)] == [None, "0", None, "0"]
+    later = [one.duplicate_of for one in mark_duplicates([ones[2], *ones[:2]])]
+    assert later == [None, "2", "2"]
+
+
 def test_near_copies_too() -> None:
     # 40 words make 38 shingles of three. A word changed in the middle takes three away and adds
     # three: 35 / 41 = 0.85. Two make it 32 / 44 = 0.73, which is under 0.8.

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage import check, digests, quarantine, seal, store, vector_index
+from rolebundle.storage import check, digests, facts, quarantine, seal, store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.store import StoredFile
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
 from support.flipping import POLICY, QUARANTINED
@@ -49,9 +50,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
                 "'[]', 'Ana', 'owner', 'now', NULL, 'now')"
             )
             corpus.run("INSERT INTO decision_end VALUES ('s', 1, 'Ana', '', 'now')")
-            corpus.run(
-                "INSERT INTO remembered SELECT min(id), 'hash', 'bot', 'a.md:1-1', 1, 'now', "
-                "'now', '' FROM document"
+            facts.put_fact(
+                corpus,
+                StoredFile("remembered:/docs/a.md/fact-1", "a.md/fact-1", "hash", ""),
+                document("fact", ["tokens rotate"], origin="agent"),
+                facts.Record("hash", "a", "bot", 1, "now", "now"),
+                deny_matcher(corpus),
             )
             corpus.run("INSERT INTO gate_baseline VALUES ('/g.toml', 'hash', '{}', 'now')")
         assert find_problems(corpus, deny_matcher(corpus)) == []
