@@ -44,8 +44,8 @@ def mark_duplicates(ranked: Sequence[Candidate]) -> list[Candidate]:
     """The candidates in order; a duplicate has the chunk id of the better candidate.
 
     Superseded candidates are not compared: a newer version of a document may have the same text,
-    and must not be rejected as a copy of the old one. What an agent filed displaces only what agents
-    filed.
+    and must not be rejected as a copy of the old one. What an agent filed displaces nothing that
+    others wrote.
     """
     originals: dict[str, Passage] = {}
     compared: list[_Text] = []
