@@ -225,7 +225,7 @@ def _sentence_ranges(
         is_wide = match[0][-1] in _WIDE_STOPS
         if not (is_wide or has_citation or text[after - 1].isspace()):
             continue
-        if match[0] == "." and not has_citation and _is_abbreviation(text, match.start(), start):
+        if match[0] == "." and not has_citation and is_abbreviation(text, match.start(), start):
             continue
         yield start, start + len(text[start:after].rstrip())
         start = after
@@ -239,7 +239,8 @@ def _skip_space(text: str, at: int, end: int) -> int:
     return at
 
 
-def _is_abbreviation(text: str, stop: int, start: int) -> bool:
+def is_abbreviation(text: str, stop: int, start: int) -> bool:
+    """Whether the full stop at ``stop`` follows an abbreviation; ``start`` bounds the search."""
     match = _WORD_BEFORE.search(text, max(start, stop - 12), stop)
     word = match[0].lower() if match else ""
     if word in ("etc", "al"):

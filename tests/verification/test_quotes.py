@@ -1,0 +1,191 @@
+"""A quote passes if a passage says it, in these words and in this sense."""
+
+import time
+
+import pytest
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.verification import Finding
+from rolebundle.verification.draft import parse_draft
+from rolebundle.verification.quotes import check_quotes
+from support.values import passage
+
+GUIDE = """## Uploads
+
+Large files are uploaded in parts. A part that was not confirmed is sent again within 24 hours,
+unless the user has signed out. The upload limit is 1.5 GB per file and 50 MB in the free plan.
+They are “resumable” on every platform — even on a *slow* network.
+
+We never:
+
+- delete a note without a copy
+- sell data to advertisers
+
+Sync v2 is retired. It will not come back. The team decided in March 2024 to keep only v3.
+We rejected the proposal to store notes on a second server. Only owners and editors may share a
+folder. Is the second server still needed? Refunds are paid within 30 days. Except for gifts.
+The sync service, which runs in two regions, retries every failed request.
+The cache (a file on the disk) is emptied at midnight. If the disk is full, the app stops.
+"""
+OTHER = "The archive keeps a note for 90 days. The Berlin office answers every mail on Monday."
+EVIDENCE = passage("guide#1", GUIDE, path="guide.md"), passage("other#1", OTHER, path="other.md")
+
+
+def check(quote: str, *, draft: str = "It says “{}”.", cites: Passage | None = None) -> Finding:
+    parsed = parse_draft(draft.replace("{}", quote))
+    cited = {0: [cites]} if cites else {}
+    (finding,) = check_quotes(parsed, EVIDENCE, cited)
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("quote", "true_text"),
+    [
+        ("Large files are uploaded in parts.", None),
+        ("Large files are uploaded in parts", None),
+        ("large files are uploaded in parts", "Large files are uploaded in parts"),
+        ("Large files are uploaded in parts,", "Large files are uploaded in parts"),
+        ("They are 'resumable' on every platform - even on a slow network.", "They are “resumable” on every platform — even on a *slow* network."),
+        ("Sync v2 is retired. It will not come back.", None),
+        ("The upload\n limit is 1.5\u00a0GB per file and 50 MB in the free plan", "The upload limit is 1.5 GB per file and 50 MB in the free plan"),
+        ("It will not come back", None),
+        ("[l]arge files are uploaded in parts", "Large files are uploaded in parts"),
+        ("[The files] are “resumable” on every platform", "They are “resumable” on every platform"),
+        ("Large files [sic] are uploaded in parts", "Large files are uploaded in parts"),
+        ("The sync service … retries every failed request.", "The sync service, which runs in two regions, retries every failed request."),
+        ("The cache [...] is emptied at midnight", "The cache (a file on the disk) is emptied at midnight"),
+        ("… Large files are uploaded in parts …", "Large files are uploaded in parts"),
+        ("Large files are up­loaded in parts", "Large files are uploaded in parts"),
+        ("Large files are up-\nloaded in parts", "Large files are uploaded in parts"),
+    ],
+)  # fmt: skip
+def test_true_quotes_pass(quote: str, true_text: str | None) -> None:
+    finding = check(quote)
+    assert not finding.fails, finding.note
+    assert finding.code == ("normalized" if true_text else "exact")
+    assert finding.true_text == (true_text or quote)
+    assert (finding.chunk_id, finding.locator) == ("guide#1", EVIDENCE[0].locator)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "Large files are not uploaded in parts.",
+        "It will come back.",
+        "The upload limit is 15 GB per file",
+        "The upload limit is 1.5 MB per file",
+        "The upload limit is 1,5 GB per file",
+        "in March 2025 to keep only v3",
+        "to keep v3",
+        "The Munich office answers every mail",
+        "large files may be uploaded in parts",
+        "Only owners or editors may share a folder",
+        "Only editors and owners may share a folder",
+        "Lаrge files are uploaded in parts.",
+        "Large file are uploaded in parts",
+        "in parts. It will not come back.",
+        "Large files are uploaded in parts. The upload limit is 1.5 GB per file",
+        "The archive keeps a note for 90 days. Large files are uploaded in parts.",
+    ],
+)
+def test_changed_quotes_fail(quote: str) -> None:
+    finding = check(quote)
+    assert finding.fails
+    assert finding.code in ("near", "absent")
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "confirmed is sent again within 24 hours",
+        "is sent again within 24 hours",
+        "A part that was not confirmed is sent again within 24 hours",
+        "delete a note without a copy",
+        "sell data to advertisers",
+        "store notes on a second server",
+        "owners and editors may share a folder",
+        "editors may share a folder",
+        "the second server still needed",
+        "Refunds are paid within 30 days",
+        "Refunds are paid within 30",
+        "5 GB per file and 50 MB in the free plan",
+        "the app stops",
+        "loaded in parts",
+        "The upload limit is 1",
+        "arge files are uploaded in parts",
+    ],
+)
+def test_quotes_that_are_cut_fail(quote: str) -> None:
+    finding = check(quote)
+    assert (finding.code, finding.fails) == ("near", True)
+    assert finding.note
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "A part … is sent again within 24 hours, unless the user has signed out",
+        "Large files are uploaded in parts … unless the user has signed out",
+        "Large files … in the free plan",
+        "The upload limit … in the free plan",
+        "Sync v2 is retired. … The team decided in March 2024",
+        "retries every failed request … The sync service",
+        "The sync service … runs in two regions, retries",
+        "The sync … service, which runs",
+        "Large files are … files are uploaded in parts",
+        "Large files are uploaded in parts … The archive keeps a note for 90 days",
+        "[Small] files are uploaded in parts",
+        "The upload limit is [about] 1.5 GB per file",
+        "[No files] are “resumable” on every platform",
+        "[The 5 files] are “resumable” on every platform",
+        "Large files are uploaded in parts [1]. A part",
+        "Large … files … are … uploaded",
+    ],
+)
+def test_ellipses_and_insertions_that_change_the_sense_fail(quote: str) -> None:
+    finding = check(quote)
+    assert finding.fails
+    assert finding.code in ("near", "absent")
+
+
+def test_a_quote_of_another_passage_is_misattributed() -> None:
+    finding = check("Large files are uploaded in parts", cites=EVIDENCE[1])
+    assert (finding.code, finding.fails, finding.chunk_id) == ("misattributed", True, "guide#1")
+    assert EVIDENCE[0].locator in (finding.note or "")
+    assert not check("Large files are uploaded in parts", cites=EVIDENCE[0]).fails
+
+
+def test_the_difference_is_named() -> None:
+    negation = check("Large files are not uploaded in parts.")
+    assert "changed negation" in (negation.note or "")
+    figure = check("The archive keeps a note for 80 days.")
+    assert "changed figure: the passage says “90”, the quote “80”" in (figure.note or "")
+    assert (figure.true_text or "").startswith("The archive keeps a note for 90 days")
+
+
+def test_a_term_fails_only_in_a_sentence_that_cites() -> None:
+    assert not check("magic").fails
+    assert check("magic", draft="The “{}” limit is low [2].").fails
+    assert check("no magic").fails
+    assert check("5 lions").fails
+    assert not check("resumable").fails
+
+
+def test_a_blockquote_is_compared_without_its_marks() -> None:
+    finding = check(
+        "", draft="> The upload limit is\n> 1.5 GB per file and\n> 50 MB in the free plan."
+    )
+    assert (finding.code, finding.fails) == ("normalized", False)
+
+
+def test_without_passages_a_quote_is_absent() -> None:
+    (finding,) = check_quotes(parse_draft("It says “a b c d”."), (), {})
+    assert (finding.code, finding.fails) == ("absent", True)
+
+
+def test_many_hostile_quotes_end_soon() -> None:
+    content = "a b " * 400
+    quotes = "".join(f"“a b … b a … a b … {'a b ' * number}” " for number in range(1, 40))
+    started = time.process_time()
+    check_quotes(parse_draft(quotes), [passage("c#1", content)], {})
+    assert time.process_time() - started < 2
