@@ -49,7 +49,7 @@ MAX_SHOWN = 100
 _MAX_FACTS = 20
 _FACT_CHARACTERS = 240
 _OF_FILES = ("exists", "changed", "not_empty")
-_PROSE = frozenset({".md", ".markdown"})
+_PROSE = frozenset({".md", ".markdown", ".rst", ".txt"})
 _ENDS = frozenset(
     "end_turn stop stop_sequence complete completed success done finished eos eos_token".split()
 )
@@ -195,7 +195,7 @@ def make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) -
                 schema_validator(work, criterion.schema_file)
         names = _named(loaded.contract, work)
         files = [state for name in names if (state := work.state(name)) is not None]
-        judges = [work.state(name) for name in _inputs(loaded.contract, work) if name not in names]
+        judges = [work.state(name) for name in _inputs(loaded.contract, work)]
     except NotReadable as error:
         hint = "name fewer or smaller files, and a JSON Schema that exists"
         raise _bad(loaded.path, f"the files that it names: {error}", hint) from error
@@ -220,15 +220,20 @@ def _named(contract: GateContract, work: WorkFolder, *, watched: bool = True) ->
 
 
 def _inputs(contract: GateContract, work: WorkFolder) -> list[str]:
-    """The files that decide the result: JSON Schemas, and what commands are given to run."""
+    """The files that decide the result: JSON Schemas, and what commands are given to run.
+
+    A file that a criterion names by its path is work, also if a command is given it.
+    """
     names: dict[str, None] = {}
+    work_files = {criterion.file for criterion in contract.criteria}
     for criterion in contract.criteria:
         if criterion.schema_file is not None:
             names[criterion.schema_file] = None
         for argument in criterion.command or ():
             path = argument.removeprefix("./")
             is_inside = not PurePosixPath(path).is_absolute() and ".." not in path.split("/")
-            if path and is_inside and (work.folder / path).is_file():
+            is_work = path in work_files or not is_inside
+            if path and not is_work and (work.folder / path).is_file():
                 names[path] = None
     return list(names)
 
@@ -344,7 +349,7 @@ def _doubts_of_the_output(
     if output.data is None:
         yield Suspicion(code="unknown_result", message=f"the output: {output.problem}")
         return
-    if fault := fault_of(output.data):
+    if fault := fault_of(output.data, is_prose=False):
         yield Suspicion(code=fault.code, message=f"the output: {fault.message}")
     if comparison is None or started is None or output.mtime_ns is None:
         return

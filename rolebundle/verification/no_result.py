@@ -31,61 +31,75 @@ _HTTP = (
     r"(?:page |file |resource )?not found|forbidden|unauthori[sz]ed|access denied|bad request"
     r"|internal server error|server error|bad gateway|service (?:temporarily )?unavailable"
     r"|gateway time-?out|request time-?out|too many requests|rate limit(?:ed)?(?: exceeded)?"
-    r"|just a moment|attention required|request rejected|something went wrong"
+    r"|just a moment|attention required|request rejected|(?:oops\W+)?something went wrong"
 )
-_END = r"(?=\s*(?:$|[|\-–—:.!…,;(]))"
+_END = r"(?=\s*(?:$|[|·•»\-–—:.!…,;(]))"
 _STATUS = (
     rf"(?:(?:http(?:/[\d.]+)?|error|status|code)[ :]*)*[45]\d\d(?:[ :\-–—]+(?:{_HTTP}))?{_END}"
 )
+_WHAT = (
+    "api|build|command|compilation|connection|execution|http|internal|job|model|network|operation"
+    "|parse|process|read|request|run|runtime|server|step|syntax|system|task|test|timeout|tool"
+    "|unexpected|unknown|validation|write"
+)
+_ENDED_BADLY = (
+    r"(?:failed|failure|aborted|interrupted|cancell?ed|terminated|timed out|refused|reset)"
+)
+_DO = (
+    "access|assist|build|complete|comply|connect|continue|create|determine|do|download|execute|fetch"
+    "|find|finish|fulfill|generate|get|help|import|install|load|locate|make|open|parse|perform"
+    "|proceed|process|produce|provide|read|resolve|retrieve|run|save|start|support|write"
+)
+_CANNOT = (
+    r"(?:can ?not|can['’]t|could not|couldn['’]t|won['’]t|will not) (?:currently |yet |directly )?"
+    rf"(?:be able to )?(?:{_DO})\b"
+)
+_ENDED = (
+    r"(?:completed?|finished|done|generated|created|written|fulfilled|processed|found|opened|read"
+    r"|produced|possible|available)\b"
+)
+_SORRY = (
+    r"(?:sorry|apologies|unfortunately|regrettably|i apologi[sz]e)\b[^.]{0,80}?[,;:–— ]+(?:but )?"
+)
+_BLANK = "insert|your|todo|tbd|placeholder|fill|here"
 
 
 def _any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
 
 
-_WHAT = (
-    "api|build|compilation|connection|http|internal|model|network|parse|runtime|server|syntax|system"
-    "|test|timeout|tool|unexpected|unknown|validation"
+_PAGE_TITLE = _any_of(
+    _STATUS, rf"(?:{_HTTP}|error){_END}", "access to .{1,40} denied", "checking your browser"
 )
-_PAGE_TITLE = _any_of(_STATUS, rf"(?:{_HTTP}|error){_END}")
 _ERROR_LINE = _any_of(
     r"traceback \(most recent call last\)",
     rf"(?:(?:(?:{_WHAT}) )?[\w.$]*(?:error|exception)|fatal|panic|critical|failure|failed|err)"
     r"\s*(?:\[[^\]]*\]|\(\w+\))?\s*:",
-    r"(?:error|fatal|critical)\]",
+    r"(?:error|fatal|critical)\]|[\w./-]+: (?:fatal )?error\b|make: \*\*\*|[\w./-]+: connect to ",
     r"error (?:code|\d+|occurred|while|in\b|processing|reading|writing|opening|generating|loading)",
     r"an? (?:\w+ )?error (?:has )?occurred",
-    r"exception in thread|unhandled (?:exception|rejection|promise)|uncaught \w+",
+    r"exception in thread|unhandled ?(?:exception|rejection|promise)|uncaught \w+",
     r"thread '[^']*' panicked|segmentation fault|bus error|core dumped|npm err!|curl: \(\d+\)",
-    r"(?:killed|terminated|aborted)\s*$",
-    r"[^\s:]+: (?:line \d+: )?(?:[^:]+: )?(?:command not found|no such file|permission denied)",
-    r"(?:connection|request|operation|read) (?:timed out|refused|reset|aborted|failed)",
+    rf"(?:(?:{_WHAT}) )?(?:error|killed|overloaded|timeout|{_ENDED_BADLY})\W*$",
+    r"[^\s:]+: (?:(?:line )?\d+: )?(?:[^:]+: )?(?:(?:command )?not found|no such file"
+    r"|permission denied)",
+    rf"(?:the )?(?:{_WHAT}) (?:was |has )?(?:{_ENDED_BADLY}|exited with (?:code|status) [1-9])",
+    r"exit (?:code|status) [1-9]",
     r"timed? ?out\b|permission denied|no such file|out of memory|no space left|command not found",
-    r"invalid api key|(?:quota|context length|token limit) exceeded",
+    r"invalid (?:api key|request)\b|(?:quota|context length|token limit) exceeded"
+    r"|(?:prompt|input|context) is too long|max(?:imum)? (?:turns|tokens|retries) reached"
+    r"|credit balance is too low",
     rf"(?:{_HTTP}){_END}",
     _STATUS,
 )
+_TIMESTAMP = re.compile(r"\W*\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\W+")
+_LOGGED_ERROR = re.compile(r"(?:error|fatal|critical|severe)\b", re.IGNORECASE)
 _FRAME = re.compile(r'\s+(?:at\s|File "|\.\.\. \d+ more|\^+|~+\^)|Caused by: |goroutine \d')
 _TRACE_LINE = re.compile(r"^[ \t]|^$|^(?:During handling|The above exception)|^[\w.]+(?::|$)")
 _BRIEF_ERROR = _any_of(
-    r"(?:(?:i|we) )?(?:failed to|unable to|could not|couldn['’]t|cannot|can['’]t|did not finish)",
+    rf"(?:failed to|unable to|did not|cannot|can['’]t) (?:{_DO})\b|{_CANNOT}",
     r"no (?:output|results?|response|content|data)\b",
     r"not (?:yet )?(?:finished|done|available|implemented|supported)",
-)
-# What could not be found or shown is a finding.
-_DO = (
-    "access|complete|continue|create|do|execute|finish|fulfill|generate|get|help|make|open|perform"
-)
-_ENDED = (
-    r"(?:completed?|finished|done|generated|created|written|fulfilled|processed|found|opened|read"
-    r"|produced|possible|available)\b"
-)
-_CANNOT = (
-    r"can ?not|can['’]t|won['’]t|will not"
-    rf"|(?:could not|couldn['’]t) (?:{_DO}|proceed|produce|provide|read|reach|run|write)"
-)
-_SORRY = (
-    r"(?:sorry|apologies|unfortunately|regrettably|i apologi[sz]e)\b[^.]{0,80}?[,;:–— ]+(?:but )?"
 )
 _REFUSAL = re.compile(
     rf"(?:{_SORRY})?(?:"
@@ -93,33 +107,42 @@ _REFUSAL = re.compile(
         r"i(?:['’]m| am) (?:\w+ )?(?:sorry|afraid|unable|not able|not allowed|not going to)",
         r"(?:i|we) (?:do not|don['’]t|did not|didn['’]t) (?:currently )?have "
         r"(?:access|the ability|permission|enough)",
-        rf"(?:i|we) (?:{_CANNOT}|must decline|(?:have|had) to (?:decline|stop))",
+        # A report may say at its beginning what could not be found.
+        r"(?:i|we) (?!could(?: not|n['’]t) (?:determine|find|locate))"
+        rf"(?:{_CANNOT}|must decline|(?:have|had) to (?:decline|stop))",
         r"(?:i|we) (?:(?:was|were|am|are) (?:not able|unable)|(?:wasn|weren|aren)['’]t able)",
         r"(?:i|we) (?:have not|haven['’]t|did not|didn['’]t) (?:yet )?"
         r"(?:finish|complete|manage|been able)",
+        r"(?:i|we) (?:ran out of|need (?:more|additional|access|the|your)\b)",
+        r"(?:(?:could|can|would) you )?please (?:provide|upload|share|send|attach|specify)\b",
         r"as an? (?:ai|artificial|large language|language)\b",
         r"(?:the|this|your) (?:\w+ )?(?:task|request|report|file|document|analysis|work|operation) "
-        rf"(?:{_CANNOT}|could not|couldn['’]t|(?:was|has|is) not|(?:was|has|is)n['’]t) "
+        r"(?:can ?not|can['’]t|could not|couldn['’]t|(?:was|has|is) not|(?:was|has|is)n['’]t) "
         rf"(?:yet )?(?:be |been )?{_ENDED}",
     ).pattern
     + ")",
     re.IGNORECASE,
 )
-_BLANK = "insert|your|todo|tbd|placeholder|fill|here"
 _PLACEHOLDER = _any_of(
     r"(?:to-?do|tbd|tba|tbc|fixme|xxx+|wip|placeholder|coming soon|under construction|n/?a|none"
     r"|null|nil|undefined|nan|empty|pending)\b(?:\W*|\s*[:(\-–—].*)",
     r"to be (?:done|written|determined|added|completed|announced|filled|decided|defined)\b.*",
     r"(?:work|draft|writing) in progress\b.*",
-    r"(?:(?:this|it|the) (?:file )?(?:is )?(?:an? )?)?(?:placeholder|dummy|sample|stub) "
-    r"(?:text|content|file|document|report|output|data|for)\b.*",
+    r"(?:(?:this|it|the) (?:file )?(?:is )?(?:an? )?)?(?:placeholder|dummy|stub) "
+    r"(?:text|content|file|document|report|output|data|for)\b.*|(?:this|it) is an? placeholder\W*",
     r"(?:(?:your|the|some|more) )?(?:content|text|report|summary|details?|analysis|results?) "
-    r"(?:goes|go|will (?:go|be \w+)|comes?|to be) .*",
+    r"(?:goes|go|will (?:go|be \w+)|comes?|to be) .*|(?:insert|write|add|put|enter)\b.*\bhere\W*",
     rf"\[[^\]]*\b(?:{_BLANK})\b[^\]]*\]\W*",
     rf"<[^>]*\b(?:{_BLANK})\b[^>]*>\W*",
     r"\{\{[^}]*\}\}\W*",
 )
-_NO_BODY_LINE = re.compile(r"\s*(?:#{1,6}(?:\s.*)?|[-=*_~`|:\s]+|```.*|~~~.*|<!--.*-->)$")
+_CLAIM = re.compile(
+    r"\W*(?:(?:the |this |all )?(?:task|work|report|job)?s?(?: (?:is|was|has been))? ?(?:all )?"
+    r"(?:done|completed?|finished|success|successful|ok)(?: successfully)?|hello(?:,? world)?"
+    r"|test|testing|asdf|foo|x)\W*",
+    re.IGNORECASE,
+)
+_NO_BODY_LINE = re.compile(r"#{1,6}(?:\s.*)?|[-=*_~`|:\s]+|```.*|~~~.*|<!--.*-->")
 _DECORATION = re.compile(r"^[\W_]+")
 _ENVELOPE = frozenset(
     "error errors message messages detail details status statuscode status_code code type reason "
@@ -140,7 +163,7 @@ def fault_of(data: bytes, *, is_prose: bool = True) -> Fault | None:
 
     Args:
         data: the bytes.
-        is_prose: whether a text of nothing but headings is none.
+        is_prose: whether nothing but headings, or "Done.", is no result.
     """
     text = _decoded(data[:_WINDOW_BYTES])
     if text is None:
@@ -168,21 +191,17 @@ def _decoded(data: bytes) -> str | None:
 
 def _error(text: str, end: str) -> Fault | None:
     lines = [line[:_LINE_CHARACTERS] for line in text.splitlines() if line.strip()]
-    plain = [line for line in lines if not _NO_BODY_LINE.match(line)] or lines
+    plain = [line for line in lines if _is_body(line)] or lines
     first = _DECORATION.sub("", plain[0])
     shown = plain[0].strip()[:80]
-    errors = sum(
-        bool(_FRAME.match(line) or _ERROR_LINE.match(_DECORATION.sub("", line))) for line in plain
-    )
     size = len(text.strip())
-    if first.startswith("Traceback (most recent call last)"):
-        errors = sum(bool(_TRACE_LINE.match(line)) for line in plain)
-    elif _ends_with_traceback(end):
+    if _is_error_line(plain[0]):
+        frame = _TRACE_LINE if first.startswith("Traceback (most recent call") else _FRAME
+        errors = sum(bool(frame.match(line)) or _is_error_line(line) for line in plain)
+        if size <= _ERROR_CHARACTERS or errors >= _ERROR_SHARE * len(plain):
+            return Fault("error_output", f"is an error message: {shown}")
+    if _ends_with_traceback(end):
         return Fault("error_output", "ends with a traceback")
-    if _ERROR_LINE.match(first) and (
-        size <= _ERROR_CHARACTERS or errors >= _ERROR_SHARE * len(plain)
-    ):
-        return Fault("error_output", f"is an error message: {shown}")
     if size <= _BRIEF_CHARACTERS and _BRIEF_ERROR.match(first):
         return Fault("error_output", f"says that it failed: {shown}")
     if title := _error_page(text):
@@ -190,6 +209,20 @@ def _error(text: str, end: str) -> Fault | None:
     if _is_error_object(text):
         return Fault("error_output", f"is an error as JSON: {shown}")
     return None
+
+
+def _is_body(line: str) -> bool:
+    """Whether a line is no heading, rule, fence or comment of Markdown."""
+    return _NO_BODY_LINE.fullmatch(line.strip()[:_LINE_CHARACTERS]) is None
+
+
+def _is_error_line(line: str) -> bool:
+    stamp = _TIMESTAMP.match(line)
+    if stamp:
+        line = line[stamp.end() :]
+        if _LOGGED_ERROR.match(line):
+            return True
+    return _ERROR_LINE.match(_DECORATION.sub("", line)) is not None
 
 
 def _ends_with_traceback(end: str) -> bool:
@@ -208,7 +241,7 @@ def _error_page(text: str) -> str:
     if not re.match(r"(?:<!doctype|<html|<head|<body|<h1|<title|<center)", head, re.IGNORECASE):
         return ""
     for tag in ("title", "h1"):
-        match = re.search(rf"<{tag}\b[^>]*>([^<]{{0,300}})", head, re.IGNORECASE)
+        match = re.search(rf"<{tag}\b[^<>]*>([^<]{{0,300}})", head, re.IGNORECASE)
         if match and _PAGE_TITLE.match(match[1].strip()):
             return match[1].strip()
     return ""
@@ -235,20 +268,24 @@ def _is_error_object(text: str) -> bool:
 
 
 def _refusal(text: str) -> Fault | None:
-    body = "\n".join(line for line in text.splitlines() if not _NO_BODY_LINE.match(line))
+    if len(text.strip()) > _REFUSAL_CHARACTERS:
+        return None
+    body = "\n".join(line for line in text.splitlines() if _is_body(line))
     start = _DECORATION.sub("", body[:_LINE_CHARACTERS])
-    if len(text.strip()) <= _REFUSAL_CHARACTERS and _REFUSAL.match(start):
+    if _REFUSAL.match(start):
         return Fault("refusal", f"is a refusal: {start.splitlines()[0][:80]}")
     return None
 
 
 def _placeholder(text: str, *, is_prose: bool) -> Fault | None:
+    if not any(character.isalnum() for character in text):
+        return Fault("empty_output", f"has nothing but {text.strip()[:40]}")
     lines = [line.strip()[:_LINE_CHARACTERS] for line in text.splitlines() if line.strip()]
-    body = [line for line in lines if not _NO_BODY_LINE.match(line)]
+    body = [line for line in lines if _is_body(line)]
     if not body:
         return Fault("placeholder", "has headings and no text") if is_prose else None
-    if text.strip() in ("{}", "[]", '""', "''"):
-        return Fault("empty_output", f"has nothing but {text.strip()}")
+    if is_prose and len(text) <= _BRIEF_CHARACTERS and _CLAIM.fullmatch(" ".join(body)):
+        return Fault("placeholder", f"has nothing but {body[0]}")
     if all(_is_blank(line) for line in body):
         return Fault("placeholder", f"is a placeholder: {body[0][:80]}")
     if re.match(r"\W*lorem ipsum", " ".join(body[:2]), re.IGNORECASE):

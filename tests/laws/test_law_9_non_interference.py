@@ -3,9 +3,10 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `compare`,
-`replay`, `status`, `roles.list` and the listing of documents are equal: passages, order, scores,
-counts, rejections, warnings and errors; so is what the host's program for approvals gets. The policy
-binds some agents to roles. `eval` and `bridges` are commands of the owner, which no agent reaches.
+`replay`, `status`, `gate check`, `roles.list` and the listing of documents are equal: passages,
+order, scores, counts, rejections, warnings and errors; so is what the host's program for approvals
+gets. The policy binds some agents to roles. `eval` and `bridges` are commands of the owner, which
+no agent reaches.
 """
 
 from __future__ import annotations
@@ -369,8 +370,21 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: [item.document_id for item in engine.documents(agent, 0, 9)]),
                 outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
                 outcome(lambda: engine.replay(forged)),
+                outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),
             ]
             return [*answers, [*QUESTIONS]]
+
+    def _gate(self, request: RetrievalRequest) -> Path:
+        """A contract that asks the corpus."""
+        posture = {"id": "p", "check": "posture", "task": request.task, "trust": "mixed"}
+        if request.role is not None:
+            posture["role"] = request.role
+        keys = "\n".join(
+            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in posture.items()
+        )
+        path = self.folder / "work.gate.toml"
+        path.write_text(f'watch = ["*.md"]\n[[criteria]]\n{keys}\n', encoding="utf-8")
+        return path
 
     def _nothing_hidden_is_shown(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None, answers: list[Any]

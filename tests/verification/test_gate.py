@@ -1,0 +1,488 @@
+"""The contract, the baseline, the criteria and the facts of a gate."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.gate import GateReport
+from rolebundle.engine import Engine
+from rolebundle.errors import AccessDenied, ConfigurationError, UsageError
+from rolebundle.verification import criteria as criteria_module
+from rolebundle.verification.gate import load_contract
+from rolebundle.verification.workfiles import NotReadable, WorkFolder, read_regular
+from support.commands import invoke
+from support.corpora import build
+from support.corpora import document as plain_document
+from support.gate_scenarios import (
+    LONG_AGO,
+    ONE,
+    REPORT,
+    SCHEMA,
+    TRACEBACK,
+    changed,
+    criteria,
+    exists,
+    should,
+    write,
+)
+
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="runs POSIX programs")
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return tmp_path / "corpus.db"
+
+
+@pytest.fixture
+def contract(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    path = folder / "work.gate.toml"
+    path.write_text(ONE, encoding="utf-8")
+    return path
+
+
+def check(db: Path, contract: Path, agent: str | None = None, **options: Any) -> GateReport:
+    with Engine(db) as engine:
+        return engine.gate_check(contract, agent, **options)
+
+
+def start(db: Path, contract: Path, text: str | None = None, *, restart: bool = False) -> None:
+    if text is not None:
+        contract.write_text(text, encoding="utf-8")
+    with Admin(db) as admin:
+        admin.gate_start(contract, restart=restart)
+
+
+def approve(db: Path, contract: Path) -> None:
+    with Admin(db) as admin:
+        admin.approve_contract(contract)
+
+
+def codes(report: GateReport) -> list[str]:
+    return [suspicion.code for suspicion in report.suspicions]
+
+
+def command(*words: str, more: str = "") -> str:
+    return f'check = "command"\ncommand = {json.dumps(words)}\n{more}'
+
+
+# -- the contract ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[[criteria", "is not TOML"),
+        ("purpose = 1\n" + ONE, "purpose: must be a text"),
+        ("porpose = ''\n" + ONE, "porpose: unknown key; did you mean purpose?"),
+        ("criteria = []", "criteria: must have 1 or more items"),
+        (criteria('check = "exist"\nfile = "a"'), "criterion c1: check: must be one of"),
+        (criteria('check = "exists"\nfiel = "a"'), "criterion c1: fiel: unknown key"),
+        (criteria('check = "exists"'), "criterion c1: check exists needs the key file"),
+        (criteria(f"{exists('a')}\nbytes = 3"), "criterion c1: check exists has no key bytes"),
+        (criteria(exists("../a")), "criterion c1: file: must be a path below"),
+        (criteria(exists("/etc/passwd")), "criterion c1: file: must be a path below"),
+        (criteria(exists("a"), watch='["../**"]'), "watch.0: must be a path below"),
+        (criteria(exists("a")).replace("c1", "a b"), "id: must match"),
+        (criteria(exists("a"), exists("b")).replace("c2", "c1"), "two criteria have the id c1"),
+        (criteria(should(exists("a"))), "at least one criterion must have the level must"),
+        (criteria(command("true")), "no criterion names a file"),
+        (
+            criteria('check = "matches"\nfile = "a"\npattern = "("'),
+            "criterion c1: pattern: missing",
+        ),
+        (criteria('check = "matches"\nfile = "a"\npattern = "x*"'), "pattern: matches the empty"),
+        (
+            criteria('check = "sha256"\nfile = "a"\nsha256 = "AB"'),
+            "criterion c1: sha256: must match",
+        ),
+        (criteria(exists("a"), command()), "criterion c2: command: must have 1 or more items"),
+    ],
+)
+def test_a_wrong_contract_is_refused_with_its_key_and_the_reason(
+    contract: Path, text: str, says: str
+) -> None:
+    contract.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as error:
+        load_contract(contract)
+    assert error.value.code == "bad_contract"
+    assert f"{contract}: " in error.value.message
+    assert says in error.value.message
+    assert error.value.hint
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({}, "does not exist"),
+        ({"s.json": "{"}, "is not JSON"),
+        ({"s.json": '{"type": "objekt"}'}, "'objekt' is not valid"),
+        ({"s.json": '{"pattern": "(?=a)"}'}, "pattern '(?=a)'"),
+        ({"s.json": '{"patternProperties": {"(a+)+$": {}}}'}, "patternProperties is not supported"),
+    ],
+)
+def test_a_gate_does_not_start_with_a_schema_that_is_none(
+    db: Path, contract: Path, files: dict[str, str], says: str
+) -> None:
+    write(contract.parent, files)
+    text = criteria('check = "schema"\nfile = "a.json"\nschema_file = "s.json"')
+    with pytest.raises(ConfigurationError, match="bad_contract") as error:
+        start(db, contract, text)
+    assert says in error.value.message
+
+
+def test_a_schema_reaches_nothing_outside_and_takes_linear_time(db: Path, contract: Path) -> None:
+    write(contract.parent, {
+        "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
+        "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
+    })  # fmt: skip
+    schemas = [f'check = "schema"\nfile = "a.json"\nschema_file = "{name}.json"'
+               for name in ("remote", "slow")]  # fmt: skip
+    start(db, contract, criteria(*schemas))
+    write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
+    report = check(db, contract)
+    assert [result.result for result in report.criteria] == ["unknown", "not_met"]
+
+
+def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no_contract"):
+        load_contract(tmp_path / "none.toml")
+    manifest = tmp_path / "rolebundle.toml"
+    manifest.write_text(ONE, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="name of a manifest"):
+        load_contract(manifest)
+
+
+# -- the baseline ---------------------------------------------------------------------------------
+
+
+def test_a_second_start_needs_restart_and_is_in_the_audit(db: Path, contract: Path) -> None:
+    start(db, contract)
+    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    with pytest.raises(UsageError, match="gate_started"):
+        start(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    start(db, contract, restart=True)
+    report = check(db, contract)
+    assert (report.restarts, report.verdict) == (1, "failed")
+    rows = invoke("audit", "list", "--kind", "gate", "--json", "--db", db).json()["rows"]
+    assert [row["details"]["step"] for row in rows] == ["restart", "check"]
+    assert "work" not in json.dumps(rows)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE gate_baseline SET baseline = replace(baseline, '\"files\":[', '\"files\":[ ')",
+        "UPDATE gate_baseline SET started_at = '2020-01-01T00:00:00Z'",
+        "UPDATE gate_baseline SET contract_hash = 'x'",
+        "DELETE FROM gate_baseline",
+    ],
+)
+def test_an_edited_baseline_is_suspect(db: Path, contract: Path, statement: str) -> None:
+    write(contract.parent, {"report.md": "# Draft\n\nThe draft of the report.\n"})
+    start(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    assert check(db, contract).verdict == "success"
+    with apsw.Connection(str(db)) as other:
+        other.execute(statement)
+    report = check(db, contract)
+    assert report.verdict == "suspect"
+    assert codes(report)[0] == "edited_baseline"
+
+
+def test_a_baseline_of_another_form_is_suspect(db: Path, contract: Path) -> None:
+    from rolebundle.storage import gate_baselines
+    from rolebundle.storage.opening import open_writer
+
+    start(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    with open_writer(db) as corpus, corpus.writing():
+        stored = gate_baselines.load(corpus, str(contract))
+        assert stored is not None
+        gate_baselines.save(corpus, stored._replace(baseline='{"files": "none"}'))
+    report = check(db, contract)
+    assert report.verdict == "suspect"
+    assert codes(report)[0] == "edited_baseline"
+
+
+def test_without_a_corpus_nothing_was_started(db: Path, contract: Path) -> None:
+    write(contract.parent, {"report.md": REPORT})
+    report = check(db, contract)
+    assert codes(report) == ["no_baseline", "unknown_result"]
+    assert not db.exists()
+
+
+def test_a_moved_contract_was_not_started(db: Path, contract: Path) -> None:
+    start(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    other = contract.rename(contract.with_name("other.toml"))
+    assert "no_baseline" in codes(check(db, other))
+
+
+def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
+    folder = contract.parent
+    db = folder / "notes"
+    text = criteria(exists("report.md"), watch='["**"]')
+    write(folder, {"report.md": REPORT})
+    start(db, contract, text)
+    approve(db, contract)
+    assert invoke("audit", "set", "--mode", "on", "--db", db).code == 0
+    assert codes(check(db, contract)) == ["no_work"]
+    write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
+    assert check(db, contract).verdict == "success"
+
+
+def test_too_many_neighbours_are_said(
+    db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rolebundle.verification.workfiles._MAX_OTHERS", 2)
+    write(contract.parent, {f"{n}.md": f"text {n}" for n in range(4)})
+    outcome = invoke("gate", "start", contract, "--db", db)
+    assert outcome.code == 0
+    assert "2 others recorded" in outcome.out
+    assert "not all other files" in outcome.err
+
+
+def test_a_contract_that_names_too_many_files_does_not_start(
+    db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rolebundle.verification.workfiles.MAX_MATCHES", 2)
+    write(contract.parent, {f"{n}.md": "text" for n in range(3)})
+    with pytest.raises(ConfigurationError, match="too many files"):
+        start(db, contract, criteria(exists("*.md")))
+
+
+def test_globs_look_into_folders_of_tools_only_if_they_name_them(contract: Path) -> None:
+    write(contract.parent, {"node_modules/a.js": "a", "src/b.js": "b"})
+    work = WorkFolder(contract, contract.parent / "c.db")
+    assert work.matches("**/*.js") == ["src/b.js"]
+    assert work.matches("node_modules/*.js") == ["node_modules/a.js"]
+
+
+def test_a_deep_folder_is_no_problem(contract: Path) -> None:
+    folder = contract.parent
+    for _ in range(150):
+        folder = folder / "d"
+    folder.mkdir(parents=True)
+    (folder / "x.md").write_text("deep")
+    assert len(WorkFolder(contract, contract.parent / "c.db").matches("**/*.md")) == 1
+
+
+@on_posix
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    (tmp_path / "large").write_bytes(b"12345")
+    for name, says in [
+        ("pipe", "special file"), ("link", "symbolic link"), (".", "folder"),
+        ("none", "does not exist"), ("large", "over 4 bytes"), ("a\x00b", "name"),
+    ]:  # fmt: skip
+        with pytest.raises(NotReadable, match=says):
+            read_regular(tmp_path / name, 4)
+
+
+# -- edited inputs --------------------------------------------------------------------------------
+
+
+def test_a_schema_that_a_glob_names_is_still_no_work(db: Path, contract: Path) -> None:
+    write(contract.parent, {"s.json": SCHEMA})
+    schema = 'check = "schema"\nfile = "f.json"\nschema_file = "s.json"'
+    start(db, contract, criteria(changed("*.json"), schema))
+    write(contract.parent, {"s.json": "{}", "f.json": '{"x": 1}'})
+    assert "edited_input" in codes(check(db, contract))
+
+
+@on_posix
+def test_a_script_that_judges_must_not_change(db: Path, contract: Path) -> None:
+    write(contract.parent, {"check.sh": "exit 1\n"})
+    start(db, contract, criteria(changed("report.md"), command("sh", "./check.sh")))
+    approve(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    report = check(db, contract)
+    assert (report.verdict, codes(report)) == ("failed", [])
+    write(contract.parent, {"check.sh": "exit 0\n"})
+    report = check(db, contract)
+    assert (report.verdict, codes(report)) == ("suspect", ["edited_input"])
+
+
+# -- commands -------------------------------------------------------------------------------------
+
+
+@on_posix
+def test_a_command_is_run_only_if_the_contract_is_approved_as_it_is(
+    db: Path, contract: Path
+) -> None:
+    folder = contract.parent
+    text = criteria(changed("report.md"), command("touch", "ran"))
+    start(db, contract, text)
+    write(folder, {"report.md": REPORT})
+    report = check(db, contract)
+    assert codes(report) == ["skipped_criterion"]
+    assert not (folder / "ran").exists()
+
+    approve(db, contract)
+    assert check(db, contract, no_command="not here").verdict == "suspect"
+    assert not (folder / "ran").exists()
+    assert check(db, contract).verdict == "success"
+    assert (folder / "ran").exists()
+
+    (folder / "ran").unlink()
+    contract.write_text(text + "\n# changed\n", encoding="utf-8")
+    report = check(db, contract)
+    assert codes(report) == ["edited_contract", "unapproved_contract", "skipped_criterion"]
+    assert not (folder / "ran").exists()
+
+    contract.write_text(text, encoding="utf-8")
+    with Admin(db) as admin:
+        assert admin.revoke_contract(contract) == str(contract)
+        with pytest.raises(UsageError, match="not_approved"):
+            admin.revoke_contract(contract)
+    assert codes(check(db, contract)) == ["skipped_criterion"]
+
+
+@on_posix
+@pytest.mark.parametrize(
+    ("words", "more", "result", "says"),
+    [
+        (["true"], "", "met", "exit code 0"),
+        (["false"], "", "not_met", "exit code 1, needed is 0"),
+        (["sh", "-c", "exit 7"], "exit_code = 7", "met", "exit code 7"),
+        (["sh", "-c", "kill -9 $$"], "", "not_met", "exit code -9"),
+        (["sleep", "30"], "seconds = 0.05", "unknown", "did not end within 0.05 s"),
+        (["yes"], "", "unknown", "wrote over"),
+        (["no-such-program"], "", "unknown", "cannot be started"),
+        (["test", "-f", "work.gate.toml"], "", "met", "exit code 0"),
+        (["test", "$(touch pwned)", "=", "x"], "", "not_met", "exit code 1"),
+        (["cat"], "seconds = 5.0", "met", "exit code 0"),
+    ],
+)
+def test_a_command_s_exit_code_decides(
+    db: Path, contract: Path, words: list[str], more: str, result: str, says: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(criteria_module, "MAX_COMMAND_OUTPUT_BYTES", 10_000)
+    start(db, contract, criteria(changed("report.md"), command(*words, more=more)))
+    approve(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    report = check(db, contract)
+    assert report.criteria[1].result == result, report.criteria[1]
+    assert says in report.criteria[1].reason
+    assert report.verdict == {"met": "success", "not_met": "failed", "unknown": "suspect"}[result]
+    assert not (contract.parent / "pwned").exists()
+
+
+def test_facts_and_no_server_run_commands(db: Path, contract: Path) -> None:
+    from rolebundle.interfaces.operations import METHODS
+    from rolebundle.interfaces.tools import TOOLS
+
+    start(db, contract, criteria(changed("report.md"), command("touch", "ran")))
+    approve(db, contract)
+    assert invoke("gate", "facts", contract, "--db", db).code == 0
+    assert not (contract.parent / "ran").exists()
+    assert not [name for name in (*METHODS, *(tool.name for tool in TOOLS)) if "gate" in name]
+
+
+# -- results --------------------------------------------------------------------------------------
+
+
+def test_a_skipped_should_criterion_is_no_success(db: Path, contract: Path) -> None:
+    start(db, contract, criteria(changed("report.md"), should(command("true"))))
+    write(contract.parent, {"report.md": REPORT})
+    assert check(db, contract).verdict == "suspect"
+
+
+def test_a_stale_or_unreadable_output_is_suspect(db: Path, contract: Path, tmp_path: Path) -> None:
+    start(db, contract)
+    write(contract.parent, {"report.md": REPORT})
+    answer = tmp_path / "answer.txt"
+    answer.write_text("The report is in report.md, with two findings.")
+
+    def verdict_of(*options: str | Path) -> tuple[int, list[str]]:
+        outcome = invoke("gate", "check", contract, "--json", "--db", db, *options)
+        return outcome.code, [item["code"] for item in outcome.json()["suspicions"]]
+
+    assert verdict_of("--output", answer) == (0, [])
+    os.utime(answer, (LONG_AGO, LONG_AGO))
+    assert verdict_of("--output", answer) == (1, ["stale_output"])
+    assert verdict_of("--output", tmp_path / "none") == (1, ["unknown_result"])
+    assert verdict_of("--stop-reason", "max_tokens") == (1, ["stop_reason"])
+
+
+def test_the_same_state_gives_the_same_report(db: Path, contract: Path) -> None:
+    write(contract.parent, {f"out/{n}.md": f"Text number {n}." for n in range(5)})
+    start(db, contract, criteria(changed("out/*.md"), exists("report.md")))
+    write(contract.parent, {"out/3.md": TRACEBACK, "report.md": REPORT})
+    assert check(db, contract) == check(db, contract)
+
+
+def test_facts_are_short_and_to_the_point(db: Path, contract: Path) -> None:
+    write(contract.parent, {"report.md": ""})
+    start(db, contract, criteria(changed("report.md"), exists("b.md"), should(exists("c.md"))))
+    write(contract.parent, {"b.md": REPORT})
+    assert invoke("gate", "facts", contract, "--db", db).out == (
+        "work.gate.toml: failed; 1 of 2 must criteria are met: c2\n"
+        f"b.md: {len(REPORT)} bytes, new\n"
+        "c.md: missing\n"
+        "report.md: 0 bytes, not changed since the start\n"
+    )
+
+
+def test_names_cannot_write_on_the_terminal(db: Path, contract: Path) -> None:
+    start(db, contract, criteria(exists("*.md")))
+    write(contract.parent, {"\x1b[31m\nred.md": "error: nothing\n"})
+    outcome = invoke("gate", "check", contract, "--db", db)
+    assert outcome.code == 1
+    assert "red.md" in outcome.out
+    assert "\x1b" not in outcome.out
+
+
+def test_the_json_report_fits_its_contract(db: Path, contract: Path) -> None:
+    from rolebundle.contracts.schema import SCHEMAS
+
+    started = invoke("gate", "start", contract, "--json", "--db", db)
+    assert SCHEMAS["gate-start"].model_validate_json(started.out)
+    checked = invoke("gate", "check", contract, "--json", "--db", db)
+    assert SCHEMAS["gate-report"].model_validate_json(checked.out)
+
+
+# -- the corpus -----------------------------------------------------------------------------------
+
+
+POSTURE = 'check = "posture"\ntask = "the token plan"\ntrust = "{}"'
+
+
+@pytest.fixture
+def policed(tmp_path: Path) -> Path:
+    """A corpus whose authoritative document only ``ada`` may see."""
+    secret = plain_document("secret", ["the token plan"], scope="hr", trust_tier="authoritative")
+    note = plain_document("note", ["the token plan of the note"], scope="engineering")
+    path = build(tmp_path, [secret, note], name="policed.db")
+    policy = {
+        "ada": {"scopes": [], "access_level": "internal"},
+        "bob": {"scopes": ["engineering"], "access_level": "internal"},
+    }
+    with Admin(path) as admin:
+        admin.set_policy(json.dumps(policy), "json")
+    return path
+
+
+def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: Path) -> None:
+    start(policed, contract, criteria(changed("report.md"), POSTURE.format("strong")))
+    write(contract.parent, {"report.md": REPORT})
+    assert check(policed, contract, "ada").verdict == "success"
+    assert check(policed, contract, "bob").verdict == "failed"
+    with pytest.raises(AccessDenied):
+        check(policed, contract, "eve")
+    nobody = check(policed, contract)
+    assert (nobody.verdict, codes(nobody)) == ("suspect", ["unknown_result"])
