@@ -53,6 +53,7 @@ from rolebundle.workspace import Workspace
 # The readers of an ingest and numpy take long to load, so only the methods that use them do.
 if TYPE_CHECKING:
     from rolebundle.contracts.backup import BackupReport, RestoreReport
+    from rolebundle.contracts.decisions import DecisionRecord, NewDecision
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
     from rolebundle.contracts.marks import MarkRecord
     from rolebundle.contracts.reports import BridgeReport
@@ -321,6 +322,46 @@ class Admin:
 
         with self.workspace.corpus.reading():
             return marks.list_marks(self.workspace.corpus)
+
+    def decide(self, new: NewDecision) -> DecisionRecord:
+        """Record a decision of the owner. The corpus file is created if it is missing.
+
+        Raises:
+            UsageError: it supersedes a decision that does not exist, or is never valid.
+        """
+        from rolebundle.verification.decisions import record_decision
+
+        with self._open_writer(create=True) as corpus:
+            record = record_decision(corpus, new, datetime.now(UTC))
+            details = {"decision": record.id, "effect": record.effect, "state": record.state}
+            self.workspace.recorder.note(corpus, "decide", details=details)
+        return record
+
+    def end_decision(self, decision_id: str, ended_by: str, reason: str) -> DecisionRecord:
+        """End a decision.
+
+        Args:
+            decision_id: ``SCOPE-NUMBER``, or a number of the scope ``shared``.
+            ended_by: the name of the person.
+            reason: why.
+
+        Raises:
+            UsageError: there is no such decision, or it has ended.
+        """
+        from rolebundle.verification.decisions import end_decision
+
+        with self._open_writer() as corpus:
+            record = end_decision(corpus, decision_id, ended_by, reason, datetime.now(UTC))
+            details = {"decision": record.id, "state": record.state}
+            self.workspace.recorder.note(corpus, "decide", details=details)
+        return record
+
+    def decisions(self) -> list[DecisionRecord]:
+        """Every decision, with its present state, ordered by scope and number."""
+        from rolebundle.verification.decisions import list_decisions
+
+        with self.workspace.corpus.reading():
+            return list_decisions(self.workspace.corpus, datetime.now(UTC))
 
     def plan_purge(self, selection: PurgeSelection) -> PurgePlan:
         """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""

@@ -30,6 +30,7 @@ from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.decisions import has_decisions
 from rolebundle.storage.documents import page_of_documents
 from rolebundle.storage.verify import verify_documents
 from rolebundle.text.paths import conceal_paths
@@ -38,6 +39,7 @@ from rolebundle.workspace import Workspace
 # A one-shot `retrieve` imports only what it runs. The other methods import their step themselves.
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
+    from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.document import DocumentMetadata, Passage
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
@@ -55,6 +57,7 @@ class _Inputs(NamedTuple):
     request: ResolvedRequest
     provider: EmbeddingProvider | None
     reranker: Reranker | None
+    view: AgentView
 
 
 class Engine:
@@ -168,6 +171,13 @@ class Engine:
             bundle = pipeline.retrieve(
                 inputs.corpus, inputs.request, inputs.provider, inputs.reranker
             )
+            if has_decisions(inputs.corpus):
+                from rolebundle.verification.check import constraints_on
+
+                constraints = constraints_on(
+                    inputs.corpus, inputs.request, inputs.view, inputs.provider
+                )
+                bundle = bundle.model_copy(update={"constraints": constraints or None})
             if not inputs.request.quarantined or not self._is_owner(request.agent):
                 return bundle
         from rolebundle.retrieval.kept_back import kept_back
@@ -309,6 +319,56 @@ class Engine:
                 allowed=len(lookup.passages),
             )
             return lookup
+
+    def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
+        """Compare what an agent is about to do with what was decided. The answer is advice.
+
+        Args:
+            request: the intent.
+            now: the time at which decisions must be valid. Default: the current time. It is no
+                field of the request, because an agent could then ask as of an earlier time.
+
+        Raises:
+            AccessDenied: the agent may see nothing of this corpus, or may not use this role.
+            OverlayError: the role has no valid overlay.
+            StorageError: the audit is required, and the answer could not be recorded.
+            UsageError, WrongFile, CorpusCorrupt, StorageError: the corpus cannot be read.
+        """
+        from rolebundle.verification.check import check_intent
+
+        reading = RetrievalRequest(
+            task=request.intent, role=request.role, agent=request.agent, rerank=NO_RERANK, now=now
+        )
+        with self._errors_for(request.agent):
+            with self._inputs(reading, None) as inputs:
+                answer = check_intent(
+                    inputs.corpus, request, inputs.request, inputs.view, inputs.provider
+                )
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "check",
+                agent=self._resolve_agent(request.agent),
+                role=request.role,
+                action=request.action or "",
+                query=request.intent,
+                details={
+                    "verdict": answer.verdict,
+                    "decisions": sum(one.locator is None for one in answer.decisions),
+                    "documents": sum(one.locator is not None for one in answer.decisions),
+                },
+            )
+            return answer
+
+    def decisions(self, agent: str | None = None) -> list[DecisionRecord]:
+        """The decisions that an agent sees, with their present states.
+
+        Raises:
+            AccessDenied: the agent may see nothing of this corpus.
+        """
+        from rolebundle.verification.decisions import list_decisions
+
+        with self._errors_for(agent), self.open_view(agent) as (corpus, view):
+            return list_decisions(corpus, datetime.now(UTC), view.decision_scopes)
 
     def mark(self, request: MarkRequest) -> MarkRecord:
         """Mark a passage or document that an agent sees, or remove the agent's own mark.
@@ -562,6 +622,7 @@ class Engine:
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
                     self._reranker(corpus, request),
+                    view,
                 )
 
     def _resolve_rerank_model(self, request: RetrievalRequest) -> str | None:

@@ -61,6 +61,7 @@ NOT_RUN = {
     ("docs/agents.md", '{"mcpServers":'): "a host's configuration; only parsed",
     ("docs/agents.md", '{"servers":'): "a host's configuration; only parsed",
     ("docs/agents.md", '{"context_servers":'): "a host's configuration; only parsed",
+    ("docs/agents.md", '{"hooks":'): "a host's configuration; only parsed",
     ("docs/agents.md", "[mcp_servers.rolebundle]"): "a host's configuration; only parsed",
     ("docs/benchmarks.md", "sudo apt-get install"): "installs packages of the system",
     ("docs/gate.md", '{"hooks":'): "a host's configuration; only parsed",

@@ -13,6 +13,7 @@ from rolebundle.contracts.terms import (
     Action,
     Authority,
     ContentType,
+    DecisionEffect,
     EmptyReason,
     Evidence,
     FallbackAction,
@@ -425,6 +426,37 @@ class ScoreWeights(Contract):
     rerank: float
 
 
+class Constraint(Contract):
+    """An active decision that a task or an intent is about.
+
+    Attributes:
+        id: ``SCOPE-NUMBER``, or the id of the document that has the decision.
+        text: the decision, quoted.
+        effect: what it does to an intent that it is about.
+        action: the action that it is about; missing for every action.
+        decided_by: who decided it; missing for a document.
+        decided_at: when, ISO 8601 in UTC; missing for a document without a date.
+        valid_until: the last second at which it applies.
+        chunk_id: the passage that has the decision; missing if it is no document.
+        locator: its place, ``path:start-end``.
+        strength: how much of the decision is in the task or intent, in [0, 1].
+        words: the words that they have in common.
+    """
+
+    id: str
+    text: str
+    effect: DecisionEffect
+    reason: str | None = None
+    action: Action | None = None
+    decided_by: str | None = None
+    decided_at: str | None = None
+    valid_until: str | None = None
+    chunk_id: str | None = None
+    locator: str | None = None
+    strength: float
+    words: list[str] = []
+
+
 class RetrievalBundle(Contract):
     """What was searched, selected and rejected, with reasons and warnings.
 
@@ -432,6 +464,8 @@ class RetrievalBundle(Contract):
 
     Attributes:
         role_id: the role; empty if there was none.
+        constraints: active decisions that are about the task, outside of the limit; ``None`` if
+            there are none.
         selected: the selected passages, best first.
         rejected: the other candidates.
         rejected_summary: number of rejected candidates by rejection code.
@@ -449,6 +483,7 @@ class RetrievalBundle(Contract):
     provenance: Provenance
     warnings: list[BundleWarning]
     fallback: Fallback | None = None
+    constraints: list[Constraint] | None = None
     selected: list[SelectedChunk]
     rejected: list[Rejection]
     rejected_summary: dict[RejectionCode, int] = {}

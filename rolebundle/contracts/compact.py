@@ -15,6 +15,7 @@ from rolebundle.contracts.bundle import (
     BundleWarning,
     ChunkMetadata,
     Citation,
+    Constraint,
     CorpusState,
     Diagnostics,
     Fallback,
@@ -114,6 +115,12 @@ CompactProvenance: Any = _part(
     "How far the selected passages together can be trusted. Their ids are in the passages.",
     "trust_posture freshness_posture",
     optional="freshness_posture",
+)
+CompactConstraint: Any = _part(
+    "CompactConstraint",
+    Constraint,
+    "An active decision that the task is about.",
+    "id text effect reason decided_at locator",
 )
 CompactWarning: Any = _part(
     "CompactWarning",
@@ -227,6 +234,7 @@ class CompactBundle(Contract):
 
     Attributes:
         role_id: the role; empty if there was none.
+        constraints: as in the full bundle; missing if it does not fit.
         selected: the selected passages, best first.
         rejected: some of the rejected candidates; missing with detail `ids`, and if none fits.
         rejected_summary: number of rejected candidates of the full bundle by rejection code.
@@ -242,6 +250,7 @@ class CompactBundle(Contract):
     provenance: CompactProvenance
     warnings: list[CompactWarning]
     fallback: CompactFallback | None = None
+    constraints: list[CompactConstraint] | None = None
     selected: list[CompactPassage]
     rejected: list[Rejection] | None = None
     rejected_summary: dict[RejectionCode, int] = {}

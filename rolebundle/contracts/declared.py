@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, StringConstraints
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.overlay import RoleId
-from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
+from rolebundle.contracts.terms import Action, DecisionEffect, Origin, Sensitivity, TrustTier
 
 
 def _parse_utc(value: object) -> str:
@@ -105,6 +105,22 @@ Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 ShortLines = Annotated[list[ShortLine], AfterValidator(_without_repeats)]
 Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
 Authors = Annotated[list[Line], BeforeValidator(_authors)]
+
+
+class DeclaredDecision(Contract):
+    """The further keys of front matter of a document of the type ``decision``.
+
+    Attributes:
+        status: ``active`` and ``accepted`` decisions count, and those without a status.
+        effect: what it does to an intent that it is about.
+        action: the only action that it is about; ``None`` for every action.
+        about: further words of the intents that it is about.
+    """
+
+    status: ShortLine | None = None
+    effect: DecisionEffect | None = None
+    action: Action | None = None
+    about: Keywords | None = None
 
 
 class DeclaredMetadata(Contract):

@@ -12,7 +12,7 @@ MAX_STATEMENT_CHARACTERS = 1_000
 _JOINERS = "\u200c\u200d"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The text on one line.
 
     Raises:
@@ -27,10 +27,10 @@ def _one_line(text: str) -> str:
 Statement = Annotated[
     str,
     StringConstraints(max_length=MAX_STATEMENT_CHARACTERS, pattern=r"\S"),
-    AfterValidator(_one_line),
+    AfterValidator(one_line),
 ]
 """A sentence or two, kept on one line."""
-PersonName = Annotated[Name, AfterValidator(_one_line)]
+PersonName = Annotated[Name, AfterValidator(one_line)]
 
 
 class MarkRequest(Contract):

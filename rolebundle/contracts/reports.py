@@ -308,6 +308,7 @@ class PurgePreview(Contract):
     Attributes:
         backups: backup files that may contain the documents.
         documents: number of documents; ``chunks`` and ``vectors`` likewise.
+        decision_ids: ids of the decisions.
         returning: files on disk that the next ingest would add again.
     """
 
@@ -316,6 +317,7 @@ class PurgePreview(Contract):
     chunks: int | None = None
     vectors: int | None = None
     document_ids: list[str] | None = None
+    decision_ids: list[str] | None = None
     returning: list[str] | None = None
 
 

@@ -11,6 +11,12 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.comparison import Comparison
+from rolebundle.contracts.decisions import (
+    CheckAnswer,
+    CheckRequest,
+    DecisionList,
+    DecisionRecord,
+)
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.gate import GateContract, GateReport, GateStart
@@ -62,6 +68,10 @@ SCHEMAS: dict[str, type[Contract]] = {
     "bundle": RetrievalBundle,
     "compact-bundle": CompactBundle,
     "comparison": Comparison,
+    "check-answer": CheckAnswer,
+    "check-request": CheckRequest,
+    "decision": DecisionRecord,
+    "decision-list": DecisionList,
     "doctor": DoctorReport,
     "embed-plan": EmbedPlan,
     "embed-result": EmbedResult,

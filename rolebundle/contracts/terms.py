@@ -13,6 +13,8 @@ MarkState = Literal["rejected", "disputed", "tool_verified", "supervisor_verifie
 """What a mark says of a passage. A passage without a mark is unverified."""
 Authority = Literal["owner", "agent"]
 """Who states something about the corpus: its owner, or an agent whose policy allows it."""
+DecisionEffect = Literal["warn", "require_approval", "block"]
+"""What a decision does to an intent that it is about, the mildest first."""
 ContentType = Literal["paragraph", "table", "list", "code", "excerpt"]
 FreshnessStatus = Literal["fresh", "aging", "stale", "undated"]
 TrustPosture = Literal["strong", "mixed", "weak"]
@@ -84,6 +86,7 @@ EmptyReason = Literal[
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
+DECISION_EFFECTS: tuple[DecisionEffect, ...] = get_args(DecisionEffect)
 ACTIONS: tuple[Action, ...] = get_args(Action)
 REJECTION_CODES: tuple[RejectionCode, ...] = get_args(RejectionCode)
 FALLBACK_STATES: tuple[FallbackState, ...] = get_args(FallbackState)

@@ -11,18 +11,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.mistakes import mistakes_in
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority, lower_tier
 from rolebundle.ingest.readers import reader_names
+from rolebundle.storage.decisions import DECISION_TYPE
 from rolebundle.text.globs import matches
+
+C = TypeVar("C", bound=Contract)
 
 MANIFEST_NAME = "rolebundle.toml"
 
@@ -204,10 +208,20 @@ def validated(
         raise error_type(
             code, f"{place}: must be a table of keys", "write each value as KEY = VALUE"
         )
+    return _checked(DeclaredMetadata, values, place, error_type, code)
+
+
+def _checked(
+    contract: type[C],
+    values: Mapping[str, object],
+    place: str,
+    error_type: type[RolebundleError],
+    code: str,
+) -> C:
     try:
-        return DeclaredMetadata.model_validate(dict(values))
+        return contract.model_validate(dict(values))
     except ValidationError as error:
-        mistake = mistakes_in(error, DeclaredMetadata)[0]
+        mistake = mistakes_in(error, contract)[0]
         key = str(mistake.place[0])
         if mistake.kind == "unknown":
             raise _unknown(error_type, code, place, key, METADATA_KEYS) from None
@@ -244,6 +258,12 @@ def resolve(
         DocumentError: the document declares an unknown key or an invalid value, or is never valid.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
+    decision = DeclaredDecision()
+    if own.get("document_type", authority.values.get("document_type")) == DECISION_TYPE:
+        keys = {name: own.pop(name) for name in DeclaredDecision.model_fields if name in own}
+        decision = _checked(
+            DeclaredDecision, keys, f"{path}:{declared_at}", DocumentError, "bad_metadata"
+        )
     merged: dict[str, Any] = {**_usable(inferred), **authority.values}
     refused: tuple[str, ...] = ()
     self_declared: list[str] = []
@@ -270,6 +290,7 @@ def resolve(
             "correct one of them and run the same command again",
         )
     _fold(merged, "tags", "keywords")
+    _fold_decision(merged, decision)
     _fold(merged, "retrieval_hints", "authors", "author")
     source_id = merged.pop("source_id", authority.default_source)
     location = f"{path}#{record_name}" if record_name else path
@@ -294,9 +315,19 @@ def resolve(
 
 def _fold(merged: dict[str, Any], key: str, *others: str) -> None:
     """Move the values of other keys, which mean the same to retrieval, into ``key``."""
-    texts = [text for name in others for text in merged.pop(name, ())]
+    _add(merged, key, [text for name in others for text in merged.pop(name, ())])
+
+
+def _add(merged: dict[str, Any], key: str, texts: Sequence[str]) -> None:
     if texts:
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *texts]))
+
+
+def _fold_decision(merged: dict[str, Any], decision: DeclaredDecision) -> None:
+    """Move what a decision declares into tags such as ``effect:block``, and into hints."""
+    values = {"status": decision.status, "effect": decision.effect, "action": decision.action}
+    _add(merged, "tags", [f"{key}:{value}" for key, value in values.items() if value])
+    _add(merged, "retrieval_hints", decision.about or [])
 
 
 def _usable(inferred: Mapping[str, object]) -> dict[str, Any]:

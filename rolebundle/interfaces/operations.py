@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rolebundle.admin import Admin
+from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
@@ -37,7 +38,17 @@ from rolebundle.policy.overlays import list_overlays, load_role
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 
-METHODS = ("retrieve", "get", "why", "roles.list", "roles.show", "status", "mark", "ingest")
+METHODS = (
+    "retrieve",
+    "get",
+    "why",
+    "roles.list",
+    "roles.show",
+    "status",
+    "check",
+    "mark",
+    "ingest",
+)
 WRITING_METHODS = frozenset({"mark"})
 """Methods that write and that an agent may call if the server was started with --allow-write."""
 
@@ -127,6 +138,8 @@ class Operations:
                 return self._role(parsed(RoleRequest, fields))
             case "status":
                 return self._status(parsed(StatusRequest, fields))
+            case "check":
+                return self._check(parsed(CheckRequest, fields))
             case "mark":
                 return self._mark(parsed(MarkRequest, fields))
             case "ingest":
@@ -187,6 +200,9 @@ class Operations:
 
     def _status(self, request: StatusRequest) -> Answer:
         return self.engine.status(request.agent).model_dump(exclude_none=True)
+
+    def _check(self, request: CheckRequest) -> Answer:
+        return self.engine.check(request).model_dump(exclude_none=True)
 
     def _mark(self, request: MarkRequest) -> Answer:
         self._check_allow_write()

@@ -39,6 +39,7 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
             "warnings": [dict(warning) for warning in bundle.warnings],
         }
     )
+    before += [f"Decision {constraint_line(dict(one))}" for one in bundle.constraints or ()]
     lines += [wrapped for caution in before for wrapped in textwrap.wrap(caution, width)]
     lines.append("")
     if not bundle.selected:
@@ -98,6 +99,19 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
 def flag_note(flags: Sequence[str] | None) -> str:
     """What the scan found in a passage's document. Empty if it found nothing."""
     return f"flagged: {', '.join(flags)}" if flags else ""
+
+
+def constraint_line(constraint: Mapping[str, Any]) -> str:
+    """A decision on one line: its id, effect, words, reason, date and place."""
+    text = one_line(constraint["text"], _CAUTION_CHARS)
+    because = f" Because: {one_line(constraint['reason'])}" if constraint.get("reason") else ""
+    decided = (constraint.get("decided_at") or "")[:10]
+    details = filter(None, [decided, constraint.get("decided_by"), constraint.get("locator")])
+    about = one_line(", ".join(details), _LOCATOR_CHARS)
+    return (
+        f"{one_line(constraint['id'], _LOCATOR_CHARS)} ({constraint['effect']}): {text}{because}"
+        + (f" [{about}]" if about else "")
+    )
 
 
 def mark_note(mark: Mapping[str, Any] | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
+from rolebundle.contracts.decisions import CheckAnswer
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.reports import RoleList
@@ -117,6 +118,18 @@ TOOLS = (
         "and the chunk_id or document_id. It changes nothing and finds no new passages.",
         "why-request",
         (Why,),
+    ),
+    Tool(
+        "check",
+        "check",
+        "Check an intent against decisions",
+        "Ask whether a decision of the team is about what you are about to do. Call it before you "
+        "act: before you send, publish, change, delete, order or promise something. The verdict "
+        "`block` means do not do it, `require_approval` means ask a person first, `warn` means "
+        "read the decisions first. It quotes the decisions with id, date and reason. `pass` means "
+        "that no decision is about it; it is no permission.",
+        "check-request",
+        (CheckAnswer,),
     ),
     Tool(
         "mark",

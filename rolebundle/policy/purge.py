@@ -13,8 +13,10 @@ from pathlib import Path
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.receipt import Obstacle, Receipt
 from rolebundle.errors import UsageError
+from rolebundle.storage import decisions
 from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.purge import Extent, PurgeableDocument
 from rolebundle.text.globs import matches
 
@@ -27,11 +29,13 @@ class PurgeSelection:
         names: each the id of a document or source, or the path of a file.
         matching: a glob for the path or the id of a document; empty matches none.
         as_sources: the names are ids of sources only.
+        decisions: ids of decisions.
     """
 
     names: Sequence[str] = ()
     matching: str = ""
     as_sources: bool = False
+    decisions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +46,13 @@ class PurgePlan:
         documents: their ids.
         extent: how many documents, chunks and vectors.
         returning: the files that still exist, so that the next ingest would bring them back.
+        decisions: the ids of the decisions.
     """
 
     documents: tuple[str, ...]
     extent: Extent
     returning: tuple[str, ...]
+    decisions: tuple[str, ...] = ()
 
 
 def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
@@ -61,6 +67,7 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
         tuple(document.document_id for document in documents),
         purge_storage.extent(corpus, [document.row for document in documents]),
         tuple(sorted(location for location in locations if Path(location).exists())),
+        tuple(f"{scope}-{number}" for scope, number in _select_decisions(corpus, selection)),
     )
 
 
@@ -81,7 +88,8 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
     """
     with corpus.writing():
         documents = select_documents(purge_storage.purgeable_documents(corpus), selection)
-        purge_id = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)))
+        decided = _select_decisions(corpus, selection)
+        purge_id = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), decided)
     obstacle = purge_storage.finish(corpus)
     [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
     return _with_obstacle(receipt, obstacle)
@@ -150,6 +158,26 @@ def select_documents(
             raise _nothing_to_purge(f"no document's path or id matches {selection.matching!r}")
         selected |= {document.row: document for document in matching}
     return sorted(selected.values(), key=lambda document: document.document_id)
+
+
+def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[DecisionKey]:
+    """The selected decisions, each once.
+
+    Raises:
+        UsageError: there is no such decision, or it is erased already.
+    """
+    if not selection.decisions:
+        return []
+    known = {decision[:2] for decision in decisions.decisions(corpus) if decision.content}
+    keys = {name: decisions.parse_id(name) for name in selection.decisions}
+    for name, key in keys.items():
+        if key not in known:
+            raise UsageError(
+                "nothing_to_purge",
+                f"{name!r} names no decision; nothing was purged",
+                "see `rolebundle decisions list --all` for their ids",
+            )
+    return sorted({key for key in keys.values() if key is not None})
 
 
 def _grouped(

@@ -158,6 +158,11 @@ def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
     return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
 
 
+def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
+    """The chunks of all documents of a type, by document and in order."""
+    return _passages(corpus, corpus.rows(passages_sql("d.document_type = ?"), (document_type,)))
+
+
 def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
     """The chunks of a document from the ``first`` on, counted from 1, in order."""
     rows = corpus.rows(

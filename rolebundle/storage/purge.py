@@ -25,6 +25,7 @@ from rolebundle.errors import ConfigurationError, CorpusBusy, StorageError
 from rolebundle.storage import (
     approximate_index,
     compartments,
+    decisions,
     digests,
     lexical_index,
     marks,
@@ -35,6 +36,7 @@ from rolebundle.storage import (
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.backup import KEPT
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.partial import files_beside
 
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -81,8 +83,15 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     return Extent(len(documents), int(chunks), int(vectors))
 
 
-def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str) -> str:
-    """Delete documents with all that derives from them. Return the id of the receipt.
+def erase(
+    corpus: Corpus,
+    documents: Sequence[PurgeableDocument],
+    purged_at: str,
+    decided: Sequence[DecisionKey] = (),
+) -> str:
+    """Delete documents with all that derives from them, and the words of decisions.
+
+    Return the id of the receipt.
 
     Call it inside a write transaction, and :func:`finish` after it.
 
@@ -99,6 +108,7 @@ def erase(corpus: Corpus, documents: Sequence[PurgeableDocument], purged_at: str
     vector_index.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
+    decisions.erase_decisions(corpus, decided, purged_at)
     store.drop_unused(corpus)
     for compartment in compartments.visible_compartments(corpus):
         # All of them: documents that moved or changed left words in other compartments.

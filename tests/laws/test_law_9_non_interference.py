@@ -439,8 +439,9 @@ SEEN = [
 ]
 
 
-def test_no_interface_of_agents_has_eval_or_bridges() -> None:
+def test_no_interface_of_agents_has_commands_of_the_owner() -> None:
     owners = {"eval", "bridges", "ingest", "purge", "audit", "scopes", "quarantine", "embed"}
+    owners |= {"decide", "decisions"}
     assert not {tool.method for tool in TOOLS} & owners
     assert set(METHODS) & owners == {"ingest"}
     for command in ("eval", "bridges"):

@@ -39,8 +39,8 @@ def mcp(
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, why, list_roles, status; with --allow-write also mark. It ends when its
-    input ends.
+    Tools: retrieve, get, why, check, list_roles, status; with --allow-write also mark. It ends
+    when its input ends.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}

@@ -29,6 +29,9 @@ _MAX_LISTED = 20
     "--matching", default="", metavar="GLOB", help="Purge documents whose path or id matches."
 )
 @click.option("--source", "as_sources", is_flag=True, help="The names are names of sources.")
+@click.option(
+    "--decision", "decisions", metavar="ID", multiple=True, help="Purge this decision, too."
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be erased.")
 @click.option("--yes", is_flag=True, help="Do not ask. Required if there is no terminal.")
 @click.option("--finish", "finishing", is_flag=True, help="Complete a pending purge.")
@@ -44,6 +47,7 @@ def purge(
     db: str | None,
     matching: str,
     as_sources: bool,
+    decisions: tuple[str, ...],
     dry_run: bool,
     yes: bool,
     finishing: bool,
@@ -57,6 +61,9 @@ def purge(
     records that something was erased, but not what. If another process is still reading the old
     data, the purge is pending (exit code 5). `--finish` or the next ingest completes it.
 
+    The marks of what is erased go with it. Of a decision (--decision) the words and names are
+    erased; its number stays, and it has ended.
+
     Files in your folders and the audit are not changed. If the audit keeps the text of queries,
     that text stays. What the disk keeps in freed blocks is beyond this command.
 
@@ -68,13 +75,14 @@ def purge(
     """
     from rolebundle.policy.purge import PurgeSelection
 
-    selection = PurgeSelection(names, matching, as_sources)
-    chosen = bool(names or matching)
+    selection = PurgeSelection(names, matching, as_sources, decisions)
+    chosen = bool(names or matching or decisions)
     if chosen and finishing:
         raise click.UsageError("--finish takes no names and no --matching")
     if not (chosen or finishing or backups):
         raise click.UsageError(
-            "name documents or sources, or give --matching GLOB, --finish or --backups"
+            "name documents or sources, or give --matching GLOB, --decision ID, --finish or "
+            "--backups"
         )
     with admin_for(db) as admin:
         if dry_run:
@@ -121,7 +129,7 @@ def _erase(
         return pending, ()
     if not yes:
         size, path = plan.extent, admin.workspace.path
-        _print_names(plan.documents, "would erase")
+        _print_names((*plan.documents, *plan.decisions), "would erase")
         also = f", and delete {counted(len(admin.backups()), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
@@ -148,6 +156,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
             report |= {
                 **plan.extent._asdict(),
                 "document_ids": list(plan.documents),
+                "decision_ids": list(plan.decisions),
                 "returning": list(plan.returning),
             }
         print_json(PurgePreview(**report), exclude_unset=True)
@@ -158,7 +167,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
             f"would erase {counted(size.documents, 'document')}, "
             f"{counted(size.chunks, 'chunk')}, {counted(size.vectors, 'vector')}"
         )
-        _print_names(plan.documents, "would erase")
+        _print_names((*plan.documents, *plan.decisions), "would erase")
         _warn(plan.returning, ())
     for backup in left:
         click.echo(writable(f"backup: {backup}"))

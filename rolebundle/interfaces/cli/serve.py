@@ -38,8 +38,8 @@ def serve(
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, mark, ingest,
-    shutdown.
+    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, check, mark,
+    ingest, shutdown.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends.
 
     \b

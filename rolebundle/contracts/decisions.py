@@ -1,0 +1,167 @@
+"""Decisions: what is recorded, the lists of them, and the request and answer of `check`."""
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import Constraint
+from rolebundle.contracts.declared import ShortLine, UtcEndText, UtcText
+from rolebundle.contracts.marks import PersonName, Statement, one_line
+from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.request import Name
+from rolebundle.contracts.terms import Action, Authority, DecisionEffect, Origin
+
+DecisionStatus = Literal["active", "proposed"]
+DecisionState = Literal[
+    "active", "proposed", "not_yet_valid", "expired", "superseded", "ended", "erased"
+]
+MAX_INTENT_CHARACTERS = 100_000
+MAX_ABOUT = 50
+
+Scope = Annotated[ShortLine, AfterValidator(one_line)]
+AboutWords = Annotated[
+    list[Annotated[ShortLine, AfterValidator(one_line)]], Field(max_length=MAX_ABOUT)
+]
+
+
+class NewDecision(Contract):
+    """A decision that is to be recorded. The descriptions are the help of the command line."""
+
+    text: Statement = Field(description="The decision, in a sentence.")
+    scope: Scope = Field(
+        "shared", description="Who it is for: agents that see this scope. Default: shared."
+    )
+    status: DecisionStatus = Field(
+        "active", description="A proposed decision is listed and has no effect. Default: active."
+    )
+    effect: DecisionEffect | None = Field(
+        None,
+        description="What it does to an intent that it is about. Default: block if the text is a "
+        "prohibition (do not, never, no …, must not, stop …), else warn.",
+    )
+    action: Action | None = Field(
+        None, description="The only action that it is about. Default: every action."
+    )
+    about: AboutWords = Field(
+        [],
+        description="Further words of the intents that it is about: synonyms, products, tools, "
+        "separated by commas.",
+    )
+    reason: Statement | None = Field(None, description="Why it was decided.")
+    valid_from: UtcText | None = Field(None, description="ISO 8601. Default: now.")
+    valid_until: UtcEndText | None = Field(
+        None, description="ISO 8601; a date is included. Default: for ever."
+    )
+    supersedes: list[str] = Field(
+        [], description="A decision of the same scope that it replaces: a number, or an id."
+    )
+    decided_by: PersonName = Field(description="Who decided it.")
+
+
+class DecisionEnd(Contract):
+    """Who ends a decision, and why."""
+
+    ended_by: PersonName
+    reason: Statement
+
+
+class DecisionRecord(Contract):
+    """A recorded decision.
+
+    Attributes:
+        id: ``SCOPE-NUMBER``.
+        text: empty if a purge has erased it.
+        state: whether it has an effect at the time of the answer, or why not.
+        supersedes: ids of the decisions that it replaces.
+        recorded_at: when it was recorded; times are ISO 8601 in UTC.
+        ended_by: who ended it; missing if it was not ended.
+    """
+
+    id: str
+    text: str
+    scope: str
+    state: DecisionState
+    effect: DecisionEffect
+    action: Action | None = None
+    about: list[str]
+    reason: str
+    supersedes: list[str]
+    decided_by: str
+    authority: Authority
+    valid_from: str
+    valid_until: str | None = None
+    recorded_at: str
+    ended_by: str | None = None
+    end_reason: str | None = None
+    ended_at: str | None = None
+
+
+class DecisionList(Contract):
+    """`decisions list`."""
+
+    decisions: list[DecisionRecord]
+
+
+class CheckRequest(Contract):
+    """A request to compare an intent with what was decided."""
+
+    intent: Annotated[str, StringConstraints(max_length=MAX_INTENT_CHARACTERS, pattern=r"\S")] = (
+        Field(description="What you are about to do, in one or two sentences.")
+    )
+    action: Action | None = Field(
+        None,
+        description="The kind of action: read, analyze, suggest, execute (it changes something), "
+        "external_send (it leaves the organization).",
+    )
+    agent: Name | None = Field(
+        None,
+        description="Id of the agent that asks. Required if the corpus has a scopes policy. Never "
+        "make one up.",
+    )
+    role: RoleId | None = Field(
+        None, description="The role that you work in. What it forbids is no decision for it."
+    )
+
+
+CheckVerdict = Literal["pass", "warn", "require_approval", "block"]
+CHECK_VERDICTS: tuple[CheckVerdict, ...] = get_args(CheckVerdict)
+"""The mildest first."""
+Ruling = Literal["allowed", "requires_approval", "taint_blocked"]
+
+
+class ActionRule(Contract):
+    """What the policy's trust table says of an action.
+
+    Attributes:
+        risk: of the action, 1 to 4.
+        rulings: by the origin of the documents that the action is based on.
+    """
+
+    action: Action
+    risk: int
+    rulings: dict[Origin, Ruling]
+
+
+class CheckAnswer(Contract):
+    """The answer to `check`. It is advice: rolebundle does not see what is done.
+
+    Attributes:
+        verdict: the strictest of what follows.
+        message: the verdict in words, and the next step.
+        decisions: the active decisions that the intent is about, the strictest first.
+        policies: what the trust table says of the action; empty if the request names none.
+        unchecked: ids of decisions in another language, which could not be compared.
+        degraded: why only words were compared, and no meanings; missing if both were.
+        advisory: says that this is advice.
+        checked_at: the time of the answer, ISO 8601 in UTC.
+    """
+
+    verdict: CheckVerdict
+    message: str
+    decisions: list[Constraint]
+    policies: list[ActionRule]
+    unchecked: list[str] = []
+    degraded: str | None = None
+    advisory: str
+    checked_at: str

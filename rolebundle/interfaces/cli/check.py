@@ -1,0 +1,135 @@
+"""`rolebundle check`: an intent against what was decided; also as the hook of a host."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from rolebundle.contracts.decisions import CheckAnswer, CheckRequest
+from rolebundle.errors import RolebundleError
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    json_option,
+    overlay_dir_option,
+    request_options,
+)
+from rolebundle.interfaces.cli.output import writable
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.render import constraint_line, one_line
+
+_EXIT_STOPPED, _EXIT_HOOK_BLOCKS = 1, 2
+_STOPPING = frozenset({"block", "require_approval"})
+
+
+@click.command()
+@click.argument("intent", required=False)
+@click.option(
+    "--request",
+    "request_file",
+    metavar="-|FILE",
+    type=click.File("rb"),
+    help="Read one JSON request and print one line of JSON.  -: standard input.",
+)
+@click.option(
+    "--hook",
+    is_flag=True,
+    help="Be the hook that a host calls before a tool: read its JSON (tool_name, tool_input) or a "
+    "request from standard input. Exit code 2 stops the tool, with the reason on standard error.",
+)
+@request_options(CheckRequest, without=["intent"])
+@db_option
+@overlay_dir_option
+@embed_options
+@json_option
+def check(
+    intent: str | None,
+    request_file: BinaryIO | None,
+    hook: bool,
+    fields: dict[str, Any],
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
+    as_json: bool,
+) -> None:
+    """Ask whether a decision is about INTENT: pass, warn, require_approval or block.
+
+    The answer is advice, and quotes the decisions with id, date and reason. Exit code 1 if it is
+    require_approval or block.
+
+    \b
+    rolebundle check "schedule a post about 3.0" --action external_send
+    echo '{"intent": "schedule a post about 3.0"}' | rolebundle check --request -
+    rolebundle check --hook --action execute < tool-call.json
+    """
+    if (intent is not None) + (request_file is not None) + hook != 1:
+        raise click.UsageError("give one of INTENT, --request and --hook")
+    if request_file is not None and fields:
+        raise click.UsageError("--request has all fields; give no other options with it")
+    try:
+        if hook:
+            data = json_object(sys.stdin.buffer.read(MAX_LINE_BYTES + 1))
+            fields = {**_fields_of_hook(data), **fields}
+        elif request_file is not None:
+            fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
+        else:
+            fields["intent"] = intent
+        request = parsed(CheckRequest, fields)
+        with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+            answer = engine.check(request)
+    except RolebundleError as error:
+        if not hook:
+            raise
+        # A host takes any other code for a pass.
+        click.echo(writable(f"rolebundle check: {error}"), err=True)
+        click.get_current_context().exit(_EXIT_HOOK_BLOCKS)
+    if hook:
+        _end_hook(answer)
+    if as_json or request_file is not None:
+        values = answer.model_dump(exclude_none=True)
+        indent = 2 if as_json else None
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+    else:
+        for line in _lines(answer):
+            click.echo(line)
+    click.get_current_context().exit(_EXIT_STOPPED if answer.verdict in _STOPPING else 0)
+
+
+def _fields_of_hook(data: dict[str, object]) -> dict[str, object]:
+    """The fields of a request, from a request or from what a host says of a tool call."""
+    if "tool_name" not in data:
+        return data
+    texts = list(_texts(data.get("tool_input")))
+    return {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *texts])}
+
+
+def _texts(value: object) -> list[str]:
+    """The texts in plain values, in order."""
+    if isinstance(value, str):
+        return [value]
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in values for text in _texts(item)]
+
+
+def _end_hook(answer: CheckAnswer) -> None:
+    if answer.verdict != "pass":
+        click.echo(one_line(f"{answer.verdict}: {answer.message}", 4_000), err=True)
+    click.get_current_context().exit(_EXIT_HOOK_BLOCKS if answer.verdict in _STOPPING else 0)
+
+
+def _lines(answer: CheckAnswer) -> list[str]:
+    lines = [one_line(f"{answer.verdict}: {answer.message}", 4_000)]
+    lines += [f"  {constraint_line(one.model_dump())}" for one in answer.decisions]
+    for rule in answer.policies:
+        rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule.rulings.items())
+        lines.append(f"  policy: {rule.action} has risk {rule.risk}: {rulings}")
+    if answer.degraded:
+        lines.append(f"  only words were compared: {one_line(answer.degraded)}")
+    return [*lines, f"  {answer.advisory}"]

@@ -1,0 +1,139 @@
+"""`rolebundle decisions list | show | end`: what was decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+
+from rolebundle.contracts.decisions import DecisionList, DecisionRecord
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    engine_for,
+    json_option,
+)
+from rolebundle.interfaces.cli.output import print_json
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.render import one_line
+
+_MAX_CHARS = 1_000
+
+
+@click.group()
+def decisions() -> None:
+    """What was decided: list, show and end decisions.
+
+    \b
+    rolebundle decisions list
+    rolebundle decisions show marketing-12
+    rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
+    """
+
+
+@decisions.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also those without an effect now.")
+@click.option("--scope", metavar="SCOPE", help="Only decisions of this scope.")
+@click.option("--agent", metavar="ID", help="Only what this agent sees.")
+@db_option
+@json_option
+def list_command(
+    everything: bool, scope: str | None, agent: str | None, db: str | None, as_json: bool
+) -> None:
+    """List the active decisions.
+
+    \b
+    rolebundle decisions list --scope marketing
+    rolebundle decisions list --all --json
+    """
+    if agent is None:
+        with admin_for(db) as admin:
+            records = admin.decisions()
+    else:
+        with engine_for(db) as engine:
+            records = engine.decisions(agent)
+    records = [
+        record
+        for record in records
+        if (everything or record.state == "active") and scope in (None, record.scope)
+    ]
+    if as_json:
+        print_json(DecisionList(decisions=records))
+        return
+    for record in records:
+        click.echo(_line(record))
+    if not records:
+        click.echo("no decision" if everything else "no active decision", err=True)
+
+
+@decisions.command("show")
+@click.argument("decision_id", metavar="ID")
+@db_option
+@json_option
+def show_command(decision_id: str, db: str | None, as_json: bool) -> None:
+    """Show a decision. ID is SCOPE-NUMBER, or the number of a decision of the scope shared.
+
+    \b
+    rolebundle decisions show marketing-12
+    rolebundle decisions show 3 --json
+    """
+    from rolebundle.verification.decisions import find_decision
+
+    with admin_for(db) as admin:
+        corpus = admin.workspace.corpus
+        with corpus.reading():
+            record = find_decision(corpus, decision_id, datetime.now(UTC))
+    show_decision(record, as_json)
+
+
+@decisions.command("end")
+@click.argument("decision_id", metavar="ID")
+@click.option("--by", "ended_by", metavar="NAME", required=True, help="Who ends it.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why.")
+@db_option
+@json_option
+def end_command(
+    decision_id: str, ended_by: str, reason: str, db: str | None, as_json: bool
+) -> None:
+    """End a decision. It stays listed; what it has superseded stays superseded.
+
+    \b
+    rolebundle decisions end marketing-12 --by Ana --reason "the new process is in place"
+    """
+    from rolebundle.contracts.decisions import DecisionEnd
+
+    end = parsed(DecisionEnd, {"ended_by": ended_by, "reason": reason})
+    with admin_for(db) as admin:
+        show_decision(admin.end_decision(decision_id, end.ended_by, end.reason), as_json)
+
+
+def show_decision(record: DecisionRecord, as_json: bool) -> None:
+    """Print a decision with all that is known of it."""
+    if as_json:
+        print_json(record)
+        return
+    click.echo(_line(record))
+    for line in _details(record):
+        click.echo(f"    {one_line(line, _MAX_CHARS)}")
+
+
+def _line(record: DecisionRecord) -> str:
+    text = one_line(record.text, _MAX_CHARS) or "(erased)"
+    return f"{record.id}  {record.state}  {record.effect}  {text}"
+
+
+def _details(record: DecisionRecord) -> Iterator[str]:
+    if record.reason:
+        yield f"because: {record.reason}"
+    if record.about:
+        yield f"about: {', '.join(record.about)}"
+    if record.action:
+        yield f"action: {record.action}"
+    until = f" until {record.valid_until}" if record.valid_until else ""
+    yield f"valid from {record.valid_from}{until}"
+    yield f"decided by {record.decided_by or '(erased)'}, recorded {record.recorded_at}"
+    if record.supersedes:
+        yield f"supersedes {', '.join(record.supersedes)}"
+    if record.ended_at:
+        yield f"ended by {record.ended_by or '(erased)'} at {record.ended_at}: {record.end_reason}"
