@@ -31,6 +31,8 @@ _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})([^\r\n]*)")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣◦▪]|\d{1,9}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 _RULE = re.compile(r" {0,3}([-*_=])(?:[ \t]*\1)*$")
+_DOUBLE = re.compile('["“”„«»「」『』]')
+_OPENING = {"”": "“", "“": "„", "»": "«", "」": "「", "』": "『"}
 # The kinds that begin with a mark, which is not part of the block.
 _MARKED: tuple[tuple[BlockKind, re.Pattern[str]], ...] = (
     ("heading", _HEADING),
@@ -55,6 +57,7 @@ class _Reader:
             if match[0]
         ]
         self._open: Block | None = None
+        self._quoted = _OpenMarks()
         self._in_table = False
 
     def blocks(self) -> Iterator[Block]:
@@ -75,17 +78,19 @@ class _Reader:
         if self._open:
             yield self._open
         self._open = None
+        self._quoted = _OpenMarks()
         self._in_table = in_table
 
     def _line(self, number: int) -> Iterator[Block]:
         start, end = self._lines[number]
         line = self._text[start:end]
         block = self._open
+        is_quoted = self._quoted.any()
         if not line:
             yield from self._close()
         elif block and _is_delimiter_row(line) and "|" in self._text[block.start : block.end]:
             yield from self._table_head(block, number)
-        elif (rule := _RULE.match(line)) and (block is None or rule[1] in "-="):
+        elif not is_quoted and (rule := _RULE.match(line)) and (not block or rule[1] in "-="):
             if block and block.kind == "prose":
                 # Underlined text is a heading.
                 self._open = block._replace(kind="heading")
@@ -96,12 +101,16 @@ class _Reader:
             in_table = self._in_table
             yield from self._close(in_table=in_table)
             self._open = Block("row", start, end)
+        elif is_quoted and (_ITEM.match(line) or _RULE.match(line)):
+            # A dash at the beginning of a line.
+            yield from self._add("prose", start, end, continues=("prose", "item", "definition"))
         else:
             for kind, pattern in _MARKED:
                 if match := pattern.match(line):
                     yield from self._close()
                     if match.end() < len(line):
                         self._open = Block(kind, start + match.end(), end)
+                        self._quoted.read(line)
                     if kind == "heading":
                         yield from self._close()
                     return
@@ -115,6 +124,7 @@ class _Reader:
         else:
             yield from self._close()
             self._open = Block(kind, start, end)
+        self._quoted.read(self._text[start:end])
 
     def _table_head(self, block: Block, number: int) -> Iterator[Block]:
         """The line before a delimiter row is the table's head."""
@@ -123,6 +133,25 @@ class _Reader:
             yield Block(block.kind, block.start, self._lines[number - 2][1])
         self._open = Block("header", first, block.end)
         yield from self._close(in_table=True)
+
+
+class _OpenMarks:
+    """Which double quotation marks are open in a block."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+
+    def any(self) -> bool:
+        return any(self._open.values())
+
+    def read(self, line: str) -> None:
+        for mark in _DOUBLE.findall(line):
+            if mark == '"':
+                self._open[mark] = 1 - self._open.get(mark, 0)
+            elif (opening := _OPENING.get(mark)) and self._open.get(opening):
+                self._open[opening] -= 1
+            elif mark in _OPENING.values():
+                self._open[mark] = self._open.get(mark, 0) + 1
 
 
 def _is_delimiter_row(line: str) -> bool:

@@ -56,7 +56,8 @@ _SPACED_DOTS = re.compile(r"(?<!\.)\. \. \.(?! ?\.)")
 _SPACE = re.compile(r"\s+")
 _WIDE = "\u3001-\u303f\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _SPACE_IN_WIDE = re.compile(f"(?<=[{_WIDE}]) (?=[{_WIDE}])")
-_SPACE_AT_DASH = re.compile(r" (?=-)|(?<=-) ")
+# "7- -3" stays: its second hyphen is a sign.
+_SPACED_DASH = re.compile(r"(?<!-)(?<!- )(?: -|- | - )(?! ?-)")
 # After a digit the marks are feet and inches.
 _QUOTATION_MARK = re.compile(r'(?<!\d)"')
 _MAX_ROUNDS = 20
@@ -102,7 +103,7 @@ def _fold_once(folded: Folded) -> Folded:
     folded = _replace(folded, _BACKTICKS, "")
     folded = _replace(folded, _SPACE, " ")
     folded = _replace(folded, _SPACED_DOTS, "...")
-    folded = _replace(folded, _SPACE_AT_DASH, "")
+    folded = _replace(folded, _SPACED_DASH, "-")
     if not folded.text.isascii():
         folded = _replace(folded, _SPACE_IN_WIDE, "")
     return folded._replace(text=_QUOTATION_MARK.sub("'", folded.text))

@@ -31,14 +31,14 @@ _MAX_INSERTION = 12  # Words.
 _MAX_LEAD_IN = 400  # Characters between a list's introduction and the item.
 
 _CONDITIONS = frozenset(
-    "if unless except excepting excluding exclusive provided providing assuming supposing until "
+    "if unless except excepting excluding exclusive assuming supposing until "
     "till lest otherwise".split()
 )
 _LATE_CONDITIONS = frozenset("when whenever once where wherever while".split())
 _LIMITS = frozenset(
     "only solely merely just hardly rarely seldom barely scarcely almost nearly some few fewer "
     "less most many several certain half part partly mostly mainly usually sometimes often "
-    "typically generally up may might could perhaps possibly probably maybe allegedly supposedly "
+    "typically generally may might could perhaps possibly probably maybe allegedly supposedly "
     "reportedly apparently likely unlikely".split()
 )
 _BOUNDS = frozenset(
@@ -51,12 +51,16 @@ _SAID = frozenset(
     "according reports reported suggests suggested unlike instead rather however although "
     "though despite contrary versus".split()
 )
+# Words that say that something is not so, or is not done; the end of the word is open.
 _DENIALS = re.compile(
     r"(?:reject|refus|refut|disprov|den(?:y|ie)|doubt|prevent|prohibit|forb[iao]d|disallow|abandon"
-    r"|withdr[ae]w|cancel|retract|considered|propos|hypothe|disput|oppos|discourag|banned"
-    r"|avoid|stop|fail|false|untrue|wrong|incorrect|inaccura|mistake|mistook|myth|invalid|obsolete"
-    r"|impossib|contrary|against|drop(?:s|ped)?$|ceas|lack|instead|unable|unlikely|unsupported)",
+    r"|withdr[ae]w|cancel|retract|hypothe|disput|oppos|discourag|banned|avoid|stopp?|fail(?:ed|s)?$"
+    r"|false|untrue|wrong|incorrect|inaccura|mistake|mistook|myth|invalid|obsolete|impossib|contrary"
+    r"|drop(?:s|ped)?$|ceas|lack|instead|unable|unlikely|unsupported|against$)",
 )
+_PLANS = frozenset("considered considers proposed proposes proposal suggested suggests".split())
+_IS = frozenset("is are was were be been being has have had turned proved seems".split())
+_OPENS_CLAUSE = frozenset("that to of from for whether about".split())
 _ONLY_NEGATION = re.compile(
     r"\bnot (?:only|just|least|to mention)\b|\bno (?:doubt|matter|wonder)\b|\bwhether or not\b",
     re.IGNORECASE,
@@ -80,19 +84,25 @@ _SHORT_QUOTE = 3  # Words.
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _PARENTHESES = re.compile(r"\([^()]*\)|\s[—–-]\s[^—–()]*\s[—–-](?=\s)")
+# A comma and "and" begin a new clause, but not in "Nobody, and that is firm, may …".
 _CLAUSE_BEFORE = re.compile(
-    r".*(?:[;:|()]|\s[—–-]\s|—|\bbut\b"
-    r"|,\s*(?:and|so|yet|because|since|whereas|which|who|although|though)\b)",
+    r".*(?:[;()]|\s[—–-]\s|—"
+    r"|,\s*(?:and|but|so|yet|because|since|whereas|which|who|although|though)\b(?=[^,]*$))",
     re.IGNORECASE | re.DOTALL,
 )
-_CLAUSE_AFTER = re.compile(r"[;|]|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
+_CLAUSE_AFTER = re.compile(r";|,\s*(?:and|so|which|who|whereas)\b", re.IGNORECASE)
 _EXCEPTIONS = re.compile(
-    r"\b(?:(?:as|so) long as|other than|apart from|aside from|save (?:for|in)"
-    r"|but (?:not|only|never)|on condition|in case|with the exception|subject to|only)\b",
+    r"\b(?:(?:as|so) long as|other than|apart from|aside from|save (?:for|in)|only"
+    r"|but (?:not|only|never)|provid(?:ed|ing) that|on condition|in case|with the exception"
+    r"|subject to)\b|, provid(?:ed|ing)\b",
     re.IGNORECASE,
 )
-_EXCEPTION_SENTENCE = re.compile(
-    r"\s*(?:except|unless|excluding|but not|only (?:if|when)|provided|not if|not when)\b",
+# How the next sentence takes back what was said: an exception that is no sentence, or a denial.
+_TAKEN_BACK = re.compile(
+    r"\s*(?:(?:except|unless|excluding|but not|only (?:if|when))\b[^,;.!?]{0,80}[.!?]"
+    r"|(?:this|that|it|all this) (?:is|was) (?:false|untrue|wrong|incorrect|not true|not the case"
+    r"|no longer true|no longer the case|a myth)\s*[.!;:]"
+    r"|we (?:\w+ )?(?:rejected|dropped|abandoned|withdrew|cancell?ed) (?:this|that|it)\b)",
     re.IGNORECASE,
 )
 _BREAK = re.compile(
@@ -108,6 +118,12 @@ _GLUED_BEFORE = re.compile(r"[^\W_][-‐‑/_'’]$|\d[.,:]$")
 _SIGN_BEFORE = re.compile(r"(?:[±$€£¥<≤≥~≈] ?|\S ?> ?|[-−+#]|\d[-–/.,:])$")
 _GLUED_AFTER = re.compile(r"[-‐‑/_'’][^\W_]|['’][^\W_]")
 _FIGURE_AFTER = re.compile(r"[.,:/–-]\d|\s?[%‰°′″'\"²³]|[⁰-⁹₀-₉]")
+_BOUND_AFTER = re.compile(
+    r"\s+(?:or (?:more|less|fewer|later|earlier|higher|lower)|at (?:most|least)|maximum|minimum|per"
+    r"|and (?:above|below))\b",
+    re.IGNORECASE,
+)
+_JOINTS = "-‐‑/_'’.,:"
 _NEXT_WORD = re.compile(r"[\s-]?([^\W\d_]+)")
 
 
@@ -118,7 +134,7 @@ def words_of(text: str) -> list[str]:
 
 def denies(word: str) -> bool:
     """Whether a lowercase word is a negation."""
-    return word in NEGATIONS or word.endswith("n't") or word in ("non", "cant", "dont")
+    return word in NEGATIONS or word.endswith("n't")
 
 
 def is_figure(word: str) -> bool:
@@ -154,7 +170,7 @@ def cut_problem(content: str, start: int, end: int) -> str | None:
         return problem
     rest = content[end:last]
     problem = _after_problem(rest)
-    if not problem and _EXCEPTION_SENTENCE.match(content, last):
+    if not problem and _TAKEN_BACK.match(content, last):
         problem = _continues(content[last : last + 80])
     if not problem and "?" in rest and (words_of(content[first:start]) or quoted[0] not in _ASKS):
         problem = "The passage asks this: its question mark is left out."
@@ -215,17 +231,26 @@ def cut_word(content: str, start: int, end: int) -> str | None:
     before, after = content[max(0, start - 4) : start], content[end : end + 3]
     first, last = content[start], content[end - 1]
     around = f"“{_shown(content[max(0, start - 20) : end + 20])}”."
+    has_joint = (content[start] in _JOINTS and before[-1:].isalnum()) or (
+        content[end - 1] in _JOINTS and after[:1].isalnum()
+    )
     is_cut_before = first.isalnum() and (before[-1:].isalnum() or _GLUED_BEFORE.search(before))
     is_cut_after = last.isalnum() and (after[:1].isalnum() or _GLUED_AFTER.match(after))
-    if is_cut_before or is_cut_after:
+    if is_cut_before or is_cut_after or has_joint:
         return f"The quote cuts a word of the passage: {around}"
     has_sign = first.isdigit() and _SIGN_BEFORE.search(before)
     is_cut_after = last.isdigit() and _FIGURE_AFTER.match(after)
     last_word = words_of(content[max(start, end - 40) : end])[-1:]
     has_unit = any(map(is_figure, last_word)) and _is_unit_next(content, end)
-    if has_sign or is_cut_after or has_unit:
+    if has_sign or is_cut_after or has_unit or _is_bounded_after(content, start, end):
         return f"The quote cuts a figure: {around}"
     return None
+
+
+def _is_bounded_after(content: str, start: int, end: int) -> bool:
+    """Whether a limit follows a figure at the end of the quote: "5 days at most"."""
+    last_words = words_of(content[max(start, end - 40) : end])[-2:]
+    return any(map(is_figure, last_words)) and _BOUND_AFTER.match(content, end) is not None
 
 
 def _is_unit_next(content: str, end: int) -> bool:
@@ -257,12 +282,17 @@ def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
         for number, word in enumerate(sentence)
         if word in _CONDITIONS or (word in ("when", "whenever") and not number)
     )
-    close = [word for word in words[-5:] if _DENIALS.match(word)]
+    close = []
+    if words and words[-1] in _OPENS_CLAUSE | _ARTICLES:
+        # "We rejected the proposal that …"
+        close = [word for word in words[-5:] if _DENIALS.match(word) or word in _PLANS]
     while words and words[-1] in _ARTICLES:
         words.pop()
-    close += [word for word in words[-1:] if word in _LIMITS]
+    close += [word for word in words[-1:] if word in _LIMITS or _DENIALS.match(word)]
     if quoted and is_figure(quoted[0]):
         close += [word for word in words_of(clause)[-2:] if word in _BOUNDS]
+    if phrase := _EXCEPTIONS.search(clause):
+        close.append(phrase[0])
     for word in (*governing, *conditions, *close):
         return f"The passage says “{word}” before it: “{_shown(before[-80:])} …”."
     return None
@@ -279,10 +309,18 @@ def _after_problem(after: str) -> str | None:
         or words[:1] in (["when"], ["whenever"], ["once"])
         or _EXCEPTIONS.search(clause)
         or any(denies(word) for word in words_of(head)[:3])
-        or any(_DENIALS.match(word) for word in words_of(head)[:4])
+        or _is_denied(words_of(head)[:4])
         or any(denies(word) or word in _CONDITIONS for word in words_of(contrast))
     )
     return _continues(after) if is_turned else None
+
+
+def _is_denied(words: Sequence[str]) -> bool:
+    """Whether what was said before is denied: "was rejected", "failed"."""
+    return any(
+        _DENIALS.match(word) and (not number or words[number - 1] in _IS or words[0] in _IS)
+        for number, word in enumerate(words)
+    )
 
 
 def _continues(rest: str) -> str:

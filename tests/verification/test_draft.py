@@ -120,6 +120,8 @@ def test_what_states_something_has_content(text: str) -> None:
         ("> A b [1] c d. [2]", ["A b [1] c d."]),
         ("> [!NOTE]\n> a b c", []),
         ('| "a b | c" |', ["a b", "c"]),
+        ('He said "a b\n- c d" and\n- "e f"', ["a b\n- c d", "e f"]),
+        ("He said “a b\n- c d” and\n- “e f”", ["a b\n- c d", "e f"]),
     ],
 )
 def test_quotes(text: str, expected: list[str]) -> None:

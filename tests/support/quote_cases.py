@@ -1,0 +1,549 @@
+"""Drafts with true quotes in other typography, and with quotes that were tampered with.
+
+All are generated from texts with a seeded generator. A tampering changes what is said: its words
+differ from every passage's. The comparison is simple on purpose and shares no code with the product.
+"""
+
+import json
+import os
+import random
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from rolebundle.contracts.document import Passage
+from support.values import passage
+
+OWN_TEXTS = (
+    """The upload limit is 1.5 GB per file and 50 MB in the free plan. A part that was not confirmed
+is sent again within 24 hours, unless the user has signed out. Dr. Ana Ruiz approved the change on
+3 May 2026, but Bob Lind did not. Only owners and editors may share a folder. The cache must be
+emptied before 12:30 if the disk is more than 90% full. We rejected the proposal that every device
+keeps a full copy. Refunds are paid within 30 days, except for gifts. No note is deleted without a
+copy. The dose is 2.5 mg per day – never more than 10 mg. All tokens expire after 15 minutes.""",
+    """## Results — second trial
+
+The team “Nord” measured 10² samples at −5 °C; 3 of them failed. Some readers said the guide isn't
+clear. The ‘old’ scale (½ of the new one) is still used in Zürich and in Malmö. It is not the case
+that the second sensor drifts. The report was written by Mira Koh and checked by Jonas Weber. Costs
+rose from €1,200 to €1,450 between 2019 and 2024. The pump, which was built in Oslo, runs day and
+night. Most of the valves are re-used; many were never cleaned. The valve opens when the pressure is
+at least 4 bar. It may close again … if the pump is off.""",
+    """Passwords must be changed every 90 days. Users can't reuse the last 5 passwords. Administrators
+should review all accounts each Monday. Guests may read public pages only. The audit log is kept for
+7 years and is never edited. If a login fails 3 times, the account is locked for 15 minutes. The lock
+ends earlier only if an administrator removes it. Neither guests nor contractors may export data.
+The office in Lund closes at 17:00 on Fridays. The Lund server holds 12 TB; the Bergen server holds
+8 TB. Backups are written hourly, checked daily and removed after 30 days.""",
+)  # fmt: skip
+_ROOT = Path(__file__).parents[2]
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z“\"])")
+
+
+class Case(NamedTuple):
+    """A draft with one quote, the passages, what its sentence cites, and the true text."""
+
+    kind: str
+    draft: str
+    passages: tuple[Passage, ...]
+    cited: tuple[Passage, ...]
+    true_text: str
+
+
+@cache
+def texts() -> tuple[str, ...]:
+    """Passages of about 1,000 characters: own ones, the sample corpus, public abstracts."""
+    found = list(OWN_TEXTS)
+    for path in sorted((_ROOT / "sample_corpus").rglob("*")):
+        if path.suffix in (".md", ".txt", ".rst"):
+            paragraphs = path.read_text("utf-8").split("\n\n")
+            found += ["\n\n".join(paragraphs[at : at + 3]) for at in range(0, len(paragraphs), 3)]
+    if shared := os.environ.get("ROLEBUNDLE_SHARED"):
+        for path in sorted(Path(shared).glob("eval/*/corpus.jsonl")):
+            lines = path.read_text("utf-8").splitlines()[:1500:5]
+            found += [json.loads(line)["text"] for line in lines]
+    return tuple(text for text in found if len(_sentences(text)) >= 3)
+
+
+def _sentences(text: str) -> list[str]:
+    """Sentences of prose, in the text's own characters."""
+    parts = [part.strip() for block in text.split("\n\n") for part in _SENTENCE.split(block)]
+    return [
+        part for part in parts
+        if 5 <= len(part.split()) <= 45 and part[-1] in ".!?" and part[0].isalpha()
+        and not re.search(r"[\[\]|*`_#<>~]|^\W|\n\s*[-*\d]|\.\.\.|…|\"", part)
+        and part.count("(") == part.count(")")
+    ]  # fmt: skip
+
+
+@cache
+def _all_texts() -> str:
+    return "\n".join(map(plain, texts()))
+
+
+@cache
+def plain(text: str) -> str:
+    """A text for comparison: letters, figures and signs without marks, breaks and case."""
+    folded = "".join(
+        "^" + unicodedata.normalize("NFKC", c) if unicodedata.normalize("NFKC", c) != c and c.isnumeric()
+        else unicodedata.normalize("NFKC", c)
+        for c in unicodedata.normalize("NFC", text)
+    )  # fmt: skip
+    folded = re.sub("[‐‑‒–—−]+", "-", folded)
+    folded = re.sub("[‘’“”\"'«»„`*]", "", folded)
+    return " ".join(folded.split()).replace(" -", "-").replace("- ", "-").lower()
+
+
+def _neighbours(rnd: random.Random, own: str) -> tuple[Passage, ...]:
+    chosen = [own, *rnd.sample(texts(), 5)]
+    chosen = list(dict.fromkeys(chosen))
+    rnd.shuffle(chosen)
+    return tuple(
+        passage(f"c{number}#0", text, path=f"d{number}.md") for number, text in enumerate(chosen)
+    )
+
+
+# Tampering: each takes a generator and the text of a passage, and returns the tampered quote or
+# nothing if the text has no place for it.
+
+Tamper = Callable[[random.Random, str], str | None]
+_AUXILIARY = r"\b(is|are|was|were|must|may|can|should|will|has|have|does|do)\b"
+_SWAPS = {
+    "and": "or", "or": "and", "all": "some", "some": "all", "every": "any", "may": "must", "must": "may",
+    "can": "must", "should": "may", "always": "often", "never": "sometimes", "before": "after",
+    "after": "before", "more": "less", "less": "more", "most": "few", "many": "few", "first": "last",
+    "increase": "decrease", "higher": "lower", "above": "below", "with": "without", "the": "no",
+    "is": "was", "was": "is", "are": "were", "will": "may", "until": "after", "each": "one",
+    "if": "when", "both": "neither", "large": "small", "high": "low", "new": "old", "large-scale": "small",
+    "greater": "smaller", "necessary": "optional", "required": "allowed", "these": "those",
+}  # fmt: skip
+_UNITS = (
+    ("GB", "MB"), ("MB", "GB"), ("TB", "GB"), ("mg", "g"), ("hours", "days"), ("minutes", "hours"),
+    ("seconds", "minutes"), ("days", "weeks"), ("years", "months"), ("months", "years"), ("€", "$"),
+    ("%", ""), ("%", "‰"), ("°C", "°F"), ("bar", "mbar"), ("per cent", "per mille"), ("weeks", "days"),
+    ("day", "week"), ("hour", "minute"), ("second", "minute"), ("ms", "s"), ("km", "m"), ("feet", "inches"),
+)  # fmt: skip
+_MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+_NUMBERS = "one two three four five six seven eight nine ten twelve twenty fifty hundred".split()
+_HOMOGLYPHS = {
+    "a": "а",
+    "e": "е",
+    "o": "о",
+    "p": "р",
+    "c": "с",
+    "i": "і",
+    "x": "х",
+    "0": "O",
+    "1": "l",
+}
+_TURNING = re.compile(
+    r"\b(?:not|no|never|unless|except|only|if|until|without|cannot|but)\b|n't\b", re.IGNORECASE
+)
+
+
+def _one(rnd: random.Random, text: str) -> str | None:
+    sentences = _sentences(text)
+    return rnd.choice(sentences) if sentences else None
+
+
+def _with(
+    pattern: str, change: Callable[[random.Random, re.Match[str]], str], flags: int = 0
+) -> Tamper:
+    """Tamper with a match of a pattern in a sentence."""
+
+    def tamper(rnd: random.Random, text: str) -> str | None:
+        sentences = [s for s in _sentences(text) if re.search(pattern, s, flags)]
+        if not sentences:
+            return None
+        sentence = rnd.choice(sentences)
+        match = rnd.choice(list(re.finditer(pattern, sentence, flags)))
+        return sentence[: match.start()] + change(rnd, match) + sentence[match.end() :]
+
+    return tamper
+
+
+def _other(rnd: random.Random, names: list[str], match: re.Match[str]) -> str:
+    return rnd.choice([name for name in names if name.lower() != match[0].lower()])
+
+
+def _change_digit(rnd: random.Random, match: re.Match[str]) -> str:
+    number = match[0]
+    at = rnd.choice([i for i, c in enumerate(number) if c.isdigit()])
+    return number[:at] + rnd.choice([d for d in "123456789" if d != number[at]]) + number[at + 1 :]
+
+
+def _remove_units(rnd: random.Random, text: str) -> str | None:
+    options = [
+        (s, old, new) for s in _sentences(text) for old, new in _UNITS
+        if re.search(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", s)
+    ]  # fmt: skip
+    if not options:
+        return None
+    sentence, old, new = rnd.choice(options)
+    return re.sub(rf"(?<![A-Za-z]){re.escape(old)}(?![A-Za-z])", new, sentence, count=1)
+
+
+def _swap_names(rnd: random.Random, text: str) -> str | None:
+    options = [
+        (s, names) for s in _sentences(text)
+        if len(names := sorted({*re.findall(r"(?<=[a-z,] )[A-Z]\w+", s)})) >= 2
+    ]  # fmt: skip
+    if not options:
+        return None
+    sentence, names = rnd.choice(options)
+    one, other = rnd.sample(names, 2)
+    swap = {one: other, other: one}
+    return re.sub(rf"\b({one}|{other})\b", lambda match: swap[match[0]], sentence)
+
+
+def _homoglyph(rnd: random.Random, text: str) -> str | None:
+    sentence = _one(rnd, text)
+    if not sentence:
+        return None
+    at = rnd.choice([i for i, c in enumerate(sentence) if c in _HOMOGLYPHS] or [-1])
+    return None if at < 0 else sentence[:at] + _HOMOGLYPHS[sentence[at]] + sentence[at + 1 :]
+
+
+def _words(change: Callable[[random.Random, list[str]], list[str] | None]) -> Tamper:
+    def tamper(rnd: random.Random, text: str) -> str | None:
+        sentence = _one(rnd, text)
+        words = sentence and change(rnd, sentence.split())
+        return " ".join(words) if words else None
+
+    return tamper
+
+
+def _delete(rnd: random.Random, words: list[str]) -> list[str]:
+    at = rnd.randrange(1, len(words) - 1)
+    return words[:at] + words[at + 1 :]
+
+
+def _insert(rnd: random.Random, words: list[str]) -> list[str]:
+    at = rnd.randrange(1, len(words) - 1)
+    extra = rnd.choice("not never only almost hardly no allegedly twice Berlin 7".split())
+    return [*words[:at], extra, *words[at:]]
+
+
+def _transpose(rnd: random.Random, words: list[str]) -> list[str] | None:
+    at = rnd.randrange(0, len(words) - 1)
+    if words[at].lower() == words[at + 1].lower():
+        return None
+    return [*words[:at], words[at + 1], words[at], *words[at + 2 :]]
+
+
+def _plural(rnd: random.Random, words: list[str]) -> list[str] | None:
+    options = [i for i, word in enumerate(words[:-1]) if re.fullmatch(r"[a-z]{3,}", word)]
+    if not options:
+        return None
+    at = rnd.choice(options)
+    word = words[at]
+    return [*words[:at], word[:-1] if word.endswith("s") else word + "s", *words[at + 1 :]]
+
+
+def _swap_word(rnd: random.Random, words: list[str]) -> list[str] | None:
+    options = [i for i, word in enumerate(words) if word.lower() in _SWAPS]
+    if not options:
+        return None
+    at = rnd.choice(options)
+    new = _SWAPS[words[at].lower()]
+    return [*words[:at], new.capitalize() if words[at][0].isupper() else new, *words[at + 1 :]]
+
+
+def _ellipsis_mark(rnd: random.Random) -> str:
+    return rnd.choice([" … ", " ... ", " [...] ", " […] ", "… ", " . . . "])
+
+
+def _swallow(rnd: random.Random, text: str) -> str | None:
+    """An ellipsis in place of a negation or condition, with words around it."""
+    options = [
+        (s, match) for s in _sentences(text) for match in _TURNING.finditer(s)
+        if len(s[: match.start()].split()) >= 2 and len(s[match.end() :].split()) >= 3
+    ]  # fmt: skip
+    if not options:
+        return None
+    sentence, match = rnd.choice(options)
+    rest = sentence[match.end() :].split()
+    skipped = rnd.randrange(0, len(rest) - 2)
+    return sentence[: match.start()].rstrip() + _ellipsis_mark(rnd) + " ".join(rest[skipped:])
+
+
+def _skip_words(rnd: random.Random, text: str) -> str | None:
+    """An ellipsis in place of words that no comma, dash or parenthesis sets apart."""
+    sentence = _one(rnd, text)
+    if not sentence or re.search(r"[,;:()–—-]", sentence):
+        return None
+    words = sentence.split()
+    if len(words) < 8:
+        return None
+    start = rnd.randrange(2, len(words) - 4)
+    end = rnd.randrange(start + 1, min(len(words) - 2, start + 6))
+    return " ".join(words[:start]) + _ellipsis_mark(rnd) + " ".join(words[end:])
+
+
+def _reorder(rnd: random.Random, text: str) -> str | None:
+    words = (_one(rnd, text) or "").rstrip(".!?").split()
+    if len(words) < 8:
+        return None
+    at = rnd.randrange(3, len(words) - 3)
+    return " ".join(words[at:]) + _ellipsis_mark(rnd) + " ".join(words[:at])
+
+
+def _overlap(rnd: random.Random, text: str) -> str | None:
+    words = (_one(rnd, text) or "").rstrip(".!?").split()
+    if len(words) < 9:
+        return None
+    at = rnd.randrange(4, len(words) - 4)
+    return " ".join(words[: at + 2]) + _ellipsis_mark(rnd) + " ".join(words[at:])
+
+
+def _halves(joint: Callable[[random.Random], str], *, same: bool) -> Tamper:
+    """The first half of a sentence and the second half of another one."""
+
+    def tamper(rnd: random.Random, text: str) -> str | None:
+        first = _one(rnd, text)
+        second = _one(rnd, text if same else rnd.choice(texts()))
+        if not first or not second or first == second:
+            return None
+        left, right = first.split(), second.split()
+        start = " ".join(left[: rnd.randrange(2, len(left) - 1)])
+        return (
+            start.rstrip(",;:") + joint(rnd) + " ".join(right[rnd.randrange(2, len(right) - 2) :])
+        )
+
+    return tamper
+
+
+def _skip_sentence(rnd: random.Random, text: str) -> str | None:
+    """Two sentences without the one between them, and without an ellipsis."""
+    sentences = _sentences(text)
+    if len(sentences) < 3:
+        return None
+    at = rnd.randrange(0, len(sentences) - 2)
+    return f"{sentences[at]} {sentences[at + 2]}"
+
+
+def _swap_sentences(rnd: random.Random, text: str) -> str | None:
+    sentences = _sentences(text)
+    if len(sentences) < 2:
+        return None
+    at = rnd.randrange(0, len(sentences) - 1)
+    return f"{sentences[at + 1]} {sentences[at]}"
+
+
+def _after_negation(rnd: random.Random, text: str) -> str | None:
+    """A quote that begins right after a negation or a denial."""
+    pattern = (
+        r"\b(?:not(?! only)|never|no|cannot|(?<!not )only|neither|that it is not|rejected the proposal that"
+        r"|not the case\s+that|if|unless)\b|n't\b"
+    )
+    options = [
+        (s, match) for s in _sentences(text) for match in re.finditer(pattern, s, re.IGNORECASE)
+        if len(s[match.end() :].split()) >= 4
+    ]  # fmt: skip
+    if not options:
+        return None
+    sentence, match = rnd.choice(options)
+    quote = sentence[match.end() :].strip()
+    return quote if rnd.random() < 0.5 else quote[0].upper() + quote[1:]
+
+
+def _before_condition(rnd: random.Random, text: str) -> str | None:
+    """A quote that ends right before a condition or an exception."""
+    pattern = r",? \b(?:unless|except|only if|if|but not|until|as long as|provided that)\b"
+    options = [
+        (s, match) for s in _sentences(text) for match in re.finditer(pattern, s)
+        if len(s[: match.start()].split()) >= 4
+    ]  # fmt: skip
+    if not options:
+        return None
+    sentence, match = rnd.choice(options)
+    return sentence[: match.start()] + rnd.choice(["", ".", ","])
+
+
+def _cut_word(rnd: random.Random, text: str) -> str | None:
+    sentence = _one(rnd, text) or ""
+    words = [m for m in re.finditer(r"\w{5,}", sentence) if m.end() < len(sentence) * 0.6]
+    if not words:
+        return None
+    at = rnd.choice(words)
+    return sentence[at.start() + rnd.randrange(1, 4) :]
+
+
+def _brackets(rnd: random.Random, text: str) -> str | None:
+    words = (_one(rnd, text) or "").split()
+    if len(words) < 6:
+        return None
+    at = rnd.randrange(1, len(words) - 2)
+    if re.fullmatch(
+        r"\W*(?:he|she|it|they|them|this|that|these|those|we|us|our|its|their|his|her|i)\W*",
+        words[at].lower(),
+    ):
+        return None
+    extra = rnd.choice(["[not]", "[only]", "[the firm]", "[Bob]", "[5]", "[never]", "[any user]"])
+    return " ".join([*words[:at], extra, *words[at + rnd.randrange(2) :]])
+
+
+_NUMBER = r"(?<![\w.,])\d[\d.,]*\d|(?<![\w.,])\d"
+TAMPERINGS: dict[str, Tamper] = {
+    "negation in": _with(_AUXILIARY, lambda _, m: f"{m[0]} not"),
+    "negation in, contracted": _with(r"\b(is|are|was|were|does|has|have|would|should)\b", lambda _, m: f"{m[0]}n’t"),
+    "negation out": _with(r"\b(?:not|never|no) |n['’]t\b|(?<=can)not\b", lambda _, m: "", re.IGNORECASE),
+    "without": _with(r"\bwithout\b", lambda _, m: "with"),
+    "only out": _with(r"\b(?:only|just|almost|nearly) ", lambda _, m: "", re.IGNORECASE),
+    "digit": _with(_NUMBER, _change_digit),
+    "decimal point out": _with(r"\d+[.,]\d+", lambda _, m: re.sub("[.,]", "", m[0])),
+    "decimal point moved": _with(r"\d\d+", lambda _, m: f"{m[0][0]}.{m[0][1:]}"),
+    "digit out": _with(r"\d\d+", lambda r, m: m[0][1:] if r.random() < 0.5 else m[0][:-1]),
+    "digit added": _with(r"\d+", lambda r, m: m[0] + r.choice("0125")),
+    "minus": _with(r"(?<=\s)\d", lambda _, m: f"-{m[0]}"),
+    "number word": _with(rf"\b(?:{'|'.join(_NUMBERS)})\b", lambda r, m: _other(r, _NUMBERS, m)),
+    "unit": _remove_units,
+    "month": _with(rf"\b(?:{'|'.join(_MONTHS)})\b", lambda r, m: _other(r, _MONTHS, m)),
+    "weekday": _with(rf"\b(?:{'|'.join(_DAYS)})", lambda r, m: _other(r, _DAYS, m)),
+    "year": _with(r"\b(?:19|20)\d\d\b", lambda r, m: str(int(m[0]) + r.choice([-10, -1, 1, 2]))),
+    "names swapped": _swap_names,
+    "name": _with(r"(?<=[a-z,] )[A-Z][a-z]+", lambda r, m: _other(r, ["Berlin", "Ana", "Tove", "Kruger"], m)),
+    "homoglyph": _homoglyph,
+    "superscript": _with(r"\d[²³]", lambda _, m: unicodedata.normalize("NFKC", m[0])),
+    "word out": _words(_delete),
+    "word in": _words(_insert),
+    "words transposed": _words(_transpose),
+    "plural": _words(_plural),
+    "word swapped": _words(_swap_word),
+    "ellipsis swallows": _swallow,
+    "ellipsis skips": _skip_words,
+    "parts reordered": _reorder,
+    "parts overlap": _overlap,
+    "halves joined": _halves(lambda _: " ", same=True),
+    "halves of two passages": _halves(lambda _: " ", same=False),
+    "halves with ellipsis": _halves(_ellipsis_mark, same=True),
+    "halves of two with ellipsis": _halves(_ellipsis_mark, same=False),
+    "sentence out": _skip_sentence,
+    "sentences swapped": _swap_sentences,
+    "after negation": _after_negation,
+    "before condition": _before_condition,
+    "cut word": _cut_word,
+    "brackets": _brackets,
+}  # fmt: skip
+_CUTS = {"after negation", "before condition", "cut word"}
+
+
+def tampered(rnd: random.Random) -> Iterator[Case]:
+    """Drafts whose quote must not pass, without end; all kinds in turn."""
+    kinds = [*TAMPERINGS, "misattribution", "misattribution"]
+    while True:
+        for kind in kinds:
+            for _ in range(200):
+                own = rnd.choice(texts()) if rnd.random() < 0.8 else rnd.choice(OWN_TEXTS)
+                passages = _neighbours(rnd, own)
+                if kind == "misattribution":
+                    quote = _one(rnd, own)
+                    others = tuple(
+                        p for p in passages if quote and plain(quote) not in plain(p.content)
+                    )
+                    if not quote or not others:
+                        continue
+                    cited = (rnd.choice(others),)
+                else:
+                    quote = TAMPERINGS[kind](rnd, own)
+                    cited = ()
+                    if not quote or len(quote.split()) < 3 or '"' in quote:
+                        continue
+                    said = plain(quote).strip(" .,")
+                    if kind not in _CUTS and said in _all_texts():
+                        continue
+                    if kind in _CUTS and sum(plain(p.content).count(said) for p in passages) > 1:
+                        continue
+                yield Case(kind, dressed(rnd, quote), passages, cited, "")
+                break
+
+
+def dressed(rnd: random.Random, quote: str) -> str:
+    """A draft with the quote in marks that do not end inside it."""
+    if "\n" in quote:
+        quote = " ".join(quote.split())
+    if rnd.random() < 0.15:
+        return f"As the guide says:\n\n> {quote}"
+    return rnd.choice(
+        ["The guide says: “{}”", "It says “{}”, as we know.", "«{}» is what it says."]
+    ).replace("{}", quote.replace("“", "‘").replace("”", "’").replace("«", "‘").replace("»", "’"))
+
+
+# Honest variants
+
+Vary = Callable[[random.Random, str], str]
+
+
+def _sometimes(rnd: random.Random, text: str, old: str, new: list[str]) -> str:
+    return "".join(rnd.choice(new) if c in old and rnd.random() < 0.7 else c for c in text)
+
+
+VARIATIONS: dict[str, Vary] = {
+    "apostrophes": lambda r, t: _sometimes(r, t, "'’‘", ["'", "’", "ʼ"]),
+    "dashes": lambda r, t: re.sub(r"(?<=\s)[–—-](?=\s)", lambda _: r.choice(["–", "—", "-", "--"]), re.sub(r"(?<=\w)[-‑–](?=\w)", lambda _: r.choice(["-", "‑", "–", "‐"]), t)),
+    "spaces": lambda r, t: _sometimes(r, t, " ", ["\u00a0", "\u2009", "\u202f", "  ", "\t", "\u3000"]),
+    "line breaks": lambda r, t: _sometimes(r, t, " ", ["\n", " ", " ", "\r\n"]),
+    "NFC": lambda _, t: unicodedata.normalize("NFC", t),
+    "NFD": lambda _, t: unicodedata.normalize("NFD", t),
+    "NFKC": lambda _, t: t if re.search("[²³½⁰-⁹₀-₉]", t) else unicodedata.normalize("NFKC", t),
+    "NFKD": lambda _, t: t if re.search("[²³½⁰-⁹₀-₉]", t) else unicodedata.normalize("NFKD", t),
+    "ligatures": lambda _, t: t.replace("ffi", "ﬃ").replace("fi", "ﬁ").replace("fl", "ﬂ"),
+    "full width": lambda r, t: "".join(chr(ord(c) + 0xFEE0) if c.isascii() and c.isalnum() and r.random() < 0.2 else c for c in t),
+    "soft hyphens": lambda r, t: re.sub(r"(?<=[a-z]{2})(?=[a-z]{2})", lambda _: "\u00ad" if r.random() < 0.1 else "", t),
+    "no width": lambda r, t: re.sub(" ", lambda _: r.choice([" ", " \u200b", "\ufeff "]), t),
+    "hyphenation": lambda r, t: re.sub(r"(?<=\b[a-z]{3})(?=[a-z]{3})", lambda _: "-\n" if r.random() < 0.1 else "", t),
+    "first letter": lambda _, t: t[0].swapcase() + t[1:],
+    "bracketed letter": lambda _, t: f"[{t[0].swapcase()}]{t[1:]}" if t[1].isalpha() else t,
+    "no full stop": lambda _, t: t.rstrip("."),
+    "comma": lambda _, t: t.rstrip(".") + "," if t.endswith(".") else t,
+    "ellipses": lambda _, t: "… " + t + " …",
+    "emphasis": lambda r, t: re.sub(r"(?<=\s)([a-z]{4,})(?=\s)", lambda m: f"*{m[1]}*" if r.random() < 0.1 else m[1], t),
+    "code": lambda r, t: re.sub(r"(?<=\s)([a-z]{4,})(?=\s)", lambda m: f"`{m[1]}`" if r.random() < 0.1 else m[1], t),
+}  # fmt: skip
+
+
+def honest(rnd: random.Random) -> Iterator[Case]:
+    """Drafts with a true quote in other typography, without end; all kinds in turn."""
+    while True:
+        for kind, vary in VARIATIONS.items():
+            own = rnd.choice(texts()) if rnd.random() < 0.8 else rnd.choice(OWN_TEXTS)
+            sentences = _sentences(own)
+            at = rnd.randrange(len(sentences))
+            quote = sentences[at]
+            following = own.find(quote) + len(quote)
+            if at + 1 < len(sentences) and rnd.random() < 0.3:
+                end = own.find(sentences[at + 1], following)
+                if own[following:end].strip() == "" and "\n\n" not in own[following:end]:
+                    quote = own[own.find(quote) : end + len(sentences[at + 1])]
+            said = vary(rnd, quote)
+            if rnd.random() < 0.5:
+                other = rnd.choice([*VARIATIONS.values()][:12])
+                said = other(rnd, said)
+            passages = _neighbours(rnd, own)
+            source = next(p for p in passages if p.content == own)
+            cited = (source,) if rnd.random() < 0.5 else ()
+            yield Case(kind, worn(rnd, said), passages, cited, quote)
+
+
+def worn(rnd: random.Random, quote: str) -> str:
+    """A draft with the quote in one of many styles."""
+    inner = quote.replace("“", "‘").replace("”", "’")
+    style = rnd.randrange(6)
+    if style == 0:
+        lines = re.split(r"\r\n|\n", quote)
+        return "As the guide says:\n\n" + "\n".join(f"> {line}" for line in lines)
+    if style == 1:
+        return f"The guide says: „{inner}“ Then it ends."
+    if style == 2:
+        return f"The guide says « {inner} », and ends."
+    if style == 3:
+        return f"The guide says 「{inner}」 here."
+    if style == 4 and not re.search("[‘’'ʼ\"]", inner):
+        return f'The guide says "{inner}", and ends.'
+    return f"The guide says “{inner}” and ends."
