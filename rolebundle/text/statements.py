@@ -139,7 +139,7 @@ def _meaning(word: str) -> tuple[str, bool]:
 
 # -- figures -------------------------------------------------------------------------------------
 
-_UNITS: dict[str, tuple[str, float]] = {
+UNITS: dict[str, tuple[str, float]] = {
     name: (kind, factor)
     for kind, factor, names in (
         ("time", 0.001, "ms millisecond milliseconds"),
@@ -166,13 +166,13 @@ _UNITS: dict[str, tuple[str, float]] = {
 UNIT_TOLERANCE = 0.03
 """Values in different units are equal up to this part: 3 months are 90 days, 1024 MB are 1 GB."""
 # The number after such a noun names a thing and measures nothing.
-_NUMBERED = frozenset(
+NUMBERED = frozenset(
     "version release chapter section page figure fig table step phase class type tier room floor "
     "level grade block ward line item article rule part no number issue ticket bug rfc pep example "
     "appendix volume column row category note bit kernel group zone".split()
 )
-_SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
-_MONTHS = {
+SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "dozen": 12.0}
+MONTHS = {
     name: number
     for number, names in enumerate(
         (
@@ -183,7 +183,7 @@ _MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
-_WEEKDAYS = {
+WEEKDAYS = {
     f"{day}{end}": day
     for day in "monday tuesday wednesday thursday friday saturday sunday".split()
     for end in ("", "s")
@@ -359,8 +359,8 @@ class _Reader:
     # -- dates --
 
     def _is_date(self, word: str) -> bool:
-        if word not in _MONTHS:
-            return word in _WEEKDAYS
+        if word not in MONTHS:
+            return word in WEEKDAYS
         return self._next(-2) in _BEFORE_MONTH or self._number_at() is not None
 
     def _date(self, token: _Token) -> Figure | None:
@@ -369,10 +369,10 @@ class _Reader:
         year = month = day = None
         if token.kind == "iso":
             year, month, day = map(int, word.split("-"))
-        elif word in _WEEKDAYS:
-            return Figure("date", _WEEKDAYS[word], "", token.text)
-        elif word in _MONTHS:
-            month = _MONTHS[word]
+        elif word in WEEKDAYS:
+            return Figure("date", WEEKDAYS[word], "", token.text)
+        elif word in MONTHS:
+            month = MONTHS[word]
             if (self._number_at() or 32) <= 31:
                 day = self._number_at()
                 self.position += 1
@@ -383,8 +383,8 @@ class _Reader:
             and token.unit in ("", "st", "nd", "rd", "th")
         ):
             self.position += self._next() == "of"
-            if self._next() in _MONTHS:
-                month = _MONTHS[self._next()]
+            if self._next() in MONTHS:
+                month = MONTHS[self._next()]
                 self.position += 1
                 year = self._year()
         if month is None:
@@ -408,12 +408,12 @@ class _Reader:
             self.figures.append(date)
             return
         value, unit = token.value, token.unit
-        if value is None or (unit and unit not in _UNITS):
+        if value is None or (unit and unit not in UNITS):
             self._name(token.text.lower())  # 9.2.1, 3D, 8b10b.
             return
         upper = None if unit else self._upper()
-        if self._next() in _SCALES:
-            factor = _SCALES[self._next()]
+        if self._next() in SCALES:
+            factor = SCALES[self._next()]
             value, upper = value * factor, upper and upper * factor
             self.position += 1
         if not unit:
@@ -421,7 +421,7 @@ class _Reader:
         if unit.startswith("-"):
             self._name(token.text.lower() + unit)
             return
-        kind, factor = _UNITS.get(unit, (_stem(unit), 1.0))
+        kind, factor = UNITS.get(unit, (_stem(unit), 1.0))
         if kind == "clock":
             value, factor = _minutes(value, is_clock=":" in token.number, unit=unit), 1.0
         figure: Value = value * factor if upper is None else (value * factor, upper * factor)
@@ -436,7 +436,7 @@ class _Reader:
                 kind = "clock"
             elif token.text.lower() == "one":
                 return  # "one of them"
-            elif noun in _NUMBERED or is_name or is_label:
+            elif noun in NUMBERED or is_name or is_label:
                 self.references.add(f"{noun} {token.text.lower()}")
                 return
             elif 1900 <= value <= 2100 and token.number.isdecimal() and upper is None:
@@ -475,12 +475,12 @@ class _Reader:
         if not word or self.tokens[place].kind != "word" or self._gap(place) not in (" ", "-"):
             return ""
         stem, denies = _meaning(word)
-        is_unit = word in _UNITS
+        is_unit = word in UNITS
         is_compound = self._gap(place) == "-" and not is_unit
         if not is_unit and not is_compound:
             if not stem or denies or word in NEGATIONS or word in _CONDITIONS:
                 return ""
-            if further in _UNITS and self._gap(place + 1) == " ":
+            if further in UNITS and self._gap(place + 1) == " ":
                 self.words.add(stem)
                 self.position += 2
                 return further

@@ -1,0 +1,49 @@
+"""The language of a sentence, and the stems of its content words. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+
+from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
+from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_LETTERS = re.compile(r"[^\W\d_]")
+_LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
+_POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
+
+
+def language_of(text: str, default: str = "en") -> str:
+    """The language of a sentence or passage, as ISO 639-1 code; "und" if its script is unknown.
+
+    Args:
+        text: any text.
+        default: the language of what surrounds it, for a sentence that does not show its own.
+    """
+    if not text.isascii():
+        letters = len(_LETTERS.findall(text))
+        if letters > 2 * len(_LATIN.findall(text)):
+            return non_latin_language(text) or "und"
+    languages = likely_languages(text)
+    detected = latin_language(text)
+    if detected in languages:
+        return default if default in languages else detected
+    own = STOP_WORDS.get(default, frozenset())
+    words = _WORD.findall(text.lower())
+    return "en" if any(word in ENGLISH and word not in own for word in words) else default
+
+
+@lru_cache(maxsize=16_384)
+def stem(word: str) -> str:
+    """The English stem of a word in lower case."""
+    return str(_english().stemWord(word))
+
+
+@cache
+def _english():  # type: ignore[no-untyped-def]
+    import Stemmer  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+    stemmer = Stemmer.Stemmer("english")
+    stemmer.maxCacheSize = 0
+    return stemmer

@@ -1,0 +1,362 @@
+"""Whether the figures of a draft stand in its evidence. Pure.
+
+A figure is compared by its value, not by its notation (see ``rolebundle/text/figures.py``). What
+stands next to a number counts as far as rules can tell:
+
+- Units must be the same: "5 days" is not supported by "5 hours", "50%" not by "50". The evidence
+  may have a bare number if it names the unit elsewhere, as tables do.
+- A number that counts something is not supported by a number with a unit, nor by one that counts
+  something else if the evidence has another number for the thing: "12 servers" is not supported by
+  "9 servers for 12 people". Other nouns may be synonyms, and are not compared.
+- A number that names something ("section 4") is not supported by "table 4" or "4 days".
+- The draft may say less than the evidence: "May 2026" for "3 May 2026", a time without its zone, a
+  file without its folders, a commit by its first seven characters. It may not say more.
+
+Everything that the draft says is checked: headings without their section numbers, rows of tables,
+inline code, and quotes, too. Blocks of code, questions, numbers of list items and citations are
+not. A figure that was calculated from others, or rounded, stands nowhere, and is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
+
+from rolebundle.contracts.document import Passage
+from rolebundle.contracts.verification import Finding, Span
+from rolebundle.text.figures import COUNTED, Reading, TextFigure, find_figures, rate_of
+from rolebundle.text.languages import latin_language
+from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME
+from rolebundle.text.words import language_of
+from rolebundle.verification.draft import Draft, DraftSentence
+
+_MAX_SHOWN = 300
+_MAX_NAMED = 3
+"""How many figures of the evidence a finding names."""
+_CLOSE = Fraction(1, 20)
+"""A figure within this part of another one is named as close to it."""
+_SECTION_NUMBER = re.compile(r"\s*(?:\d+\.)*\d+[.)]?(?=\s)")
+_CODE = ("```", "~~~")
+_ANY_LABEL = frozenset(("#", "no", "number"))
+
+Key = tuple[str, Hashable]
+
+
+def check_figures(
+    draft: Draft, passages: Sequence[Passage], cited: Mapping[int, Sequence[Passage]]
+) -> list[Finding]:
+    """One finding for each figure of the draft, and for each sentence that cannot be read.
+
+    Args:
+        draft: the parsed draft, or a part of it.
+        passages: all passages of the evidence.
+        cited: the passages that a sentence cites, by its number.
+
+    Returns:
+        ``figure_found``, ``should_cite`` (it fails if the sentence cites something else),
+        ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
+    """
+    evidence = {passage.chunk_id: _evidence_of(passage) for passage in passages}
+    citations: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for citation in draft.citations:
+        citations[citation.sentence].append((citation.start, citation.end))
+    default = latin_language(draft.text) or "en"
+    findings = []
+    for number, sentence in enumerate(draft.sentences):
+        if not _is_checked(sentence):
+            continue
+        text = draft.text[sentence.start : sentence.end]
+        language = language_of(text, default)
+        if language not in LANGUAGES and sentence.has_content:
+            findings.append(_unchecked(sentence, text, language))
+        own = cited.get(number, ())
+        evidence |= {p.chunk_id: _evidence_of(p) for p in own if p.chunk_id not in evidence}
+        has_citation = bool(own or citations[number])
+        for figure in find_figures(text, language):
+            start, end = sentence.start + figure.start, sentence.start + figure.end
+            is_cited = any(start < last and first < end for first, last in citations[number])
+            if figure.is_loose or is_cited or _is_section_number(sentence, figure):
+                continue
+            span = Span(start=start, end=end)
+            findings.append(_finding(figure, span, own, passages, evidence, has_citation))
+    return findings
+
+
+def _is_checked(sentence: DraftSentence) -> bool:
+    """All but blocks of code and questions."""
+    text = sentence.text.strip()
+    return sentence.has_content or not (text.startswith(_CODE) or text.endswith("?"))
+
+
+def _is_section_number(sentence: DraftSentence, figure: TextFigure) -> bool:
+    if sentence.has_content:
+        return False
+    match = _SECTION_NUMBER.match(sentence.text)
+    return match is not None and figure.end <= match.end()
+
+
+def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
+    return Finding(
+        check="figures",
+        code="unchecked_language",
+        fails=True,
+        span=Span(start=sentence.start, end=sentence.end),
+        text=text[:_MAX_SHOWN],
+        note=f"numbers and dates in words cannot be read in this language ({language})",
+        remedy="Write the sentence in a language that can be checked, or check it by hand.",
+    )
+
+
+def _finding(
+    figure: TextFigure,
+    span: Span,
+    own: Sequence[Passage],
+    passages: Sequence[Passage],
+    evidence: Mapping[str, _Evidence],
+    has_citation: bool,
+) -> Finding:
+    match, passage = _first_support(figure, own, evidence)
+    is_cited = match is not None
+    if match is None:
+        match, passage = _first_support(figure, passages, evidence)
+    text = figure.text[:_MAX_SHOWN]
+    if match is None or passage is None:
+        near = list(_similar(figure, [evidence[p.chunk_id] for p in own or passages]))
+        remedy = "Use a figure of the evidence, or remove it."
+        return Finding(
+            check="figures", code="unsupported_figure", fails=True, span=span, text=text,
+            note=_note(figure, near), remedy=remedy,
+        )  # fmt: skip
+    is_elsewhere = has_citation and not is_cited
+    return Finding(
+        check="figures",
+        code="figure_found" if is_cited else "should_cite",
+        fails=is_elsewhere,
+        span=span,
+        text=text,
+        chunk_id=passage.chunk_id,
+        locator=passage.locator,
+        true_text=match.text[:_MAX_SHOWN],
+        note="it does not stand in what the sentence cites" if is_elsewhere else None,
+        remedy=None if is_cited else f"Cite {passage.locator}.",
+    )
+
+
+def _first_support(
+    figure: TextFigure, passages: Sequence[Passage], evidence: Mapping[str, _Evidence]
+) -> tuple[TextFigure | None, Passage | None]:
+    for passage in passages:
+        if match := evidence[passage.chunk_id].support(figure):
+            return match, passage
+    return None, None
+
+
+def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
+    if not near:
+        return "it stands nowhere in the evidence"
+    names = ", ".join(f'"{other.text}"' for other in near[:_MAX_NAMED])
+    if _distance(figure, near[0]) <= _CLOSE:
+        return f"it stands nowhere in the evidence; close to it, but not equal: {names}"
+    return f"it stands nowhere in the evidence, which has {names}"
+
+
+def _similar(figure: TextFigure, evidence: Iterable[_Evidence]) -> Iterator[TextFigure]:
+    """Figures of the evidence of the same kind and unit, the closest first."""
+    others = {
+        other.text: other
+        for one in evidence
+        for other in one.figures
+        if other.kind == figure.kind and other.unit == figure.unit
+        if not (figure.nouns and other.nouns) or figure.nouns & other.nouns
+    }
+    yield from sorted(others.values(), key=lambda other: _distance(figure, other))
+
+
+def _distance(figure: TextFigure, other: TextFigure) -> Fraction:
+    """The difference of two numbers in relation to the larger one; 1 for what is no number."""
+    first, second = figure.value, other.value
+    if not (isinstance(first, Fraction) and isinstance(second, Fraction)) or first == second:
+        return Fraction(1)
+    return min(abs(first - second) / max(abs(first), abs(second)), Fraction(1))
+
+
+# -- evidence --------------------------------------------------------------------------------------
+
+
+def _evidence_of(passage: Passage) -> _Evidence:
+    declared = passage.document.language.partition("-")[0]
+    text = "\n".join((passage.document.title, *passage.headings, passage.content))
+    return _evidence(text, declared if declared in LANGUAGES else "en")
+
+
+@lru_cache(maxsize=1024)
+def _evidence(text: str, declared: str) -> _Evidence:
+    # Cached, because the next draft often has much of the same evidence.
+    return _Evidence(text, latin_language(text) or declared)
+
+
+class _Evidence:
+    """The figures of a passage with its title and headings, by what they support."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self.figures = find_figures(text, language)
+        self._text = text
+        self._exact: dict[Key, TextFigure] = {}
+        self._by_value: defaultdict[tuple[str, Hashable], list[TextFigure]] = defaultdict(list)
+        self._by_count: defaultdict[Fraction, list[tuple[TextFigure, Reading]]] = defaultdict(list)
+        self._counted: defaultdict[str, set[Hashable]] = defaultdict(set)
+        self._named: frozenset[str] | None = None
+        for figure in self.figures:
+            for part in (figure, *figure.parts):
+                self._index(part)
+
+    def _index(self, figure: TextFigure) -> None:
+        if figure.needs_all:
+            values = frozenset(reading.value for reading in figure.readings)
+            self._exact.setdefault(("ambiguous", values), figure)
+            return
+        for reading in figure.readings:
+            if reading.kind not in COUNTED:
+                for key in _less_precise(reading):
+                    self._exact.setdefault(key, figure)
+                continue
+            if reading.unit:
+                self._by_value[reading.unit, reading.value].append(figure)
+            if reading.amount is not None:
+                self._by_count[reading.amount].append((figure, reading))
+        for noun in figure.nouns if figure.kind in COUNTED else ():
+            self._counted[noun].add(figure.value)
+        if figure.label and isinstance(figure.value, Fraction):
+            self._exact.setdefault(("ordinal", int(figure.value)), figure)
+
+    def support(self, figure: TextFigure) -> TextFigure | None:
+        """The figure that supports another one, or ``None``."""
+        if figure.needs_all:
+            values = frozenset(reading.value for reading in figure.readings)
+            if match := self._exact.get(("ambiguous", values)):
+                return match
+            matches = [self._exact.get(("date", value)) for value in values]
+            return matches[0] if all(matches) else None
+        for reading in figure.readings:
+            match = (
+                self._number(figure, reading)
+                if reading.kind in COUNTED
+                else self._first(_own_keys(figure, reading))
+            )
+            if match:
+                return match
+        matches = [self.support(part) for part in figure.parts]
+        return matches[0] if matches and all(matches) else None
+
+    def _first(self, keys: Iterable[Key]) -> TextFigure | None:
+        return next((self._exact[key] for key in keys if key in self._exact), None)
+
+    def _number(self, figure: TextFigure, reading: Reading) -> TextFigure | None:
+        if reading.unit:
+            for other in self._by_value.get((reading.unit, reading.value), ()):
+                if self._has_rate(figure, other):
+                    return other
+        if reading.amount is None:
+            return None
+        for other, meaning in self._by_count.get(reading.amount, ()):
+            if not self._has_rate(figure, other):
+                continue
+            if reading.unit and not meaning.unit:
+                if not (other.nouns or other.label) and reading.unit in self._names():
+                    return other
+            elif meaning.unit and not reading.unit:
+                if not (figure.nouns or figure.label) and meaning.kind != "percent":
+                    return other
+            elif not reading.unit and self._counts_same(figure, other):
+                return other
+        return None
+
+    def _counts_same(self, figure: TextFigure, other: TextFigure) -> bool:
+        """Whether two bare numbers may count, or name, the same."""
+        if figure.nouns & other.nouns:
+            return True
+        if figure.label and other.label:
+            return _are_same_labels(figure.label, other.label)
+        if figure.before and figure.before == other.before:
+            return True
+        if figure.label or other.label:
+            return not (figure.nouns if other.label else other.nouns)
+        if not (figure.nouns and other.nouns):
+            return True
+        return not any(noun in self._counted for noun in figure.nouns)
+
+    def _has_rate(self, figure: TextFigure, other: TextFigure) -> bool:
+        """Whether a rate is one in the evidence, or is named in it."""
+        if not figure.per or figure.per == other.per:
+            return True
+        return not other.per and figure.per in self._names()
+
+    def _names(self) -> frozenset[str]:
+        """The dimensions and the rates whose units the text names."""
+        if self._named is None:
+            words = set(re.findall(r"[^\W\d_]+|[%$€£¥]", self._text.lower()))
+            units = [unit for word in words for unit in UNITS_BY_NAME.get(word, ())]
+            rates = {rate for word in words if (rate := rate_of(word))}
+            self._named = frozenset({unit.dimension for unit in units} | rates)
+        return self._named
+
+
+def _are_same_labels(one: str, other: str) -> bool:
+    """Labels may be abbreviated: "Section", "Sec."; "#" and "No." stand for any."""
+    return one[:2] == other[:2] or not _ANY_LABEL.isdisjoint((one, other))
+
+
+def _own_keys(figure: TextFigure, reading: Reading) -> Iterator[Key]:
+    """The keys under which the evidence may have a reading."""
+    yield reading.kind, reading.value
+    if reading.kind == "url":
+        yield "host", str(reading.value).partition("://")[2]
+    elif reading.kind == "ordinal" and not figure.nouns:
+        yield "day", reading.value  # "On the 9th".
+
+
+def _less_precise(reading: Reading) -> Iterator[Key]:
+    """The keys of what a figure of the evidence supports: itself, and what says less."""
+    kind, value = reading.kind, reading.value
+    yield kind, value
+    if kind == "date" and isinstance(value, tuple):
+        yield from _dates(value)
+    elif kind == "time" and isinstance(value, tuple):
+        yield kind, (value[0], "", *value[2:])
+    elif not isinstance(value, str):
+        return
+    elif kind == "hash":
+        for length in range(7, len(value)):
+            yield kind, value[:length]
+    elif kind == "url":
+        _, separator, rest = value.rpartition("://")
+        yield kind, rest
+        yield kind, rest.partition("/")[0]
+        if not separator:
+            yield "host", rest
+    elif kind == "address":
+        yield kind, re.split(r"/|(?<=\.\d):|(?<=\.\d\d):|(?<=\.\d\d\d):", value)[0]
+    elif kind == "path":
+        path, _, line = value.partition(":") if not re.match(r"[a-z]:", value) else (value, "", "")
+        parts = path.split("/")
+        for first in range(len(parts)):
+            name = "/".join(parts[first:])
+            yield kind, name
+            if line:
+                yield kind, f"{name}:{line}"
+
+
+def _dates(value: tuple[Hashable, ...]) -> Iterator[Key]:
+    year, *rest = value
+    if isinstance(year, int):
+        yield "date", (year, None, None)
+    if len(rest) == 2:
+        month, day = rest
+        yield "date", (year, month, None)
+        yield "date", (None, month, day)
+        yield "date", (None, month, None)
+        if day is not None:
+            yield "day", day
