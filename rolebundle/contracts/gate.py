@@ -183,7 +183,8 @@ class BaselineFile(Contract):
         path: relative to the contract's folder.
         mtime_ns: time of the last change, in nanoseconds since 1970.
         sha256: of its bytes.
-        content: of its bytes without white space, which is what decides whether it has changed.
+        content: the same, whatever its line ends, blank lines and spaces within a line. It decides
+            whether the file has changed.
     """
 
     path: str

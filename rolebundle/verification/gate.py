@@ -212,10 +212,13 @@ def make_baseline(loaded: LoadedContract, work: WorkFolder, restarts: int = 0) -
     )
 
 
-def _named(contract: GateContract, work: WorkFolder, *, watched: bool = True) -> list[str]:
+def _named(contract: GateContract, work: WorkFolder) -> list[str]:
     """The files that criteria name, and those that are only watched; in order, each once."""
     globs = [criterion.file for criterion in contract.criteria if criterion.file]
-    globs += contract.watch if watched else []
+    return _matches([*globs, *contract.watch], work)
+
+
+def _matches(globs: Sequence[str], work: WorkFolder) -> list[str]:
     return list(dict.fromkeys(name for glob in globs for name in work.matches(glob)))
 
 
@@ -390,14 +393,17 @@ class _Files:
         self._faults: dict[str, Suspicion] = {}
         self._changes: dict[str, Change] = {}
         self._is_compared = comparison is not None
-        self._exact = {c.file for c in contract.criteria if c.file and not is_glob(c.file)}
+        # What only should be there may be anything.
+        required = [c.file for c in contract.criteria if c.file and c.level == "must"]
+        self._required = {file for file in required if not is_glob(file)}
+        self._shown = {c.file for c in contract.criteria if c.file and not is_glob(c.file)}
         shaped = {c.file for c in contract.criteria if c.check in ("schema", "sha256")}
-        judged = set(self._exact)
+        judged = set(self._required)
         try:
             names = _named(contract, work)
-            judged.update(_named(contract, work, watched=False))
+            judged.update(_matches(required, work))
         except NotReadable:
-            names = sorted(self._exact)
+            names = sorted(self._shown)
         gone = comparison.paths if comparison else ()
         for name in dict.fromkeys([*names, *gone]):
             try:
@@ -410,13 +416,14 @@ class _Files:
                 self._changes[name] = comparison.change(name, self.states[name])
             # What was there before, and a glob names, is not what the work put out.
             is_output = comparison is None or self._changes[name].is_work
-            is_judged = name in self._exact or (is_output and name in judged)
+            is_judged = name in self._required or (is_output and name in judged)
             if self.states[name] is not None and is_judged:
                 self._find_fault(name, content.data, is_shaped=name in shaped)
 
     def _find_fault(self, name: str, data: bytes, *, is_shaped: bool) -> None:
         path = PurePosixPath(name)
-        fault = fault_of(data, is_prose=path.suffix.lower() in _PROSE)
+        suffix = path.suffix.lower()
+        fault = fault_of(data, suffix=suffix, is_prose=suffix in _PROSE)
         if fault is None or (fault.code == "empty_output" and path.name in EMPTY_BY_CONVENTION):
             return
         # A schema says what the file may be, also an empty list.
@@ -437,11 +444,11 @@ class _Files:
             yield Suspicion(code="no_work", message=message)
         yield from self._faults.values()
         for name, change in self._changes.items():
-            if change.is_substituted and name in self._exact:
+            if change.is_substituted and name in self._required:
                 message = f"{name}: {change.note}"
                 yield Suspicion(code="substituted_file", message=message, file=name)
         first: dict[str, str] = {}
-        for name in sorted(self._exact):
+        for name in sorted(self._required):
             state = self.states.get(name)
             if state is None or state.path in self._faults or name not in self.changed:
                 continue
@@ -452,7 +459,7 @@ class _Files:
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Each file that a criterion names by its path, and its state in words."""
-        for name in sorted(self._exact):
+        for name in sorted(self._shown):
             state, change = self.states.get(name), self._changes.get(name)
             if state is None:
                 yield name, "missing"

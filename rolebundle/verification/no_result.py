@@ -6,6 +6,7 @@ result. English, and the messages of common tools. `docs/gate.md` lists what is 
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NamedTuple
 
@@ -74,7 +75,7 @@ _PAGE_TITLE = _any_of(
 _ERROR_LINE = _any_of(
     r"traceback \(most recent call last\)",
     rf"(?:(?:(?:{_WHAT}) )?[\w.$]*(?:error|exception)|fatal|panic|critical|failure|failed|err)"
-    r"\s*(?:\[[^\]]*\]|\(\w+\))?\s*:",
+    r"\s*(?:\[[^\]]*\]|\(\w+\))?\s*:|(?:fehler|erreur|errore|ошибка|错误|エラー)\s*[:：]",
     r"(?:error|fatal|critical)\]|[\w./-]+: (?:fatal )?error\b|make: \*\*\*|[\w./-]+: connect to ",
     r"error (?:code|\d+|occurred|while|in\b|processing|reading|writing|opening|generating|loading)",
     r"an? (?:\w+ )?error (?:has )?occurred",
@@ -115,6 +116,8 @@ _REFUSAL = re.compile(
         r"(?:finish|complete|manage|been able)",
         r"(?:i|we) (?:ran out of|need (?:more|additional|access|the|your)\b)",
         r"(?:(?:could|can|would) you )?please (?:provide|upload|share|send|attach|specify)\b",
+        r"(?:es tut mir leid, aber|(?:je suis )?désolée?, mais|lo siento, pero|mi dispiace, ma)\b",
+        r"leider kann ich|抱歉|对不起|申し訳",
         r"as an? (?:ai|artificial|large language|language)\b",
         r"(?:the|this|your) (?:\w+ )?(?:task|request|report|file|document|analysis|work|operation) "
         r"(?:can ?not|can['’]t|could not|couldn['’]t|(?:was|has|is) not|(?:was|has|is)n['’]t) "
@@ -143,6 +146,15 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 _NO_BODY_LINE = re.compile(r"#{1,6}(?:\s.*)?|[-=*_~`|:\s]+|```.*|~~~.*|<!--.*-->")
+_WORD = re.compile(r"\w+")
+_REPEATED_CHARACTERS = 20_000
+_MANY_WORDS = 50
+_FEW_CHARACTERS = 5
+_PAGE = re.compile(r"\s*(?:<!doctype html|<html)", re.IGNORECASE)
+_NEVER_PAGES = frozenset(
+    ".csv .tsv .json .jsonl .png .jpg .jpeg .gif .webp .pdf .zip .gz .xlsx .docx .parquet .db .wav"
+    " .mp3 .mp4".split()
+)
 _DECORATION = re.compile(r"^[\W_]+")
 _ENVELOPE = frozenset(
     "error errors message messages detail details status statuscode status_code code type reason "
@@ -158,11 +170,12 @@ class Fault(NamedTuple):
     message: str
 
 
-def fault_of(data: bytes, *, is_prose: bool = True) -> Fault | None:
+def fault_of(data: bytes, *, suffix: str = "", is_prose: bool = True) -> Fault | None:
     """Why the content of a file or an output is no result; ``None`` if it may be one.
 
     Args:
         data: the bytes.
+        suffix: the end of the file's name, in lower case.
         is_prose: whether nothing but headings, or "Done.", is no result.
     """
     text = _decoded(data[:_WINDOW_BYTES])
@@ -175,6 +188,7 @@ def fault_of(data: bytes, *, is_prose: bool = True) -> Fault | None:
         return Fault("empty_output", "0 bytes" if not size else f"{size:,} bytes of white space")
     return (
         _error(text, _decoded(data[-_END_BYTES:]) or text)
+        or _other_kind(data, text, suffix)
         or _refusal(text)
         or _placeholder(text, is_prose=is_prose)
     )
@@ -267,6 +281,23 @@ def _is_error_object(text: str) -> bool:
     )
 
 
+def _other_kind(data: bytes, text: str, suffix: str) -> Fault | None:
+    """A page in the place of a download, or JSON that is cut off."""
+    if suffix in _NEVER_PAGES and _PAGE.match(text):
+        return Fault("error_output", f"is a web page, and no {suffix} file")
+    if suffix == ".json" and len(data) <= _WINDOW_BYTES:
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            rest = text[error.pos :].strip()
+            if not rest or error.pos == 0 or error.msg.startswith("Unterminated string"):
+                is_begun = text.lstrip()[:1] in ("{", "[")
+                return Fault("error_output", "is cut off" if is_begun else "is not JSON")
+        except (RecursionError, ValueError):
+            return None
+    return None
+
+
 def _refusal(text: str) -> Fault | None:
     if len(text.strip()) > _REFUSAL_CHARACTERS:
         return None
@@ -286,6 +317,11 @@ def _placeholder(text: str, *, is_prose: bool) -> Fault | None:
         return Fault("placeholder", "has headings and no text") if is_prose else None
     if is_prose and len(text) <= _BRIEF_CHARACTERS and _CLAIM.fullmatch(" ".join(body)):
         return Fault("placeholder", f"has nothing but {body[0]}")
+    words = _WORD.findall(text[:_REPEATED_CHARACTERS])
+    if is_prose and len(words) >= _MANY_WORDS and len(set(words)) * 10 <= len(words):
+        return Fault("placeholder", f"repeats itself: {body[0][:80]}")
+    if is_prose and len(text) > _BRIEF_CHARACTERS and len(set(text)) <= _FEW_CHARACTERS:
+        return Fault("placeholder", f"repeats itself: {body[0][:80]}")
     if all(_is_blank(line) for line in body):
         return Fault("placeholder", f"is a placeholder: {body[0][:80]}")
     if re.match(r"\W*lorem ipsum", " ".join(body[:2]), re.IGNORECASE):

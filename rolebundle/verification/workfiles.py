@@ -36,6 +36,7 @@ _FILLED_BY_TOOLS = frozenset(
 _COMPANION = re.compile(r"(?:\.audit|\.rerank)?(?:-wal|-shm|-journal)?")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BOM = b"\xef\xbb\xbf"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class NotReadable(Exception):
@@ -83,8 +84,15 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Content:
 
 
 def content_digest(data: bytes) -> str:
-    """A digest of the bytes without white space, so that reformatting is no change."""
-    return sha256(b"".join(data.removeprefix(_BOM).split())).hexdigest()
+    """A digest of the bytes that other line ends, blank lines and more spaces do not change.
+
+    The indentation counts, because it may mean something.
+    """
+    if data.startswith(_UTF_16):
+        data = data.decode("utf-16", "replace").encode("utf-8", "replace")
+    lines = (line for line in data.removeprefix(_BOM).splitlines() if line.strip())
+    folded = (line[: len(line) - len(line.lstrip())] + b" ".join(line.split()) for line in lines)
+    return sha256(b"\n".join(folded)).hexdigest()
 
 
 _NOTHING = content_digest(b"")

@@ -286,6 +286,14 @@ FALSE_COMPLETIONS = [
     Scenario("another text than asked for", THOROUGH, {"report.md": PROGRAM * 3}),
     Scenario("another file than the one with this digest",
              criteria(f'check = "sha256"\nfile = "a.bin"\nsha256 = "{"0" * 64}"'), {"a.bin": b"\x01\x02"}),
+    Scenario("a JSON file that is cut off", criteria(exists("f.json")),
+             {"f.json": '{"title": "Findings", "findings": ["The token is read tw'}),
+    Scenario("a page in the place of a download", criteria(changed("f.csv")),
+             {"f.csv": "<!DOCTYPE html><html><title>Sign in</title><p>Sign in</p></html>"}),
+    _told("one sentence again and again", "This is the report that was asked for. " * 40),
+    Scenario("an old report in another encoding", ONE,
+             {"report.md": OLD_REPORT.encode("utf-16")}, {"report.md": OLD_REPORT}),
+    _told("an error in German", "Fehler: Die Datei wurde nicht gefunden.\n"),
 ]  # fmt: skip
 
 _LONG_LOG = "".join(f"2026-11-22 12:00:{n:02} step {n} took {n * 7} ms\n" for n in range(60))
@@ -412,6 +420,13 @@ HONEST_COMPLETIONS = [
              {"out/a.md": REPORT, "out/b.md": LIMITS}),
     Scenario("a should criterion was missed", criteria(changed("report.md"), should(exists("x.md"))),
              {"report.md": REPORT}),
+    Scenario("what only should be there is empty",
+             criteria(changed("report.md"), should(not_empty("notes.md"))),
+             {"report.md": REPORT, "notes.md": ""}),
+    Scenario("the indentation was repaired", criteria(changed("a.py")),
+             {"a.py": "def f():\n    return 1\n"}, {"a.py": "def f():\n  return 1\n"}),
+    Scenario("settings with comments", criteria(changed("tsconfig.json")),
+             {"tsconfig.json": '{\n  // strict\n  "compilerOptions": {"strict": true}\n}\n'}),
     Scenario("a patch", criteria(changed("fix.diff"), matches("fix.diff", "(?m)^[+]")),
              {"fix.diff": "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-print(1)\n+print(2)\n"}),
     _said("Done. The report is in report.md; two findings are serious."),

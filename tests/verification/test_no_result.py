@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from time import process_time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.verification.no_result import fault_of
+from support.amounts import lengths, linear_time
 
 CODES = {
     "empty_output": ["", " \n\t", "\ufeff", "\x00" * 9, "\u200b", "{}", "[]\n", "...", "---"],
@@ -48,7 +47,7 @@ RESULTS = [
     "We cannot recommend the upgrade: two of five clients lose notes.", '{"id": 1, "error": "x"}',
     "Sorry for the delay; the report has two findings.", "Pending orders: 3",
     "<html><title>Error handling - Mossline</title><p>Text</p></html>", "import sys\n",
-    "Not found is status 404. " + "It is sent if there is no such note. " * 20,
+    "Not found is status 404. " + " ".join(f"Case {n} is rule{n}." for n in range(40)),
 ]  # fmt: skip
 
 
@@ -80,9 +79,10 @@ def test_a_text_of_another_encoding_and_no_text() -> None:
 def test_the_end_of_a_long_log_counts() -> None:
     log = "step done\n" * 50_000
     trace = 'Traceback (most recent call last):\n  File "a.py", line 1\nValueError: x\n'
-    assert fault_of(log.encode()) is None
-    assert fault_of((log + trace).encode()) is not None
-    assert fault_of((log + trace + "retrying\nall done\n").encode()) is None
+    for text, is_result in [
+        (log, True), (log + trace, False), (log + trace + "retrying\nall done\n", True)
+    ]:  # fmt: skip
+        assert (fault_of(text.encode(), is_prose=False) is None) == is_result
     assert fault_of(b"\n" * 300_000 + b"text") is None
 
 
@@ -95,15 +95,12 @@ def test_every_content_is_judged(data: bytes) -> None:
         assert len(fault.message) < 200
 
 
+@lengths
 @pytest.mark.parametrize(
     "unit",
     ["error ", "error: ", " ", "-", "[", "<!--", "{", "a: ", "sorry ", "\t-", "<h1", "5", "I can "],
 )
-def test_a_text_takes_linear_time(unit: str) -> None:
-    def seconds(size: int) -> float:
-        data = (unit * (size // len(unit)) + "x").encode()
-        begin = process_time()
+def test_a_text_takes_linear_time(unit: str, length: int) -> None:
+    data = (unit * (length // len(unit)) + "x").encode()
+    with linear_time(length):
         fault_of(data)
-        return process_time() - begin
-
-    assert seconds(160_000) < 20 * seconds(16_000) + 0.1
