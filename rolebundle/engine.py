@@ -460,6 +460,7 @@ class Engine:
             WorkFolder(loaded.path, self.workspace.path),
             CorpusAnswers(
                 retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
+                check=lambda request: self.check(request.model_copy(update={"agent": agent})),
             ),
             no_command=no_command,
             approved_hash=approved,

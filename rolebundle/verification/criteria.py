@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
+from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.gate import Criterion, Result
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, VerifyRequest
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rolebundle.contracts.bundle import RetrievalBundle
+    from rolebundle.contracts.decisions import CheckAnswer
     from rolebundle.contracts.verification import Verification
 
 MAX_JSON_BYTES = 8 << 20
@@ -47,6 +49,7 @@ class Corpus(NamedTuple):
     """What criteria ask the corpus, in the name of whoever checks the gate."""
 
     retrieve: Callable[[RetrievalRequest], RetrievalBundle]
+    check: Callable[[CheckRequest], CheckAnswer]
     verify: Callable[[VerifyRequest], Verification] | None = None
 
 
@@ -83,7 +86,7 @@ def judge(criterion: Criterion, now: Circumstances) -> Outcome:
                 validator = schema_validator(now.work, _text(criterion.schema_file))
                 return _each_file(criterion, now, lambda p, d: _schema(validator, p, d))
             case "decisions":
-                return Outcome("unknown", "decisions are not checked")
+                return _decisions(criterion, now.corpus)
             case _:
                 return _each_file(criterion, now, lambda p, d: _content(criterion, p, d))
     except NotReadable as error:
@@ -285,6 +288,20 @@ def _posture(criterion: Criterion, corpus: Corpus) -> Outcome:
     posture = bundle.provenance.trust_posture
     is_met = _POSTURES.index(posture) >= _POSTURES.index(criterion.trust)
     return _outcome(is_met, f"the trust posture is {posture}, needed is {criterion.trust}")
+
+
+def _decisions(criterion: Criterion, corpus: Corpus) -> Outcome:
+    request = CheckRequest(
+        intent=_text(criterion.intent), action=criterion.action, role=criterion.role
+    )
+    answer = corpus.check(request)
+    for decision in answer.decisions:
+        if decision.effect != "warn":
+            text = _one_line(f"{decision.id}: {decision.text}")
+            return Outcome("not_met", f"a decision stands against it: {text}")
+    if answer.unchecked:
+        return Outcome("unknown", f"decisions in another language: {', '.join(answer.unchecked)}")
+    return Outcome("met", "no active decision stands against it")
 
 
 # -- commands -------------------------------------------------------------------------------------

@@ -486,3 +486,16 @@ def test_the_corpus_is_asked_in_the_name_of_the_agent(policed: Path, contract: P
         check(policed, contract, "eve")
     nobody = check(policed, contract)
     assert (nobody.verdict, codes(nobody)) == ("suspect", ["unknown_result"])
+
+
+def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) -> None:
+    intent = "schedule a post about release 3.0"
+    decisions = f'check = "decisions"\nintent = "{intent}"\naction = "external_send"'
+    start(db, contract, criteria(changed("report.md"), decisions))
+    write(contract.parent, {"report.md": REPORT})
+    assert check(db, contract).verdict == "success"
+    decide = ("decide", "Do not schedule posts automatically", "--by", "Ana", "--db", db)
+    assert invoke(*decide).code == 0
+    report = check(db, contract)
+    assert report.verdict == "failed"
+    assert "shared-1: Do not schedule posts" in report.message
