@@ -1,4 +1,4 @@
-"""The engine of one corpus: retrieve, why, get, compare, replay, status and documents.
+"""The engine of one corpus: retrieve, why, get, verify, compare, replay, status and documents.
 
 The command line and the servers call these methods for agents. The methods for the owner of the
 corpus are in ``admin.py``.
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.replay import Replay
+    from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
     from rolebundle.retrieval.reranker import Reranker, RerankModels
     from rolebundle.verification.gate import Output
+    from rolebundle.verification.judge import Judge
 
 
 class _Inputs(NamedTuple):
@@ -71,6 +73,7 @@ class Engine:
         rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
         approvals: where approvals come from. Default: the request, for a program that fills in the
             field itself.
+        judge: gives an opinion on the sentences that :meth:`verify` calls covered.
 
     Raises:
         ConfigurationError: ``rerank`` names no known provider.
@@ -84,11 +87,13 @@ class Engine:
         agent: str | None = None,
         rerank: str = "",
         approvals: Approvals = Approvals("request"),  # noqa: B008 - immutable
+        judge: Judge | None = None,
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
         self.approvals = approvals
+        self.judge = judge
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
             self.rerank_models.check_model(self.default_rerank)
@@ -461,6 +466,7 @@ class Engine:
             CorpusAnswers(
                 retrieve=lambda request: self.retrieve(request.model_copy(update={"agent": agent})),
                 check=lambda request: self.check(request.model_copy(update={"agent": agent})),
+                verify=lambda request: self.verify(request.model_copy(update={"agent": agent})),
             ),
             no_command=no_command,
             approved_hash=approved,
@@ -476,6 +482,48 @@ class Engine:
                 details={"step": "check", "verdict": report.verdict, "must_met": report.must_met},
             )
         return report
+
+    def verify(
+        self, request: VerifyRequest, overlay: ResolvedOverlay | None = None
+    ) -> Verification:
+        """Check a draft against passages of the corpus, as its agent and role may see them.
+
+        Args:
+            request: the draft, and what it is checked against.
+            overlay: used instead of the overlay of the role.
+
+        Raises:
+            UsageError: ``bundle_malformed``, or there is no corpus.
+            AccessDenied, OverlayError, Interrupted, WrongFile, CorpusCorrupt, StorageError: as for
+                :meth:`retrieve`.
+        """
+        from rolebundle.verification.evidence import role_of_bundle
+        from rolebundle.verification.verify import verify
+
+        with self._errors_for(request.agent):
+            role = request.role or role_of_bundle(request.bundle)
+            as_retrieval = RetrievalRequest(
+                task="verify",
+                role=role if overlay is None else None,
+                agent=request.agent,
+                lexical_only=True,
+                rerank=NO_RERANK,
+                now=request.now,
+                deadline_ms=request.deadline_ms,
+            )
+            with self._inputs(as_retrieval, overlay) as inputs:
+                answer = verify(inputs.corpus, request, inputs.request, self.judge)
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "verify",
+                agent=self._resolve_agent(request.agent),
+                role=role,
+                action="external_send" if request.publish else "read",
+                query=request.draft,
+                allowed=len(answer.passages),
+                details={"verdict": answer.verdict, "counts": dict(answer.counts)},
+            )
+            return answer
 
     def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
         """List one page of the documents that an agent may see.

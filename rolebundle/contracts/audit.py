@@ -10,6 +10,7 @@ AuditKind = Literal[
     "retrieve",
     "get",
     "why",
+    "verify",
     "compare",
     "replay",
     "status",

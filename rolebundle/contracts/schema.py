@@ -54,6 +54,8 @@ from rolebundle.contracts.request import (
     RoleRequest,
     WhyRequest,
 )
+from rolebundle.contracts.verification import Verification as DraftVerification
+from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.contracts.why import Why
 
 SCHEMAS: dict[str, type[Contract]] = {
@@ -107,9 +109,11 @@ SCHEMAS: dict[str, type[Contract]] = {
     "ingest-request": IngestRequest,
     "request": RetrievalRequest,
     "role-request": RoleRequest,
+    "verify-request": VerifyRequest,
     "why-request": WhyRequest,
     "replay": Replay,
     "status": CorpusStatus,
+    "verification": DraftVerification,
     "why": Why,
 }
 

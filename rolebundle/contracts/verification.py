@@ -1,8 +1,8 @@
 """The request and the answer of `verify`: a draft is checked against passages of the corpus."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.overlay import RoleId
@@ -44,6 +44,7 @@ FindingCode = Literal[
     "unsendable_origin",
 ]
 Verdict = Literal["pass", "fail", "nothing_to_verify"]
+VerifyDetail = Literal["compact", "full"]
 
 
 class VerifyRequest(Contract):
@@ -63,7 +64,9 @@ class VerifyRequest(Contract):
         "Without a bundle and chunk_ids the whole visible corpus is the evidence.",
     )
     role: RoleId | None = Field(
-        None, description="The role that the draft was written in. Its policy applies."
+        None,
+        description="The role that the draft was written in. Its policy applies. Default: the "
+        "bundle's.",
     )
     agent: Name | None = Field(
         None, description="Id of the agent that asks. Required if the corpus has a scopes policy."
@@ -85,10 +88,28 @@ class VerifyRequest(Contract):
     now: Moment | None = Field(
         None, description="ISO 8601 time that ages are measured against. Default: the current time."
     )
+    detail: VerifyDetail | None = Field(
+        None,
+        description="How many findings come back as JSON. compact: those that fail or have a "
+        "remedy. full: all.",
+    )
+    deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
+        None,
+        description="Stop after so many milliseconds, with an error that can be retried.",
+    )
+
+    @model_validator(mode="after")
+    def _check_evidence(self) -> Self:
+        if self.bundle is not None and self.chunk_ids is not None:
+            raise ValueError("give bundle or chunk_ids, not both")
+        return self
 
 
 class Span(Contract):
-    """A range of the draft in characters: the first one, from 0, and the one after the last."""
+    """A range of the draft in characters: the first one, from 0, and the one after the last.
+
+    An empty range at 0 is about the whole draft.
+    """
 
     start: int
     end: int
@@ -102,7 +123,7 @@ class Finding(Contract):
         code: the outcome.
         fails: whether it makes the verdict ``fail``.
         span: where in the draft.
-        text: the draft's text there; at most 300 characters.
+        text: the draft's text there; at most 300 characters; empty for secrets and personal data.
         chunk_id: the passage that it was checked against; missing if there is none.
         locator: its place in the corpus.
         true_text: what the passage says there.
@@ -147,9 +168,11 @@ class Verification(Contract):
         counts: number of findings by code.
         findings: in the order of the draft.
         uncited_sentences: sentences with content and without a citation.
-        validated_draft: the draft with what fails removed or marked; missing if nothing fails.
+        validated_draft: the draft with what fails removed or marked; missing if no part of it
+            fails.
         passages: the passages that it was checked against; empty for the whole corpus.
         judge: the model that gave opinions, as ``PROVIDER:MODEL``.
+        judge_problem: why some sentences have no opinion.
     """
 
     verdict: Verdict
@@ -160,4 +183,5 @@ class Verification(Contract):
     validated_draft: str | None = None
     passages: list[CheckedPassage] = []
     judge: str | None = None
+    judge_problem: str | None = None
     opinions: list[JudgeOpinion] = []

@@ -32,10 +32,88 @@ if TYPE_CHECKING:
 _MAX_TEXTS_PER_REQUEST = 32
 
 
-class OpenAICompatibleProvider:
-    """One model of one server. The server is first contacted when it is used.
+class OpenAIServer:
+    """A server with OpenAI's API. It is first contacted when it is asked.
 
     The key is read from the environment for each request and not stored.
+
+    Args:
+        url: the server, with or without ``/v1`` at its end.
+        allow_host: the only host besides this machine that may be the server.
+        key_variable: the environment variable that may hold the server's key; empty for none.
+        deadline_seconds: for one request, including its retries.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``.
+    """
+
+    def __init__(
+        self, url: str, *, allow_host: str, key_variable: str, deadline_seconds: float
+    ) -> None:
+        self.url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
+        self._key_variable = key_variable
+        self._client = bounded_client(self.url, deadline_seconds)
+
+    def ask(
+        self, method: str, path: str, body: object = None, *, model: str = ""
+    ) -> Mapping[str, Any]:
+        """The JSON object that the server answers.
+
+        Args:
+            method: of HTTP.
+            path: from the server's root.
+            body: sent as JSON.
+            model: the model, for messages; empty for the server's only one.
+
+        Raises:
+            EmbedderError: the server failed, or did not answer with an object.
+            ConfigurationError: ``bad_key``.
+        """
+        response = self._client.request(method, path, json=body, headers=self._authorization())
+        if not response.is_success:
+            raise status_error(
+                response.status_code,
+                self._without_key(error_detail(response.text)),
+                server=self.url,
+                model=model or "its only model",
+                missing_hint="load the model in the server, or name one of its /v1/models",
+                context=None,
+            )
+        return self._json_object(response)
+
+    def _json_object(self, response: httpx.Response) -> Mapping[str, Any]:
+        try:
+            content = response.json()
+        except (ValueError, RecursionError):
+            kind = response.headers.get("content-type", "no content type")
+            raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "JSON, but not an object")
+        return content
+
+    def _authorization(self) -> dict[str, str]:
+        key = self._key()
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def _key(self) -> str:
+        key = os.environ.get(self._key_variable, "").strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ConfigurationError(
+                "bad_key",
+                f"{self._key_variable} holds characters that an HTTP header cannot contain",
+                f"set {self._key_variable} to the key alone",
+            )
+        return key
+
+    def _without_key(self, text: str) -> str:
+        # A server may repeat the key in its error.
+        key = self._key()
+        return text.replace(key, "[key]") if key else text
+
+
+class OpenAICompatibleProvider:
+    """One model of one server. The server is first contacted when it is used.
 
     Args:
         model: its name; empty for the only model of the server.
@@ -59,13 +137,16 @@ class OpenAICompatibleProvider:
         deadline_seconds: float = 60.0,
     ) -> None:
         self._configured_model = model
-        self._url = permitted_url(url.rstrip("/").removesuffix("/v1"), allow_host)
         self._configured_prefixes = prefixes
-        self._key_variable = key_variable
-        self._client = bounded_client(self._url, deadline_seconds)
+        self._server = OpenAIServer(
+            url,
+            allow_host=allow_host,
+            key_variable=key_variable,
+            deadline_seconds=deadline_seconds,
+        )
 
     def __repr__(self) -> str:
-        return f"OpenAICompatibleProvider({self._configured_model!r}, {self._url!r})"
+        return f"OpenAICompatibleProvider({self._configured_model!r}, {self._server.url!r})"
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -111,7 +192,7 @@ class OpenAICompatibleProvider:
         if len(names) != 1:
             raise ConfigurationError(
                 "model_not_named",
-                f"the server at {self._url} has {len(names)} models: "
+                f"the server at {self._server.url} has {len(names)} models: "
                 f"{', '.join(names) or 'it lists none'}",
                 "name the model, as in openai:MODEL",
             )
@@ -122,61 +203,19 @@ class OpenAICompatibleProvider:
         return prefixes_for(self._model, self._configured_prefixes)
 
     def _request(self, texts: Sequence[str], dimensions: int | None) -> Matrix:
-        content = self._ask(
+        content = self._server.ask(
             "POST",
             "/v1/embeddings",
             {"model": self._model, "input": list(texts), "encoding_format": "float"},
+            model=self._configured_model,
         )
-        rows = _in_order(content.get("data"), len(texts), self._url)
-        return vectors_matrix(rows, len(texts), dimensions, self._url)
+        rows = _in_order(content.get("data"), len(texts), self._server.url)
+        return vectors_matrix(rows, len(texts), dimensions, self._server.url)
 
     def _listed_models(self) -> list[str]:
-        entries = self._ask("GET", "/v1/models").get("data")
+        entries = self._server.ask("GET", "/v1/models").get("data")
         names = [entry.get("id") for entry in entries or [] if isinstance(entry, Mapping)]
         return [name for name in names if isinstance(name, str)]
-
-    def _ask(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
-        response = self._client.request(method, path, json=body, headers=self._authorization())
-        if not response.is_success:
-            raise status_error(
-                response.status_code,
-                self._without_key(error_detail(response.text)),
-                server=self._url,
-                # Not `_model`, which asks the server if no model is configured.
-                model=self._configured_model or "its only model",
-                missing_hint="load the model in the server, or name one of its /v1/models",
-                context=None,
-            )
-        return self._json_object(response)
-
-    def _json_object(self, response: httpx.Response) -> Mapping[str, Any]:
-        try:
-            content = response.json()
-        except (ValueError, RecursionError):
-            kind = response.headers.get("content-type", "no content type")
-            raise unreadable_error(self._url, f"not JSON ({self._without_key(kind)})") from None
-        if not isinstance(content, dict):
-            raise unreadable_error(self._url, "JSON, but not an object")
-        return content
-
-    def _authorization(self) -> dict[str, str]:
-        key = self._key()
-        return {"Authorization": f"Bearer {key}"} if key else {}
-
-    def _key(self) -> str:
-        key = os.environ.get(self._key_variable, "").strip()
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise ConfigurationError(
-                "bad_key",
-                f"{self._key_variable} holds characters that an HTTP header cannot contain",
-                f"set {self._key_variable} to the key alone",
-            )
-        return key
-
-    def _without_key(self, text: str) -> str:
-        # A server may repeat the key in its error.
-        key = self._key()
-        return text.replace(key, "[key]") if key else text
 
 
 def _in_order(data: object, expected: int, server: str) -> list[object]:

@@ -121,6 +121,18 @@ class Sidecar:
         """The passage, document or lines that a reference names."""
         return self._answer("get", {"id": id, **fields})
 
+    def verify(
+        self,
+        draft: str,
+        *,
+        bundle: Mapping[str, Any] | None = None,
+        chunk_ids: Sequence[str] | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        """Check a draft against the passages of a bundle, of ids, or of the whole corpus."""
+        evidence = {"bundle": bundle, "chunk_ids": None if chunk_ids is None else [*chunk_ids]}
+        return self._answer("verify", {"draft": draft, **evidence, **fields})
+
     def roles(self) -> list[dict[str, Any]]:
         """The roles that have an overlay."""
         roles: list[dict[str, Any]] = self._answer("roles.list", {})["roles"]

@@ -31,6 +31,7 @@ _ASK_AGAIN = (
 )
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
+_REMEDY_CHARS = 400
 
 
 def prompt(bundle: RetrievalBundle) -> str:
@@ -54,6 +55,8 @@ def answer_text(method: str, answer: Values) -> str:
             return _why(answer)
         case "check":
             return _check(answer)
+        case "verify":
+            return _verification(answer)
     return json.dumps(answer, ensure_ascii=False, indent=1)
 
 
@@ -166,6 +169,20 @@ def _check(answer: Values) -> str:
     lines = [f"{answer['verdict']}: {one_line(answer['message'], 4 * _TASK_CHARS)}"]
     lines += [f"- {constraint_line(constraint)}" for constraint in answer["decisions"]]
     return "\n".join([*lines, f"This is {answer['advisory']}."])
+
+
+def _verification(answer: Values) -> str:
+    lines = [f"verdict: {answer['verdict']}: {answer['message']}"]
+    for finding in answer["findings"]:
+        what = "FAILS" if finding["fails"] else "note"
+        place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
+        parts = (f"{what} {finding['code']}", one_line(finding["text"]), place)
+        lines.append("; ".join(filter(None, parts)))
+        for name in ("note", "true_text", "remedy"):
+            if finding.get(name):
+                lines.append(f"  {name}: {one_line(finding[name], _REMEDY_CHARS)}")
+    uncited = len(answer["uncited_sentences"])
+    return "\n".join([*lines, f"sentences without a citation: {uncited}"] if uncited else lines)
 
 
 def _roles(answer: Values) -> str:

@@ -27,11 +27,12 @@ from rolebundle.contracts.request import (
     WhyRequest,
 )
 from rolebundle.contracts.terms import Detail
+from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
+from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_verification
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 
@@ -42,6 +43,7 @@ METHODS = (
     "retrieve",
     "get",
     "why",
+    "verify",
     "roles.list",
     "roles.show",
     "status",
@@ -132,6 +134,8 @@ class Operations:
                 return self._get(parsed(GetRequest, fields))
             case "why":
                 return self._why(parsed(WhyRequest, fields))
+            case "verify":
+                return self._verify(parsed(VerifyRequest, fields))
             case "roles.list":
                 return self._roles(parsed(StatusRequest, fields))
             case "roles.show":
@@ -157,6 +161,9 @@ class Operations:
     def _why(self, request: WhyRequest) -> Answer:
         self._check_rerank(request)
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
+
+    def _verify(self, request: VerifyRequest) -> Answer:
+        return shaped_verification(self.engine.verify(request), request.detail or "compact")
 
     def _check_rerank(self, request: RetrievalRequest) -> None:
         """Refuse a request that names a folder to load a rerank model from.

@@ -35,13 +35,15 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
             not text or is empty. The message suggests the known field that is most similar.
     """
     values = _with_canonical_names(contract, fields)
+    for name in ("task", "draft"):
+        text = values.get(name)
+        if isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text):
+            raise UsageError(
+                f"{name}_not_text",
+                f"the {name} holds bytes or unpaired surrogates, which are not Unicode text",
+                f"send the {name} as UTF-8",
+            )
     task = values.get("task")
-    if isinstance(task, str) and any("\ud800" <= character <= "\udfff" for character in task):
-        raise UsageError(
-            "task_not_text",
-            "the task holds bytes or unpaired surrogates, which are not Unicode text",
-            "send the task as UTF-8",
-        )
     if isinstance(task, str) and not task.strip():
         raise UsageError(
             "empty_task", "the task is empty", "say in words what the agent is about to do"

@@ -24,6 +24,7 @@ from typing import Any
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import FoundPassage, Lookup
 from rolebundle.contracts.terms import Detail
+from rolebundle.contracts.verification import Verification, VerifyDetail
 
 Answer = dict[str, Any]
 
@@ -490,6 +491,24 @@ def _short_head(lookup: Lookup, text: int) -> Answer:
         "kind": lookup.kind,
         "document": {**short, "superseded_by": newer},
     }
+
+
+# -- verifications -----------------------------------------------------------------------------
+
+
+def shaped_verification(verification: Verification, detail: VerifyDetail) -> Answer:
+    """The answer to `verify` as plain values.
+
+    Args:
+        verification: what was found.
+        detail: `full` has all findings; `compact` those that fail or have a remedy.
+    """
+    values = verification.model_dump(exclude_none=True)
+    if detail == "compact":
+        values["findings"] = [
+            finding for finding in values["findings"] if finding["fails"] or "remedy" in finding
+        ]
+    return values
 
 
 # -- both --------------------------------------------------------------------------------------

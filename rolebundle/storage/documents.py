@@ -153,6 +153,12 @@ def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
     return matches[0] if matches else None
 
 
+def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
+    """The chunks with these ids, by document and place; only those that the corpus has."""
+    condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
+    return _passages(corpus, corpus.rows(passages_sql(condition), (json.dumps(list(chunk_ids)),)))
+
+
 def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
     """The chunks of a document, in order; empty if there is no such document."""
     return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))

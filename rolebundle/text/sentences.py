@@ -108,7 +108,12 @@ def _sentences(text: str) -> Iterator[Sentence]:
 @lru_cache(maxsize=64)
 def topic_of(task: str) -> frozenset[str]:
     """The first letters of a task's words, as in ``Sentence.words``."""
-    return _beginnings(_TOKENS.findall(task.lower()))
+    return topic_words(task)
+
+
+def topic_words(text: str) -> frozenset[str]:
+    """The first letters of the content words of any text, as in ``Sentence.words``."""
+    return _beginnings(_TOKENS.findall(text.lower()))
 
 
 def _beginnings(tokens: Iterable[str]) -> frozenset[str]:

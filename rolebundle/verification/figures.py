@@ -20,6 +20,7 @@ not. A figure that was calculated from others, or rounded, stands nowhere, and i
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -77,7 +78,8 @@ def check_figures(
         has_citation = bool(own or citations[number])
         for figure in find_figures(text, language):
             start, end = sentence.start + figure.start, sentence.start + figure.end
-            is_cited = any(start < last and first < end for first, last in citations[number])
+            before = bisect_left(citations[number], (end, 0))
+            is_cited = before > 0 and start < citations[number][before - 1][1]
             if figure.is_loose or is_cited or _is_section_number(sentence, figure):
                 continue
             span = Span(start=start, end=end)

@@ -68,7 +68,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
         return (await session.list_tools()).tools
 
     tools = {tool.name: tool for tool in server.speak(talk)}
-    assert list(tools) == ["retrieve", "get", "why", "check", "list_roles", "status"]
+    assert list(tools) == ["retrieve", "get", "why", "verify", "check", "list_roles", "status"]
     for tool in tools.values():
         assert "Call it" in tool.description
         assert tool.annotations.read_only_hint and tool.annotations.idempotent_hint

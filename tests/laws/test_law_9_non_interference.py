@@ -2,8 +2,8 @@
 
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
-not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `compare`,
-`replay`, `status`, `gate check`, `roles.list` and the listing of documents are equal: passages,
+not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `verify`,
+`compare`, `replay`, `status`, `gate check`, `roles.list` and the listing of documents are equal: passages,
 order, scores, counts, rejections, warnings and errors; so is what the host's program for approvals
 gets. The policy binds some agents to roles. `eval` and `bridges` are commands of the owner, which
 no agent reaches.
@@ -15,6 +15,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -30,6 +31,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS
+from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.evaluation.questions import Question
@@ -332,13 +334,14 @@ class Machine(RuleBasedStateMachine):
         )
         part = self._visible_part(agent or "")
         rerank_cache.erase(part)
+        draft = f'It says "{task}" [2]. And {task} ({reference}). So {task}, see {reference}.'
         # An answer with everything, as if it were this agent's.
         with open_reader(self.path) as corpus:
             unlabelled = request.model_copy(update={"role": None, "rerank": None})
             resolved = resolve_request(unlabelled, NOW, overlay.overlay if overlay else None)
             forged = pipeline.retrieve(corpus, resolved, HashingProvider())
         answers = [
-            self._answers(path, request, overlay, reference, source, forged)
+            self._answers(path, request, overlay, reference, source, forged, draft)
             for path in (self.path, part)
         ]
         whole, alone = answers
@@ -353,10 +356,21 @@ class Machine(RuleBasedStateMachine):
         reference: str,
         source: Any,
         forged: RetrievalBundle,
+        draft: str,
     ) -> list[Any]:
         """What one corpus answers, and what the host's program is asked."""
         QUESTIONS.clear()
         agent = request.agent
+        verified = [
+            VerifyRequest(
+                draft=draft, role=request.role, agent=agent, publish=publish, now=NOW, **evidence
+            )
+            for publish, evidence in (
+                (False, {}),
+                (True, {"bundle": forged.model_dump()}),
+                (False, {"chunk_ids": [reference, "d1#0", "d2#0"]}),
+            )
+        ]
         workspace = Workspace(path, HashingProvider())
         with Engine(workspace, (self.folder,), approvals=Approvals(source, ("ask",))) as engine:
             operations = Operations(engine)
@@ -371,6 +385,7 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
                 outcome(lambda: engine.replay(forged)),
                 outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),
+                *(outcome(partial(engine.verify, asked, overlay)) for asked in verified),
             ]
             return [*answers, [*QUESTIONS]]
 

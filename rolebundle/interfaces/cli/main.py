@@ -26,6 +26,7 @@ _COMMANDS = {
     "replay": "rolebundle.interfaces.cli.replay",
     "why": "rolebundle.interfaces.cli.why",
     "get": "rolebundle.interfaces.cli.get",
+    "verify": "rolebundle.interfaces.cli.verify",
     "status": "rolebundle.interfaces.cli.status",
     "overlay": "rolebundle.interfaces.cli.overlay",
     "scopes": "rolebundle.interfaces.cli.scopes",

@@ -12,6 +12,7 @@ from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
+    judge_options,
     overlay_dir_option,
 )
 from rolebundle.interfaces.operations import Operations
@@ -26,6 +27,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @click.option("--allow-write", is_flag=True, help="Also offer the tools that write: mark.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
+@judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
 def mcp(
     db: str | None,
@@ -35,12 +37,14 @@ def mcp(
     allow_write: bool,
     agent: str | None,
     approvals: str,
+    judge: str,
+    judge_url: str,
     preload: bool,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, why, check, list_roles, status; with --allow-write also mark. It ends
-    when its input ends.
+    Tools: retrieve, get, why, verify, check, list_roles, status; with --allow-write also mark. It
+    ends when its input ends.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
@@ -63,5 +67,7 @@ def mcp(
         allow_host=allow_host,
         agent=agent,
         approvals=approvals,
+        judge=judge,
+        judge_url=judge_url,
     )
     serve(Operations(engine, allow_write=allow_write), preload=preload)

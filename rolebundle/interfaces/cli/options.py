@@ -20,11 +20,12 @@ from rolebundle.workspace import Workspace
 
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
+    from rolebundle.verification.judge import Judge
 
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
 
-_FLAGS = {"approval": "--approved-by"}
+_FLAGS = {"approval": "--approved-by", "chunk_ids": "--chunk"}
 _METAVARS = {
     "role": "ROLE",
     "agent": "ID",
@@ -34,6 +35,7 @@ _METAVARS = {
     "now": "TIME",
     "where": "KEY=VALUE[,…]",
     "seen": "ID",
+    "chunk_ids": "ID",
 }
 _HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
 
@@ -86,6 +88,9 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         hint = f"May be repeated. Keys: {', '.join(kind.model_fields)}."
     elif get_origin(kind) is list:
         types |= {"multiple": True, "callback": lambda _context, _option, items: [*items] or None}
+        item = get_args(kind)[0]
+        if get_origin(item) is Literal:
+            types["type"] = click.Choice(get_args(item))
         hint = "May be repeated."
     return click.option(
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
@@ -174,22 +179,46 @@ def overlay_dir_option(command: Command) -> Command:
 
 def embed_options(command: Command) -> Command:
     """``--embed-url URL`` and ``--allow-host HOST``."""
-    url = click.option(
+    return click.option(
         "--embed-url",
         metavar="URL",
         default="",
         envvar="ROLEBUNDLE_EMBED_URL",
         callback=_check_url,
         help="The address of the model's server.  [env: ROLEBUNDLE_EMBED_URL]",
-    )
-    host = click.option(
+    )(allow_host_option(command))
+
+
+def allow_host_option(command: Command) -> Command:
+    """``--allow-host HOST``."""
+    return click.option(
         "--allow-host",
         metavar="HOST",
         default="",
         envvar="ROLEBUNDLE_EMBED_ALLOW_HOST",
         help="Allow a model's server on this other machine.  [env: ROLEBUNDLE_EMBED_ALLOW_HOST]",
+    )(command)
+
+
+def judge_options(command: Command) -> Command:
+    """``--judge PROVIDER:MODEL`` and ``--judge-url URL``."""
+    judge = click.option(
+        "--judge",
+        metavar="PROVIDER:MODEL",
+        default="",
+        envvar="ROLEBUNDLE_JUDGE",
+        help="Ask this chat model, ollama:MODEL or openai:MODEL, whether passages support the "
+        "sentences that `verify` calls covered. It changes no verdict.  [env: ROLEBUNDLE_JUDGE]",
     )
-    return url(host(command))
+    url = click.option(
+        "--judge-url",
+        metavar="URL",
+        default="",
+        envvar="ROLEBUNDLE_JUDGE_URL",
+        callback=_check_url,
+        help="The address of the judge's server.  [env: ROLEBUNDLE_JUDGE_URL]",
+    )
+    return judge(url(command))
 
 
 def approvals_option(default: str | None) -> Callable[[Command], Command]:
@@ -226,6 +255,8 @@ def engine_for(
     allow_host: str = "",
     agent: str | None = None,
     approvals: str = "request",
+    judge: str = "",
+    judge_url: str = "",
 ) -> Engine:
     """The engine for a command's options."""
     return Engine(
@@ -234,7 +265,14 @@ def engine_for(
         agent=agent,
         rerank=rerank_setting(),
         approvals=Approvals.parse(approvals),
+        judge=_judge(judge, judge_url, allow_host) if judge else None,
     )
+
+
+def _judge(name: str, url: str, allow_host: str) -> Judge:
+    from rolebundle.verification.judge import Judge
+
+    return Judge(name, url, allow_host)
 
 
 def admin_for(db: str | None, *, embed_url: str = "", allow_host: str = "") -> Admin:

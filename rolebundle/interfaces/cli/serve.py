@@ -11,6 +11,7 @@ from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
+    judge_options,
     overlay_dir_option,
 )
 from rolebundle.interfaces.stdio import take_over
@@ -23,6 +24,7 @@ from rolebundle.interfaces.stdio import take_over
 @click.option("--allow-write", is_flag=True, help="Also allow `ingest` and `mark`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
+@judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
 @click.pass_context
 def serve(
@@ -34,11 +36,13 @@ def serve(
     allow_write: bool,
     agent: str | None,
     approvals: str,
+    judge: str,
+    judge_url: str,
     preload: bool,
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
-    Methods: initialize, retrieve, get, why, roles.list, roles.show, status, check, mark,
+    Methods: initialize, retrieve, get, why, verify, roles.list, roles.show, status, check, mark,
     ingest, shutdown.
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends.
 
@@ -57,5 +61,7 @@ def serve(
         allow_host=allow_host,
         agent=agent,
         approvals=approvals,
+        judge=judge,
+        judge_url=judge_url,
     )
     ctx.exit(run(Operations(engine, allow_write=allow_write), channel, preload=preload))

@@ -1,0 +1,109 @@
+"""`rolebundle verify`: what a person reads, exit codes, and what a bundle's file may be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.client import Sidecar
+from support.commands import forked_program, invoke
+from support.corpora import build, document
+from support.embedding_server import embedding_server
+
+LIFETIME = "The lifetime of an access token is fifteen minutes."
+FALSE = "Elephants drink plenty of cold water every single day."
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("verify"), [document("tokens", [LIFETIME])])
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Path:
+    path = tmp_path / "draft.md"
+    path.write_text(f"# Title\n\n{LIFETIME[:-1]} [1]. {FALSE}\n", encoding="utf-8")
+    return path
+
+
+def test_a_person_reads_the_verdict_then_what_fails_and_where(db: Path, draft: Path) -> None:
+    outcome = invoke("verify", draft, "--chunk", "tokens#0", "--db", db)
+    assert (outcome.code, outcome.err) == (1, "")
+    first, _, failing, place, *_ = outcome.out.splitlines()
+    assert first.startswith("FAIL: 1 finding fails: 1 uncovered")
+    assert failing == "fails: 1"
+    column = len(f"{LIFETIME[:-1]} [1]. ") + 1
+    assert place.split()[:2] == [f"3:{column}", "uncovered"]
+    assert "remedy: " in outcome.out
+    assert "checked against 1 passage" in outcome.out
+
+
+def test_only_a_pass_has_the_exit_code_0(db: Path, tmp_path: Path) -> None:
+    for text, code in ((LIFETIME, 0), (FALSE, 1), ("# Only a heading\n", 1)):
+        path = tmp_path / "draft.md"
+        path.write_text(text, encoding="utf-8")
+        outcome = invoke("verify", path, "--chunk", "tokens#0", "--db", db, "--json")
+        assert outcome.code == code, outcome.out
+        assert (outcome.json()["verdict"] == "pass") == (code == 0)
+
+
+def test_a_bundle_from_a_file(db: Path, draft: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.json"
+    retrieved = invoke(
+        "retrieve", "lifetime of a token", "--format", "json", "--lexical-only", "--db", db
+    )
+    bundle.write_text(retrieved.out, encoding="utf-8")
+    answer = invoke("verify", draft, "--bundle", bundle, "--db", db, "--json", "--redact").json()
+    assert [passage["chunk_id"] for passage in answer["passages"]] == ["tokens#0"]
+    assert FALSE not in answer["validated_draft"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "7", '{"selected": 1}', "\ufeff{}", "{" * 99_999]
+)
+def test_a_file_that_is_no_bundle(db: Path, draft: Path, tmp_path: Path, content: str) -> None:
+    bundle = tmp_path / "bundle.json"
+    bundle.write_text(content, encoding="utf-8")
+    outcome = invoke("verify", draft, "--bundle", bundle, "--db", db)
+    assert outcome.code == 2
+    assert "bundle" in outcome.err
+
+
+def test_a_draft_that_is_not_text(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "draft.md"
+    path.write_bytes(b"\xff\xfe\x00broken")
+    outcome = invoke("verify", path, "--db", db)
+    assert outcome.code == 2
+    assert "draft_not_text" in outcome.err
+
+
+def test_a_hostile_draft_does_not_control_the_terminal(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "draft.md"
+    path.write_text('They wrote "\x1b[2J\x1b]0;owned\x07 and \u202e reversed".\n', encoding="utf-8")
+    outcome = invoke("verify", path, "--db", db)
+    assert outcome.out.replace("\n", "").isprintable()
+
+
+def test_the_client_and_the_judge_of_a_server(db: Path) -> None:
+    with embedding_server() as server:
+        answer = {"choices": [{"message": {"content": "Yes"}}]}
+        server.faults["/v1/chat/completions"] = lambda handler: handler.json(answer)
+        settings = {"ROLEBUNDLE_JUDGE": "ollama:m", "ROLEBUNDLE_JUDGE_URL": server.url}
+        with Sidecar(db=db, command=forked_program(), env=settings) as sidecar:
+            verified = sidecar.verify(LIFETIME, chunk_ids=["tokens#0"])
+            assert [opinion["supported"] for opinion in verified["opinions"]] == [True]
+            # A request cannot name a judge.
+            refused = json.dumps(sidecar_error(sidecar, judge="openai:m"))
+            assert "judge" in refused
+    assert verified["verdict"] == "pass"
+
+
+def sidecar_error(sidecar: Sidecar, **fields: object) -> str:
+    from rolebundle.interfaces.client import SidecarError
+
+    with pytest.raises(SidecarError) as caught:
+        sidecar.verify(LIFETIME, **fields)
+    assert caught.value.code == "bad_request"
+    return caught.value.message

@@ -1,0 +1,202 @@
+"""The verdict of `verify`, its answer, and what holds for any draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.audit import AuditSettings
+from rolebundle.contracts.verification import MAX_DRAFT_CHARACTERS, Verification, VerifyRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import Interrupted, RolebundleError, UsageError
+from rolebundle.interfaces.operations import Operations
+from rolebundle.policy.audit import AuditLog
+from support.amounts import lengths, linear_time
+from support.corpora import NOW, build, document
+
+LIFETIME = "The lifetime of an access token is fifteen minutes."
+HELMET = "A helmet must be worn in the yard at night."
+FALSE = "Elephants drink plenty of cold water every single day."
+IDS = ["tokens#0", "yard#0"]
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    texts = {"tokens": LIFETIME, "yard": HELMET}
+    documents = [document(name, [text], sensitivity="public") for name, text in texts.items()]
+    return build(tmp_path_factory.mktemp("verify"), documents)
+
+
+@pytest.fixture(scope="module")
+def engine(db: Path) -> Iterator[Engine]:
+    with Engine(db) as one:
+        yield one
+
+
+def verified(engine: Engine, draft: str, *, whole: bool = False, **fields: Any) -> Verification:
+    evidence = {} if whole else {"chunk_ids": IDS}
+    return engine.verify(VerifyRequest(draft=draft, now=NOW, **evidence, **fields))
+
+
+both = pytest.mark.parametrize("whole", [False, True], ids=["named", "whole corpus"])
+
+
+class TestTheVerdict:
+    @both
+    def test_a_true_draft_passes(self, engine: Engine, whole: bool) -> None:
+        answer = verified(engine, f'They wrote "{LIFETIME}" And: {HELMET}', whole=whole)
+        assert (answer.verdict, answer.validated_draft) == ("pass", None)
+        assert answer.counts["exact"] == 1 and answer.counts["covered"] >= 1
+
+    @both
+    @pytest.mark.parametrize(
+        ("draft", "code"),
+        [
+            (f"{LIFETIME} {FALSE}", "uncovered"),
+            (f'{HELMET} They wrote "{FALSE}"', "absent"),
+            ("The lifetime of an access token is 47 minutes.", "unsupported_figure"),
+            (f"{LIFETIME} [7]", "unknown_citation"),
+        ],
+    )
+    def test_one_failure_fails(self, engine: Engine, draft: str, code: str, whole: bool) -> None:
+        answer = verified(engine, draft, whole=whole)
+        assert answer.verdict == "fail"
+        assert code in {finding.code for finding in answer.findings if finding.fails}
+        assert answer.validated_draft not in (None, draft)
+
+    @pytest.mark.parametrize("draft", ["", " \n ", "# Heading\n", "```\ncode\n```\n", "Thanks!"])
+    @both
+    def test_nothing_to_verify_is_no_pass(self, engine: Engine, draft: str, whole: bool) -> None:
+        assert verified(engine, draft, whole=whole).verdict == "nothing_to_verify"
+
+    @pytest.mark.parametrize("ids", [[], ["gone#0"]])
+    def test_without_evidence_nothing_passes(self, engine: Engine, ids: list[str]) -> None:
+        for require in (None, [], ["quotes"], ["citations"], ["figures"]):
+            request = VerifyRequest(draft=LIFETIME, chunk_ids=ids, require=require)  # type: ignore[arg-type]
+            assert engine.verify(request).verdict != "pass"
+
+    def test_what_is_not_required_does_not_fail(self, engine: Engine) -> None:
+        draft = f'{FALSE} They wrote "{HELMET}"'
+        assert verified(engine, draft).verdict == "fail"
+        answer = verified(engine, draft, require=["quotes"])
+        assert answer.verdict == "pass"
+        assert answer.counts["uncovered"] >= 1
+        assert verified(engine, FALSE, require=["quotes"]).verdict == "nothing_to_verify"
+
+    def test_an_unchecked_language_is_no_pass(self, engine: Engine) -> None:
+        draft = "Токен доступа действует пятнадцать минут, и это записано в правилах."
+        for require in (None, ["coverage"], ["figures"], ["quotes"], []):
+            assert verified(engine, draft, require=require).verdict != "pass"
+
+
+class TestTheAnswer:
+    def test_findings_are_in_the_order_of_the_draft(self, engine: Engine) -> None:
+        answer = verified(
+            engine, f'{FALSE} [9]\n\nThey wrote "{HELMET}" [2].', require=["citations"]
+        )
+        starts = [finding.span.start for finding in answer.findings]
+        assert starts == sorted(starts)
+        assert sum(answer.counts.values()) == len(answer.findings)
+
+    def test_a_redacted_draft_has_nothing_that_fails(self, engine: Engine) -> None:
+        draft = f'{LIFETIME} {FALSE} They wrote "{FALSE}" [9].\n\n- {HELMET} [2]\n- {FALSE}\n'
+        answer = verified(engine, draft, redact=True)
+        assert answer.validated_draft is not None
+        assert verified(engine, answer.validated_draft).verdict == "pass"
+        assert LIFETIME in answer.validated_draft and HELMET in answer.validated_draft
+
+    def test_a_deadline_ends_it(self, engine: Engine) -> None:
+        draft = "\n\n".join(f"{LIFETIME} It is number {number}." for number in range(3_000))
+        with pytest.raises(Interrupted):
+            verified(engine, draft, deadline_ms=5)
+        assert verified(engine, LIFETIME).verdict == "pass"
+
+    def test_it_is_recorded(self, tmp_path: Path) -> None:
+        db = build(tmp_path, [document("tokens", [LIFETIME])])
+        with AuditLog(db) as log:
+            log.begin(AuditSettings(mode="on"))
+        with Engine(db) as engine:
+            engine.verify(VerifyRequest(draft=f"{LIFETIME} {FALSE}", agent="ada"))
+        [row] = AuditLog(db).rows(kind="verify")
+        assert (row.agent, row.details["verdict"]) == ("ada", "fail")
+        assert "Elephants" not in row.model_dump_json()
+
+
+# -- laws ------------------------------------------------------------------------------------------
+
+pieces = st.sampled_from(
+    [LIFETIME, HELMET, FALSE, '"', "“", "”", "'", "…", "...", "[1]", "[2, 9]", "[", "]", "(", ")",
+     "tokens.md:1-1", "yard#0", "path:9-1", "\n", "\n\n", "- ", "> ", "|", "# ", "```", "\x00",
+     "\u202e", "NEAR(", "OR", "*", "1,200", "12 %", "3 May 2026", "не", "漢字", "is not", ".", " "]
+)  # fmt: skip
+drafts = st.lists(pieces, max_size=25).map(" ".join) | st.text(max_size=200)
+
+
+@given(drafts, st.booleans(), st.booleans())
+@example("\x00", True, True)
+@example('"' * 50, False, True)
+def test_any_draft_gives_the_same_answer_twice(
+    engine: Engine, draft: str, whole: bool, redact: bool
+) -> None:
+    """Laws 3 and 4: no text is syntax, and the same draft has the same answer."""
+    fields: dict[str, Any] = {"draft": draft, "redact": redact, "publish": True}
+    fields |= {"detail": "full", "now": NOW.isoformat()} | ({} if whole else {"chunk_ids": IDS})
+    answers = []
+    for _ in range(2):
+        try:
+            answers.append(Operations(engine).call("verify", fields))
+        except RolebundleError as error:
+            assert any("\ud800" <= character <= "\udfff" for character in draft)
+            answers.append({"code": error.code})
+    assert answers[0] == answers[1]
+    if "verdict" not in answers[0]:
+        assert answers[0]["code"] == "draft_not_text"
+        return
+    for finding in answers[0]["findings"]:
+        span = finding["span"]
+        assert 0 <= span["start"] <= span["end"] <= len(draft)
+    is_failing = any(finding["fails"] for finding in answers[0]["findings"])
+    assert (answers[0]["verdict"] == "fail") == is_failing
+
+
+@pytest.mark.parametrize("draft", ["\ud800", f"{LIFETIME} \udfff"])
+def test_text_that_is_not_unicode_is_refused(engine: Engine, draft: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Operations(engine).call("verify", {"draft": draft})
+    assert caught.value.code == "draft_not_text"
+
+
+def test_a_draft_over_the_bound_is_refused(engine: Engine) -> None:
+    with pytest.raises(UsageError):
+        Operations(engine).call("verify", {"draft": "x" * (MAX_DRAFT_CHARACTERS + 1)})
+
+
+@lengths
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "x",
+        "word ",
+        f"{LIFETIME} ",
+        '"',
+        '"a" ',
+        "[9] ",
+        "tokens.md:1-1 ",
+        "1 ",
+        "\n",
+        "(",
+        "… ",
+        "> a\n",
+    ],
+)
+def test_named_evidence_takes_linear_time(engine: Engine, piece: str, length: int) -> None:
+    # A finding takes as long as a hundred characters, and some of these have one for two.
+    draft = (piece * length)[: length // 10]
+    verified(engine, draft[:100])
+    with linear_time(length):
+        verified(engine, draft, publish=True, redact=True)
