@@ -5,6 +5,7 @@ What cannot be found out is ``unknown``, and never ``met``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -36,6 +37,7 @@ DEFAULT_COMMAND_SECONDS = 60.0
 _PAUSE_SECONDS = 0.02
 _POSTURES = ("weak", "mixed", "strong")
 _SHOWN_CHARACTERS = 200
+_WHITE_SPACE = re.compile(rb"\s+")
 
 
 class Outcome(NamedTuple):
@@ -130,7 +132,7 @@ def _content(criterion: Criterion, path: str, data: bytes) -> Outcome:
     if criterion.check == "min_bytes":
         least = criterion.bytes or 1
         # White space and zero bytes may not make up more than half of what is asked for.
-        solid = len(b" ".join(data.replace(b"\x00", b"").split()))
+        solid = len(_WHITE_SPACE.sub(b" ", data.translate(None, b"\x00")))
         is_met = len(data) >= least and 2 * solid >= least
         padding = f" ({solid:,} without white space)" if 2 * solid < len(data) else ""
         return _outcome(is_met, f"{path}: {_size(data)}{padding}, needed are {least:,}")

@@ -34,6 +34,7 @@ from rolebundle.storage.gate_baselines import StoredBaseline
 from rolebundle.verification.criteria import Circumstances, Corpus, judge, schema_validator
 from rolebundle.verification.no_result import EMPTY_BY_CONVENTION, fault_of
 from rolebundle.verification.workfiles import (
+    MAX_FILE_BYTES,
     Change,
     Comparison,
     Content,
@@ -95,6 +96,13 @@ class Output(NamedTuple):
     data: bytes | None
     mtime_ns: int | None = None
     problem: str = ""
+
+
+def output_of(data: bytes) -> Output:
+    """An output that is no file."""
+    if len(data) > MAX_FILE_BYTES:
+        return Output(None, problem=f"has over {MAX_FILE_BYTES:,} bytes")
+    return Output(data)
 
 
 def read_output(path: Path) -> Output:

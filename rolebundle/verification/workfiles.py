@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ MAX_ENTRIES = 100_000
 """How many names in the contract's folder are looked at."""
 MAX_MATCHES = 2_000
 """How many files the contract may name."""
+_MAX_FOLDED_BYTES = 8 << 20
 _MAX_OTHERS = 5_000
 _MAX_OTHER_BYTES = 8 << 20
 _MAX_OTHER_BYTES_IN_ALL = 256 << 20
@@ -72,13 +74,13 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Content:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise NotReadable("is a special file, not a file")
-            data = file.read(max_bytes + 1)
+            data = b"" if status.st_size > max_bytes else file.read(max_bytes + 1)
     except (FileNotFoundError, NotADirectoryError):
         raise NotReadable("does not exist") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name of a file"
         raise NotReadable(f"cannot be read ({reason})", is_known=False) from error
-    if len(data) > max_bytes:
+    if max(len(data), status.st_size) > max_bytes:
         raise NotReadable(f"has over {max_bytes:,} bytes", is_known=False)
     return Content(data, status.st_mtime_ns)
 
@@ -86,13 +88,18 @@ def read_regular(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Content:
 def content_digest(data: bytes) -> str:
     """A digest of the bytes that other line ends, blank lines and more spaces do not change.
 
-    The indentation counts, because it may mean something.
+    The indentation counts, because it may mean something. In large files every byte counts.
     """
+    if len(data) > _MAX_FOLDED_BYTES:
+        return sha256(data).hexdigest()
     if data.startswith(_UTF_16):
         data = data.decode("utf-16", "replace").encode("utf-8", "replace")
-    lines = (line for line in data.removeprefix(_BOM).splitlines() if line.strip())
-    folded = (line[: len(line) - len(line.lstrip())] + b" ".join(line.split()) for line in lines)
-    return sha256(b"\n".join(folded)).hexdigest()
+    digest = sha256()
+    for line in BytesIO(data.removeprefix(_BOM)):
+        if words := line.split():
+            indentation = line[: len(line) - len(line.lstrip())]
+            digest.update(indentation + b" ".join(words) + b"\n")
+    return digest.hexdigest()
 
 
 _NOTHING = content_digest(b"")

@@ -27,6 +27,7 @@ from support.gate_scenarios import (
     REPORT,
     SCHEMA,
     TRACEBACK,
+    at_least,
     changed,
     criteria,
     exists,
@@ -141,7 +142,11 @@ def test_a_gate_does_not_start_with_a_schema_that_is_none(
     assert says in error.value.message
 
 
-def test_a_schema_reaches_nothing_outside_and_takes_linear_time(db: Path, contract: Path) -> None:
+def test_a_schema_reaches_nothing_outside_and_takes_linear_time(
+    db: Path, contract: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda *words, **_: asked.append(words))
     write(contract.parent, {
         "remote.json": '{"$ref": "http://127.0.0.1:9/schema.json"}',
         "slow.json": '{"type": "string", "pattern": "^(a+)+$"}',
@@ -152,6 +157,7 @@ def test_a_schema_reaches_nothing_outside_and_takes_linear_time(db: Path, contra
     write(contract.parent, {"a.json": json.dumps("a" * 5000 + "!")})
     report = check(db, contract)
     assert [result.result for result in report.criteria] == ["unknown", "not_met"]
+    assert not asked
 
 
 def test_a_missing_contract_and_a_manifest_are_none(tmp_path: Path) -> None:
@@ -241,6 +247,30 @@ def test_the_gate_and_the_corpus_are_no_work(contract: Path) -> None:
     assert codes(check(db, contract)) == ["no_work"]
     write(folder, {"notes.md": "A file whose name begins like the corpus's is work."})
     assert check(db, contract).verdict == "success"
+
+
+def test_a_contract_cannot_name_itself_as_work(db: Path, contract: Path) -> None:
+    start(db, contract, criteria(exists("work.gate.toml"), exists("c.db"), watch='["*.md"]'))
+    write(contract.parent, {"report.md": REPORT})
+    report = check(db, contract)
+    assert report.criteria[0].result == "not_met"
+    assert "belongs to the gate" in report.criteria[0].reason
+
+
+@pytest.mark.parametrize(
+    ("content", "is_met"),
+    [
+        (b"x" * 99, False),
+        (b"x" * 100, True),
+        (b"x" * 48 + b" " * 900, False),
+        (b"x\n" * 50, True),
+        (b"x" + b"\x00" * 900, False),
+    ],
+)
+def test_white_space_is_no_size(db: Path, contract: Path, content: bytes, is_met: bool) -> None:
+    start(db, contract, criteria(at_least("a.bin", 100)))
+    write(contract.parent, {"a.bin": content})
+    assert (check(db, contract).criteria[0].result == "met") == is_met
 
 
 def test_too_many_neighbours_are_said(

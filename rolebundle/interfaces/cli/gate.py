@@ -279,11 +279,14 @@ def hook_command(
 
 
 def _output(name: str | None) -> Output | None:
-    from rolebundle.verification.gate import Output, read_output
+    from rolebundle.verification.gate import output_of, read_output
+    from rolebundle.verification.workfiles import MAX_FILE_BYTES
 
     if name is None:
         return None
-    return Output(sys.stdin.buffer.read()) if name == "-" else read_output(Path(name))
+    if name == "-":
+        return output_of(sys.stdin.buffer.read(MAX_FILE_BYTES + 1))
+    return read_output(Path(name))
 
 
 def _text(report: GateReport) -> str:
