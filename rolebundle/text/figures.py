@@ -313,8 +313,8 @@ _LENGTHS = frozenset(
 _PAST_HOUR = re.compile(r"(half|quarter) (past|to) (?:([a-z]+)|(\d\d?))\b")
 _OF_UNIT = re.compile(r" (?:of )?an? ")
 _CURRENCY_ENDS = frozenset("$€£¥₹₩₽₿¢.-+dryfkpnbs")
-_MAX_CHUNK = 300
-"""Longer addresses are cut."""
+_MAX_CHUNK, _MAX_URL = 100, 2000
+"""Longer identifiers and addresses are cut."""
 _MAX_DIGITS = 60
 """Longer numbers are compared as text."""
 # A whole number after these words names a version.
@@ -378,7 +378,7 @@ _LOOSE_FIGURE = _PLAIN_FIGURE._replace(is_loose=True)
 class _Reader:
     """Reads a text from left to right.
 
-    ``position`` is the end of the last figure; up to ``tried`` there is no address.
+    ``position`` is the end of the last figure; at ``tried`` no address begins.
     """
 
     def __init__(self, text: str, language: str) -> None:
@@ -390,7 +390,7 @@ class _Reader:
         self.language = language
         self.grammar = _grammar(language)
         self.comma = language in COMMA_LANGUAGES
-        self.position = self.tried = 0
+        self.position, self.tried = 0, -1
         self.found: list[TextFigure] = []
 
     def figures(self) -> list[TextFigure]:
@@ -441,27 +441,25 @@ class _Reader:
 
     def _at_mark(self, start: int) -> None:
         """A figure that may begin with a sign: an address, a path, ``.5``, ``ERR_TIMEOUT``."""
-        if start < self.tried:
-            return
         first = self._chunk_start(start)
         if self._address(first):
             return
-        chunk = _CHUNK.match(self.low, start, start + _MAX_CHUNK)
-        self.tried = chunk.end() if chunk else start
         follows = self.low[start + 1 : start + 2]
         if self.low[start] == "." and follows.isdecimal() and (start == first):
             self._number(start, start)
 
     def _address(self, start: int) -> bool:
         """Read an address, a path, a hash or a constant that begins here."""
-        low = self.low
-        stop = start + _MAX_CHUNK
+        if start == self.tried:
+            return False
+        self.tried = start
+        low, stop = self.low, start + _MAX_CHUNK
         chunk_match = _CHUNK.match(low, start, stop)
         if chunk_match is None:
             return False
         chunk = chunk_match[0]
         is_url = "://" in chunk or chunk.startswith("www.")
-        if is_url and (match := _URL.match(low, start, stop)):
+        if is_url and (match := _URL.match(low, start, start + _MAX_URL)):
             return self._url(match)
         for sign, pattern, kind, canonical in _ADDRESSES:
             if sign in chunk and (match := pattern.match(low, start, stop)):
@@ -561,7 +559,7 @@ class _Reader:
         if match := _FISCAL.match(low, start):
             self._add(start, match.end(), Reading("date", ("fy", _year(match[1]))))
             return True
-        if chunk[0] == "p" and (match := _DURATION.match(low, start)):
+        if chunk[:1] == "p" and (match := _DURATION.match(low, start)):
             parts = [
                 (Fraction(text), UNITS_BY_NAME[name][0])
                 for text, name in zip(match.groups(), _DURATION_UNITS, strict=True)
