@@ -3,21 +3,23 @@
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
 not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `verify`,
-`compare`, `replay`, `status`, `gate check`, `roles.list` and the listing of documents are equal: passages,
-order, scores, counts, rejections, warnings and errors; so is what the host's program for approvals
-gets. The policy binds some agents to roles. `eval` and `bridges` are commands of the owner, which
-no agent reaches.
+`compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list` and the listings of
+documents and decisions are equal: passages, order, scores, counts, rejections, constraints,
+warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
+to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
+commands of the owner, which no agent reaches.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from unittest.mock import patch
 
 import pytest
@@ -28,9 +30,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from rolebundle.admin import Admin
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.decisions import CheckRequest, NewDecision
+from rolebundle.contracts.document import Mark
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.request import RetrievalRequest, Where
-from rolebundle.contracts.terms import ACTIONS
+from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
@@ -43,9 +47,11 @@ from rolebundle.policy.approvals import Approvals, Decision
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage import rerank_cache, store
+from rolebundle.storage import marks, rerank_cache, store
+from rolebundle.storage.marks import MarkKind
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
 from support.commands import invoke
@@ -69,6 +75,8 @@ LEVELS = ("denied", "public", "group", "internal", "confidential")
 FOLDERS = ("open", "closed", "attic")
 PATTERNS = ("closed/**", "*/d3.md", "ATTIC/*", "nothing-like-it")
 NAMES = tuple(f"d{number}" for number in range(9))
+DECISION_NAMES = ("d1", "d4")
+"""Documents of the type ``decision``."""
 AGENTS = ("ada", "bob", "eve")
 ROLES: dict[str, dict[str, Any]] = {
     "reviewer": {
@@ -87,6 +95,7 @@ _rules = choices(
     # What the agent may ask with; a rule without roles is drawn most often.
     ({}, {}, {}, {"roles": ["reviewer"]}, {"roles": ["reviewer", "writer"], "role_required": False},
      {"role_required": True}, {"roles": [], "role_required": False}),
+    ({}, {"may_write": ["mark"]}),
 )  # fmt: skip
 _others = choices(
     (False, True),
@@ -96,6 +105,10 @@ _others = choices(
     (None, "Ana"),
     SOURCES,
 )
+_marked = st.builds(
+    "{}{}".format, st.sampled_from(NAMES), st.sampled_from(("", "#0", "#1", "#0", "#1"))
+)
+_authors = st.sampled_from(("Ana", "ada", "bob"))
 _places = choices(SCOPES, LEVELS[1:], FOLDERS)
 
 
@@ -105,12 +118,13 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     named = draw(st.sampled_from([AGENTS, AGENTS[:2]]))
     policy = {}
     for agent in named:
-        scopes, level, patterns, roles = draw(_rules)
+        scopes, level, patterns, roles, writes = draw(_rules)
         policy[agent] = {
             "scopes": list(scopes),
             "access_level": level,
             "deny_patterns": list(patterns),
             **roles,
+            **writes,
         }
     return policy
 
@@ -126,6 +140,15 @@ def may_see(rule: dict[str, Any] | None, document: StoredDocument, file: StoredF
         and not any(
             fnmatchcase(file.path.lower(), pattern.lower()) for pattern in rule["deny_patterns"]
         )
+    )
+
+
+def may_see_decisions(rule: dict[str, Any] | None, scope: str) -> bool:
+    """Whether an agent with this rule may see the decisions of a scope."""
+    return (
+        rule is not None
+        and LEVELS.index(rule["access_level"]) >= LEVELS.index("internal")
+        and (not rule["scopes"] or scope in rule["scopes"])
     )
 
 
@@ -195,6 +218,7 @@ class Machine(RuleBasedStateMachine):
         self._deciding.start()
         self.stored: dict[str, tuple[StoredFile, StoredDocument]] = {}
         self.policy: dict[str, Any] = {}
+        self.decided: Counter[str] = Counter()
 
     def teardown(self) -> None:
         self._deciding.stop()
@@ -226,12 +250,14 @@ class Machine(RuleBasedStateMachine):
     def _put(self, name: str, document: StoredDocument, place: list[str]) -> None:
         self.changes += 1
         scope, sensitivity, folder = place
+        original_type = document.metadata.document_type
         metadata = document.metadata.__class__(
             **{
                 **document.metadata._asdict(),
                 "document_id": name,
                 "scope": scope,
                 "sensitivity": sensitivity,
+                "document_type": "decision" if name in DECISION_NAMES else original_type,
             }
         )
         chunks = tuple(
@@ -260,6 +286,33 @@ class Machine(RuleBasedStateMachine):
             store.drop_unused(corpus)
             store.increment_generation(corpus)
 
+    @rule(marked=_marked, state=st.sampled_from(get_args(MarkState)), by=_authors)
+    def mark(self, marked: str, state: Any, by: str) -> None:
+        self.changes += 1
+        kind: MarkKind = "chunk" if "#" in marked else "document"
+        authority: Authority = "owner" if by == "Ana" else "agent"
+        with open_writer(self.path) as corpus, corpus.writing():
+            text_hash = marks.text_hash(corpus, kind, marked) or ""
+            mark = Mark(state, by, authority, "checked", "2026-11-01T00:00:00Z")
+            marks.put_mark(corpus, marks.StoredMark(kind, marked, text_hash, mark))
+            store.increment_generation(corpus)
+
+    @rule(
+        text=word_text.filter(str.strip),
+        scope=st.sampled_from(SCOPES),
+        effect=st.sampled_from(get_args(DecisionEffect)),
+        supersedes=st.booleans(),
+    )
+    def decide(self, text: str, scope: str, effect: Any, supersedes: bool) -> None:
+        self.changes += 1
+        latest = [str(self.decided[scope])] if supersedes and self.decided[scope] else []
+        self.decided[scope] += 1
+        new = NewDecision(
+            text=text, scope=scope, effect=effect, supersedes=latest, decided_by="Ana"
+        )
+        with open_writer(self.path) as corpus:
+            record_decision(corpus, new, NOW)
+
     @rule(waiting=st.integers(0, 3))
     def embed_all(self, waiting: int) -> None:
         self.changes += 1
@@ -283,6 +336,12 @@ class Machine(RuleBasedStateMachine):
         with open_writer(part) as corpus, corpus.writing():
             store.remove_files(corpus, gone)
             store.drop_unused(corpus)
+            for marked in marks.all_marks(corpus):
+                if marks.text_hash(corpus, marked.kind, marked.target) is None:
+                    marks.remove_mark(corpus, marked.kind, marked.target)
+            for scope in SCOPES:
+                if not may_see_decisions(rule_, scope):
+                    corpus.run("DELETE FROM decision WHERE scope = ?", (scope,))
             # What is hidden is also written to.
             for _ in range(3):
                 store.increment_generation(corpus)
@@ -371,6 +430,9 @@ class Machine(RuleBasedStateMachine):
                 (False, {"chunk_ids": [reference, "d1#0", "d2#0"]}),
             )
         ]
+        check = CheckRequest(
+            intent=request.task, action=request.action, agent=agent, role=request.role
+        )
         workspace = Workspace(path, HashingProvider())
         with Engine(workspace, (self.folder,), approvals=Approvals(source, ("ask",))) as engine:
             operations = Operations(engine)
@@ -384,10 +446,22 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: [item.document_id for item in engine.documents(agent, 0, 9)]),
                 outcome(lambda: operations.call("roles.list", {"agent": agent} if agent else {})),
                 outcome(lambda: engine.replay(forged)),
+                outcome(lambda: engine.check(check, NOW)),
+                outcome(lambda: [record.model_dump() for record in engine.decisions(agent)]),
                 outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),
                 *(outcome(partial(engine.verify, asked, overlay)) for asked in verified),
             ]
-            return [*answers, [*QUESTIONS]]
+        # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
+        copied = path.with_name(f"marked-{path.name}")
+        shutil.copyfile(path, copied)
+        with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
+            fields = {"id": reference, "state": "rejected", "reason": "wrong"}
+            fields |= {"agent": agent} if agent else {}
+            made = outcome(lambda: Operations(engine, allow_write=True).call("mark", fields))
+            if isinstance(made, dict):
+                made.pop("marked_at")
+            answers += [made, outcome(lambda: engine.retrieve(request, overlay))]
+        return [*answers, [*QUESTIONS]]
 
     def _gate(self, request: RetrievalRequest) -> Path:
         """A contract that asks the corpus."""
