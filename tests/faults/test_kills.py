@@ -176,6 +176,42 @@ class Audit(Case):
         self.check(place, reported)
 
 
+class Decide(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        decisions = self.decisions_of(place)
+        names = {line.split()[1] for line in reported if line.startswith("decided ")}
+        assert names <= decisions.keys(), "acknowledged, and lost"
+        assert decisions == {
+            f"shared-{n}": f"Do not post note {n}" for n in range(1, len(decisions) + 1)
+        }
+
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
+        self.check(place, reported)
+        assert len(self.decisions_of(place)) == 6
+
+    @staticmethod
+    def decisions_of(place: Place) -> dict[str, str]:
+        with Admin(place.db) as admin:
+            return {record.id: record.text for record in admin.decisions()}
+
+
+class Mark(Case):
+    def check(self, place: Place, reported: Sequence[str]) -> None:
+        with Admin(place.db) as admin:
+            records = {record.target: record for record in admin.marks()}
+        names = {line.split()[1] for line in reported if line.startswith("marked ")}
+        assert names <= records.keys(), "acknowledged, and lost"
+        for target, record in records.items():
+            assert (record.state, record.reason, record.ended) == (
+                "disputed",
+                target.removeprefix("tree/"),
+                False,
+            )
+
+    def check_end(self, place: Place, reported: Sequence[str]) -> None:
+        self.check(place, reported)
+
+
 class BackUp(AllOrNothing):
     def check(self, place: Place, reported: Sequence[str]) -> None:
         super().check(place, reported)
@@ -288,6 +324,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "embed": lambda: Embed(STEPS["embed"], steps("ingest")),
     "purge": Purge,
     "migration": lambda: Migration(STEPS["create"], old_schema),
+    "decide": lambda: Decide(STEPS["decide"], steps("ingest")),
+    "mark": lambda: Mark(STEPS["mark"], steps("ingest")),
     "policy": lambda: AllOrNothing(STEPS["policy"], steps("ingest")),
     "new audit": lambda: Audit(STEPS["audit"], steps("ingest")),
     "audit": lambda: Audit(STEPS["audit"], steps("ingest", "require")),
@@ -343,7 +381,7 @@ def names_in(folder: Path) -> set[str]:
     return {name for name in names if not name.endswith(("-wal", "-shm"))}
 
 
-@rounds(2, 150)
+@rounds(2, 200)
 @pytest.mark.parametrize("name", CASES)
 def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
     chance = random.Random(name)

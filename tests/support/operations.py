@@ -14,6 +14,7 @@ import apsw
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.audit import AuditEntry, AuditSettings
+from rolebundle.contracts.decisions import NewDecision
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import RolebundleError, UsageError
@@ -193,12 +194,27 @@ def _restore(place: Place, _: Report) -> None:
         admin.restore(place.saved, confirmed=True)
 
 
+def _decide(place: Place, report: Report, decisions: int = 6) -> None:
+    with Admin(place.db) as admin:
+        for number in range(len(admin.decisions()) + 1, decisions + 1):
+            new = NewDecision(text=f"Do not post note {number}", decided_by="Ana")
+            report(f"decided {admin.decide(new).id}")
+
+
+def _mark(place: Place, report: Report) -> None:
+    with Admin(place.db) as admin:
+        for name in sorted(path.name for path in place.tree.glob("n*.md")):
+            report(f"marked {admin.mark(f'tree/{name}', 'disputed', 'Ana', name).target}")
+
+
 def _create(place: Place, _: Report) -> None:
     open_writer(place.db).close()
 
 
 STEPS: dict[str, Step] = {
     "create": _create,
+    "decide": _decide,
+    "mark": _mark,
     "ingest": _ingest(1),
     "update": _ingest(2),
     "embed": _embed,
