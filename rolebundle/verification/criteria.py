@@ -52,7 +52,7 @@ class Corpus(NamedTuple):
 
     retrieve: Callable[[RetrievalRequest], RetrievalBundle]
     check: Callable[[CheckRequest], CheckAnswer]
-    verify: Callable[[VerifyRequest], Verification] | None = None
+    verify: Callable[[VerifyRequest], Verification]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +278,12 @@ def _verify(criterion: Criterion, now: Circumstances, path: str, data: bytes) ->
         )
     except ValidationError:
         return Outcome("not_met", f"{criterion.bundle}: is no bundle")
-    if now.corpus.verify is None:
-        return Outcome("unknown", "drafts are not checked")
     answer = now.corpus.verify(request)
-    return _outcome(answer.verdict == "pass", f"{path}: {_one_line(answer.message)}")
+    reason = f"{path}: {_one_line(answer.message)}"
+    first = next((finding for finding in answer.findings if finding.fails), None)
+    if first is not None:
+        reason += f"; {first.code}: {_one_line(first.text)[:80]}"
+    return _outcome(answer.verdict == "pass", reason)
 
 
 def _posture(criterion: Criterion, corpus: Corpus) -> Outcome:

@@ -416,16 +416,18 @@ class _Files:
         for name in dict.fromkeys([*names, *gone]):
             try:
                 content = work.read(name)
-            except NotReadable:
+            except NotReadable as error:
                 self.states[name] = None
-            else:
-                self.states[name] = state_of(name, content)
+                if comparison is not None and error.is_known:
+                    self._changes[name] = comparison.change(name, None)
+                continue
+            state = self.states[name] = state_of(name, content)
             if comparison is not None:
-                self._changes[name] = comparison.change(name, self.states[name])
+                self._changes[name] = comparison.change(name, state)
             # What was there before, and a glob names, is not what the work put out.
             is_output = comparison is None or self._changes[name].is_work
             is_judged = name in self._required or (is_output and name in judged)
-            if self.states[name] is not None and is_judged:
+            if is_judged:
                 self._find_fault(name, content.data, is_shaped=name in shaped)
 
     def _find_fault(self, name: str, data: bytes, *, is_shaped: bool) -> None:

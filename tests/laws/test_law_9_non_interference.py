@@ -464,15 +464,19 @@ class Machine(RuleBasedStateMachine):
         return [*answers, [*QUESTIONS]]
 
     def _gate(self, request: RetrievalRequest) -> Path:
-        """A contract that asks the corpus."""
-        posture = {"id": "p", "check": "posture", "task": request.task, "trust": "mixed"}
-        if request.role is not None:
-            posture["role"] = request.role
-        keys = "\n".join(
-            f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in posture.items()
-        )
+        """A contract that asks the corpus whether the task may be stated as it is."""
+        (self.folder / "draft.md").write_text(f'It says "{request.task}".', encoding="utf-8")
+        posture = {"check": "posture", "task": request.task, "trust": "mixed"}
+        verify = {"check": "verify", "file": "draft.md"}
+        role = {} if request.role is None else {"role": request.role}
+        lines = [
+            f"{key} = {json.dumps(value, ensure_ascii=False)}"
+            for criterion in (posture, verify)
+            for key, value in {"id": criterion["check"], **criterion, **role}.items()
+        ]
+        lines.insert(lines.index('id = "verify"'), "[[criteria]]")
         path = self.folder / "work.gate.toml"
-        path.write_text(f'watch = ["*.md"]\n[[criteria]]\n{keys}\n', encoding="utf-8")
+        path.write_text("[[criteria]]\n" + "\n".join(lines), encoding="utf-8")
         return path
 
     def _nothing_hidden_is_shown(

@@ -529,3 +529,31 @@ def test_an_active_decision_stands_against_the_work(db: Path, contract: Path) ->
     report = check(db, contract)
     assert report.verdict == "failed"
     assert "shared-1: Do not schedule posts" in report.message
+
+
+def test_a_draft_must_pass_verify(policed: Path, contract: Path) -> None:
+    verify = 'check = "verify"\nfile = "report.md"'
+    start(policed, contract, criteria(changed("report.md"), verify))
+
+    def verdict_of(text: str, agent: str) -> str:
+        write(contract.parent, {"report.md": text})
+        return check(policed, contract, agent).verdict
+
+    quote = 'The owner says: "the token plan of the note" (note.md:1-1).\n'
+    assert verdict_of(quote, "ada") == "success"
+    assert verdict_of(quote.replace("plan of", "plan without"), "ada") == "failed"
+    assert verdict_of("# Nothing\n\n- here\n- there\n", "ada") == "failed"
+    hidden = 'It is said: "the token plan is secret" (secret.md:1-1).\n'
+    assert verdict_of(hidden, "bob") == "failed"
+
+
+@pytest.mark.parametrize("bundle", [None, "{", "[]"])
+def test_a_bundle_that_is_none_proves_nothing(
+    policed: Path, contract: Path, bundle: str | None
+) -> None:
+    verify = 'check = "verify"\nfile = "report.md"\nbundle = "b.json"'
+    start(policed, contract, criteria(changed("report.md"), verify))
+    write(contract.parent, {"report.md": REPORT} | ({} if bundle is None else {"b.json": bundle}))
+    report = check(policed, contract, "ada")
+    assert report.criteria[1].result == "not_met"
+    assert "b.json: " in report.criteria[1].reason
