@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
 from rolebundle.contracts.document import iso_utc
@@ -39,6 +39,7 @@ from rolebundle.policy import access, purge
 from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
+from rolebundle.scan.confidential import without_secrets
 from rolebundle.storage import approvals, documents, gate_baselines, path_flags, vector_index
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.decisions import DecisionRecord, NewDecision
     from rolebundle.contracts.doctor import DoctorReport, RepairReport
     from rolebundle.contracts.marks import MarkRecord
+    from rolebundle.contracts.remembered import FactRecord, RememberedFact, RememberRequest
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.sync import IngestOptions, IngestReport
@@ -362,6 +364,71 @@ class Admin:
 
         with self.workspace.corpus.reading():
             return list_decisions(self.workspace.corpus, datetime.now(UTC))
+
+    def remember(self, request: RememberRequest, remembered_by: str) -> RememberedFact:
+        """File a fact with its source as the owner.
+
+        Args:
+            request: the fact and its source. Its agent is ignored.
+            remembered_by: the name of the person.
+
+        Raises:
+            UsageError: the source is unknown, or nothing is left of the fact after the scan.
+        """
+        from rolebundle.verification import remember
+
+        with self._open_writer() as corpus:
+            with corpus.writing():
+                author, now = remember.Author(remembered_by), iso_utc(datetime.now(UTC))
+                fact, chunk = remember.remember(corpus, corpus, request, author, now)
+                self._note_fact(corpus, "remember", remembered_by, fact)
+            if chunk is not None:
+                remember.embed_passage(corpus, self.workspace.query_provider(corpus), chunk)
+        return fact
+
+    def facts(self) -> list[FactRecord]:
+        """Every remembered fact, the last filed first."""
+        from rolebundle.verification import remember
+
+        with self.workspace.corpus.reading():
+            return remember.list_facts(self.workspace.corpus)
+
+    def promote_fact(self, document_id: str, promoted_by: str) -> FactRecord:
+        """Raise a fact to the trust tier ``general``, and record who did.
+
+        Raises:
+            UsageError: there is no such fact, it is in quarantine, or it was promoted before.
+        """
+        from rolebundle.verification import remember
+
+        with self._open_writer() as corpus, corpus.writing():
+            fact = remember.promote(corpus, document_id, promoted_by)
+            self._note_fact(corpus, "promote", promoted_by, fact)
+        return fact
+
+    def forget_fact(self, document_id: str, forgotten_by: str) -> FactRecord:
+        """Remove a fact, and return it. :meth:`purge` also erases its bytes.
+
+        Raises:
+            UsageError: there is no such fact.
+        """
+        from rolebundle.verification import remember
+
+        with self._open_writer() as corpus, corpus.writing():
+            fact = remember.forget(corpus, document_id)
+            self._note_fact(corpus, "forget", forgotten_by, fact)
+        return fact
+
+    def _note_fact(
+        self,
+        corpus: Corpus,
+        kind: Literal["remember", "promote", "forget"],
+        name: str,
+        fact: RememberedFact,
+    ) -> None:
+        # Inside the transaction: nothing is changed without its record.
+        details = {"state": fact.state, "by": without_secrets(name)}
+        self.workspace.recorder.note(corpus, kind, details=details)
 
     def plan_purge(self, selection: PurgeSelection) -> PurgePlan:
         """What :meth:`purge` would erase; see :func:`rolebundle.policy.purge.plan_purge`."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Lookup
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
+    from rolebundle.contracts.remembered import RememberedFact, RememberRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
@@ -524,6 +525,48 @@ class Engine:
                 details={"verdict": answer.verdict, "counts": dict(answer.counts)},
             )
             return answer
+
+    def remember(
+        self, request: RememberRequest, remembered_by: str | None = None
+    ) -> RememberedFact:
+        """File a fact with its source, as an agent that may do so.
+
+        The agent's view is taken while no other process can write. So a source that is purged, or a
+        policy that is set, in the meantime cannot be missed.
+
+        Args:
+            request: the fact and its source.
+            remembered_by: the name that is stored. Default: the agent.
+
+        Raises:
+            AccessDenied: the policy does not allow the agent to remember, or not in that scope.
+            UsageError: the source is unknown, or the agent may not see it; or the scope is needed.
+            CorpusBusy, StorageError: the fact was not stored.
+        """
+        from rolebundle.contracts.document import iso_utc
+        from rolebundle.verification import remember
+
+        with self._errors_for(request.agent):
+            agent = self._resolve_agent(request.agent)
+            with self.open_view(agent) as (_, view):
+                # Before the lock, which others would wait for.
+                self._check_write("remember", agent, view)
+            with self.workspace.open_writer() as corpus:
+                with corpus.writing(), self.open_view(agent) as (seen, view):
+                    self._check_write("remember", agent, view)
+                    name = remembered_by or agent or "agent"
+                    author = remember.Author(name, view, self._may_read(view))
+                    now = iso_utc(datetime.now(UTC))
+                    fact, chunk = remember.remember(corpus, seen, request, author, now)
+                    # Inside the transaction: no fact is stored without its record.
+                    self.workspace.recorder.note(
+                        corpus, "remember", agent=agent, details={"state": fact.state}
+                    )
+                self.workspace.recorder.store_head(corpus)
+                if chunk is not None:
+                    provider = self.workspace.query_provider(corpus)
+                    remember.embed_passage(corpus, provider, chunk)
+            return fact
 
     def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
         """List one page of the documents that an agent may see.

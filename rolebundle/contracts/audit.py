@@ -31,6 +31,9 @@ AuditKind = Literal[
     "decide",
     "check",
     "gate",
+    "remember",
+    "promote",
+    "forget",
     "refused",
     "settings",
 ]

@@ -163,6 +163,8 @@ class ChunkMetadata(Contract):
         flags: kinds of the scan's findings in the chunk's document; ``None`` if there are none. The
             passage is shown without the text that was hidden.
         mark: what somebody has stated about the passage; ``None`` if it has no mark.
+        remembered_from: ``path:start-end`` or the address that a remembered fact cites; ``None`` if
+            the passage is none.
     """
 
     trust_tier: TrustTier
@@ -179,6 +181,7 @@ class ChunkMetadata(Contract):
     scope: str | None = None
     flags: list[str] | None = None
     mark: PassageMark | None = None
+    remembered_from: str | None = None
     valid_from: str | None = None
     valid_until: str | None = None
 

@@ -98,8 +98,8 @@ CompactMetadata: Any = _part(
     ChunkMetadata,
     "How far the passage can be trusted, its age, and what the scan found. Missing if there is "
     "none of it; ``flags`` and the state of a ``mark`` are never left out.",
-    "trust_tier freshness flags mark",
-    optional="trust_tier freshness",
+    "trust_tier freshness flags mark remembered_from",
+    optional="trust_tier freshness remembered_from",
     freshness=CompactFreshness,
     mark=CompactMark | None,
 )

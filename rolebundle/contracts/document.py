@@ -18,6 +18,9 @@ def iso_utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+REMEMBERED_KIND = "agent"
+"""The ``source_kind`` of remembered facts. The ``uri`` of one is what it cites."""
+
 SupersessionReach = Literal["none", "source", "less_trusted", "any"]
 """Which documents a document may supersede: none, whatever it declares; those of its source; also
 less trusted ones of other sources; or any. It never is a more trusted one."""

@@ -309,6 +309,7 @@ class PurgePreview(Contract):
         backups: backup files that may contain the documents.
         documents: number of documents; ``chunks`` and ``vectors`` likewise.
         decision_ids: ids of the decisions.
+        facts: the ids of remembered facts among them that are erased because they cite another one.
         returning: files on disk that the next ingest would add again.
     """
 
@@ -318,6 +319,7 @@ class PurgePreview(Contract):
     vectors: int | None = None
     document_ids: list[str] | None = None
     decision_ids: list[str] | None = None
+    facts: list[str] | None = None
     returning: list[str] | None = None
 
 

@@ -24,6 +24,12 @@ from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
+from rolebundle.contracts.remembered import (
+    FactList,
+    FactRecord,
+    RememberedFact,
+    RememberRequest,
+)
 from rolebundle.contracts.replay import Replay
 from rolebundle.contracts.reports import (
     ApprovedManifests,
@@ -101,12 +107,16 @@ SCHEMAS: dict[str, type[Contract]] = {
     "quarantine-details": QuarantineDetails,
     "quarantine-list": QuarantineList,
     "receipt": Receipt,
+    "remembered-fact": RememberedFact,
+    "fact": FactRecord,
+    "fact-list": FactList,
     "repair-result": RepairReport,
     "restore-result": RestoreReport,
     "role-details": RoleDetails,
     "role-list": RoleList,
     "get-request": GetRequest,
     "ingest-request": IngestRequest,
+    "remember-request": RememberRequest,
     "request": RetrievalRequest,
     "role-request": RoleRequest,
     "verify-request": VerifyRequest,

@@ -244,6 +244,31 @@ def fill_index(
     return EmbeddingReport(done, count_waiting(corpus, index), problem)
 
 
+def embed_chunks(
+    corpus: Corpus, index: EmbeddingIndex, provider: EmbeddingProvider, rowids: Sequence[int]
+) -> int:
+    """Embed these chunks and no others; return how many have a vector now.
+
+    None, if the index needs work first: it is of another model or of another input version.
+
+    Raises:
+        EmbedderError: the model is not available.
+    """
+    if index.identity != IndexIdentity(provider.identity, INPUT_VERSION):
+        return 0
+    filler = _IndexFiller(corpus, index)
+    batch = filler.batch(rowids)
+    vectors, _ = _embed(provider, list(batch.texts.values()))
+    return filler.store(
+        batch,
+        [
+            (rowid, text, vector)
+            for (rowid, text), vector in zip(batch.texts.items(), vectors, strict=True)
+            if vector is not None
+        ],
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """Texts by rowid, and the counter of changes by other processes before they were read."""
@@ -265,9 +290,13 @@ class _IndexFiller:
         after = 0
         while rowids := vector_index.chunks_without_vector(self.corpus, self.index, after, BATCH):
             after = rowids[-1]
-            # Read before the texts, so that a change in between is detected.
-            changes_by_others = self._changes_by_others()
-            yield _Batch(_texts(self.corpus, rowids), changes_by_others)
+            yield self.batch(rowids)
+
+    def batch(self, rowids: Sequence[int]) -> _Batch:
+        """The texts of these chunks."""
+        # Read before the texts, so that a change in between is detected.
+        changes_by_others = self._changes_by_others()
+        return _Batch(_texts(self.corpus, rowids), changes_by_others)
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""

@@ -92,7 +92,7 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
     read_documents = [
         document for file in files if isinstance(file, _ReadFile) for document in file.documents
     ]
-    documents = iter(_stored_documents(read_documents, settings))
+    documents = iter(stored_documents(read_documents, settings))
     return [
         Prepared(file.file, tuple(islice(documents, len(file.documents))), file.notes)
         if isinstance(file, _ReadFile)
@@ -290,7 +290,7 @@ def _refused_note(file: FileEntry, refused: Sequence[str]) -> Skipped:
     )
 
 
-def _stored_documents(
+def stored_documents(
     documents: Sequence[IntakeDocument], settings: RunSettings
 ) -> list[StoredDocument]:
     """The steps after reading: scan ─▶ chunk ─▶ word forms."""

@@ -15,6 +15,7 @@ from rolebundle.interfaces.render import (
     limited_use,
     mark_note,
     one_line,
+    source_note,
 )
 
 Values = Mapping[str, Any]
@@ -114,6 +115,7 @@ def _heading(passage: Values) -> str:
     labels = (
         flag_note(metadata.get("flags")),
         mark_note(metadata.get("mark")),
+        source_note(metadata.get("remembered_from")),
         limited_use(passage.get("allowed_actions")),
     )
     details = "; ".join(part for part in (place, _about(metadata), *labels) if part)

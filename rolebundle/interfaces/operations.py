@@ -16,6 +16,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.marks import MarkRequest
+from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
 from rolebundle.contracts.request import (
     NO_RERANK,
@@ -49,9 +50,10 @@ METHODS = (
     "status",
     "check",
     "mark",
+    "remember",
     "ingest",
 )
-WRITING_METHODS = frozenset({"mark"})
+WRITING_METHODS = frozenset({"mark", "remember"})
 """Methods that write and that an agent may call if the server was started with --allow-write."""
 
 
@@ -146,6 +148,8 @@ class Operations:
                 return self._check(parsed(CheckRequest, fields))
             case "mark":
                 return self._mark(parsed(MarkRequest, fields))
+            case "remember":
+                return self._remember(parsed(RememberRequest, fields))
             case "ingest":
                 return self._ingest(parsed(IngestRequest, fields), progress)
         raise LookupError(method)
@@ -214,6 +218,10 @@ class Operations:
     def _mark(self, request: MarkRequest) -> Answer:
         self._check_allow_write()
         return self.engine.mark(request).model_dump()
+
+    def _remember(self, request: RememberRequest) -> Answer:
+        self._check_allow_write()
+        return self.engine.remember(request).model_dump(exclude_none=True)
 
     def _check_allow_write(self) -> None:
         if not self.allow_write:

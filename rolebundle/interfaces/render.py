@@ -122,6 +122,11 @@ def mark_note(mark: Mapping[str, Any] | None) -> str:
     return one_line(f"{note}: {mark['reason']}" if mark.get("reason") else note)
 
 
+def source_note(source: str | None) -> str:
+    """What a remembered fact cites. Empty for other passages."""
+    return f"remembered from {one_line(source, _LOCATOR_CHARS)}" if source else ""
+
+
 def limited_use(allowed: Sequence[str] | None) -> str:
     """What a passage may be used for. Empty if that is not limited."""
     if allowed is None or set(allowed) >= set(ACTIONS):
@@ -164,7 +169,12 @@ def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
     why = "; ".join(one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected)
     yield from _wrapped(f"why: {why}", width)
     for label in filter(
-        None, [flag_note(chunk.metadata.flags), limited_use(chunk.allowed_actions)]
+        None,
+        [
+            flag_note(chunk.metadata.flags),
+            source_note(chunk.metadata.remembered_from),
+            limited_use(chunk.allowed_actions),
+        ],
     ):
         yield f"{_INDENT}{label}"
     yield from _wrapped(one_line(chunk.content), width)

@@ -181,6 +181,7 @@ _PROJECTION = (
     _Field("selected.metadata.mark.state"),
     _optional("selected.metadata.mark.marked_by", _text),
     _optional("selected.metadata.mark.reason", _text),
+    _optional("selected.metadata.remembered_from", _text),
     _Field("selected.citation.locator"),
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),

@@ -13,6 +13,7 @@ from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.decisions import CheckAnswer
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.contracts.marks import MarkRecord
+from rolebundle.contracts.remembered import RememberedFact
 from rolebundle.contracts.reports import RoleList
 from rolebundle.contracts.schema import json_schema
 from rolebundle.contracts.verification import Verification
@@ -158,6 +159,20 @@ TOOLS = (
         "mark what is verified, and you cannot change the mark of another: tell the user instead.",
         "mark-request",
         (MarkRecord,),
+        writes=True,
+    ),
+    Tool(
+        "remember",
+        "remember",
+        "File a fact with its source",
+        "File a fact that you learned and that later work needs, with the passage or page that "
+        "says so. Call it once for each fact, and copy the chunk_id or locator from an answer; "
+        "never make one up. The fact is untrusted until a person promotes it. The same fact again "
+        "is only counted. Do not file secrets, personal data, guesses, or what a document says "
+        "already. If the state is quarantined, the fact reads like an attack and nobody sees it: "
+        "tell the user.",
+        "remember-request",
+        (RememberedFact,),
         writes=True,
     ),
     Tool(

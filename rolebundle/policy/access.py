@@ -128,6 +128,8 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         rule.role_required,
         rule.may_write,
         _decision_scopes(rule),
+        rule.scopes,
+        None if rule.access_level == "denied" else rule.access_level,
     )
 
 

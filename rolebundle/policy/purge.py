@@ -17,6 +17,7 @@ from rolebundle.storage import decisions
 from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.facts import citing as citing_facts
 from rolebundle.storage.purge import Extent, PurgeableDocument
 from rolebundle.text.globs import matches
 
@@ -43,13 +44,15 @@ class PurgePlan:
     """What a purge would erase.
 
     Attributes:
-        documents: their ids.
+        documents: their ids, with those of ``facts``.
+        facts: the ids of remembered facts that are erased because they cite an erased document.
         extent: how many documents, chunks and vectors.
         returning: the files that still exist, so that the next ingest would bring them back.
         decisions: the ids of the decisions.
     """
 
     documents: tuple[str, ...]
+    facts: tuple[str, ...]
     extent: Extent
     returning: tuple[str, ...]
     decisions: tuple[str, ...] = ()
@@ -61,12 +64,14 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
-    documents = select_documents(purge_storage.purgeable_documents(corpus), selection)
-    locations = {document.location for document in documents}
+    documents, facts = _with_facts(corpus, selection)
+    locations = {Path(document.location) for document in documents}
     return PurgePlan(
         tuple(document.document_id for document in documents),
+        tuple(document.document_id for document in facts),
         purge_storage.extent(corpus, [document.row for document in documents]),
-        tuple(sorted(location for location in locations if Path(location).exists())),
+        # A fact has no file, and no absolute location.
+        tuple(sorted(str(path) for path in locations if path.is_absolute() and path.exists())),
         tuple(f"{scope}-{number}" for scope, number in _select_decisions(corpus, selection)),
     )
 
@@ -87,12 +92,25 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
             was erased.
     """
     with corpus.writing():
-        documents = select_documents(purge_storage.purgeable_documents(corpus), selection)
+        documents, _ = _with_facts(corpus, selection)
         decided = _select_decisions(corpus, selection)
         purge_id = purge_storage.erase(corpus, documents, iso_utc(datetime.now(UTC)), decided)
     obstacle = purge_storage.finish(corpus)
     [receipt] = (receipt for receipt in purge_storage.receipts(corpus) if receipt.id == purge_id)
     return _with_obstacle(receipt, obstacle)
+
+
+def _with_facts(
+    corpus: Corpus, selection: PurgeSelection
+) -> tuple[list[PurgeableDocument], list[PurgeableDocument]]:
+    """The selected documents with the facts that cite them, and those of the facts not selected."""
+    purgeable = purge_storage.purgeable_documents(corpus)
+    selected = select_documents(purgeable, selection)
+    rows = {document.row for document in selected}
+    citing = citing_facts(corpus, [document.document_id for document in selected]) - rows
+    facts = [document for document in purgeable if document.row in citing]
+    documents = sorted([*selected, *facts], key=lambda document: document.document_id)
+    return documents, facts
 
 
 def finish_purges(corpus: Corpus, patience_ms: int | None = None) -> list[Receipt]:

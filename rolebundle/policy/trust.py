@@ -321,6 +321,8 @@ class AgentView(NamedTuple):
         role_required: whether the agent must name a role.
         may_write: what the agent may write; without a policy, everything that an interface offers.
         decision_scopes: the scopes whose decisions the agent sees; ``None`` for every scope.
+        scopes: the agent's scopes; empty for every scope.
+        access_level: the highest sensitivity that the agent sees; ``None`` without a policy.
     """
 
     trust: TrustTable = DEFAULT_TABLE
@@ -329,6 +331,8 @@ class AgentView(NamedTuple):
     role_required: bool = False
     may_write: tuple[WriteKind, ...] = ("mark", "remember")
     decision_scopes: tuple[str, ...] | None = None
+    scopes: tuple[str, ...] = ()
+    access_level: Sensitivity | None = None
 
     def allows_role(self, role: str | None) -> bool:
         """Whether the agent may ask with this role, or without one."""

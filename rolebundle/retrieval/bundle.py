@@ -26,7 +26,7 @@ from rolebundle.contracts.bundle import (
     Summary,
     TaskEvidence,
 )
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import (
     REJECTION_CODES,
@@ -200,6 +200,7 @@ def _selected_chunk(
             origin=document.origin,
             flags=list(passage.flags) or None,
             mark=passage_mark(passage),
+            remembered_from=document.uri if document.source_kind == REMEMBERED_KIND else None,
             valid_from=document.valid_from,
             valid_until=document.valid_until,
             scope=document.scope,

@@ -122,13 +122,19 @@ def put_fact(
     record: Record,
     denied: DeniedPatterns,
 ) -> Fact:
-    """Store a fact, also instead of one at the same location. Call it inside a write transaction.
+    """Store a fact, also instead of one with the same id. Call it inside a write transaction.
 
-    If there is one at this location already, its count goes on and its record stays.
+    If there is one, its count goes on and its record stays.
 
     Raises:
         DocumentError: its id is taken.
     """
+    former = fact_named(corpus, document.metadata.document_id)
+    if former is not None:
+        known = former.record
+        record = known._replace(filings=known.filings + 1, last_at=record.last_at)
+        # Its source may have moved.
+        forget(corpus, former)
     [problem] = store.put_files(corpus, [(file, [document])], denied)
     if problem is not None:
         raise problem
@@ -136,10 +142,6 @@ def put_fact(
         "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location = ?",
         (file.location,),
     )
-    former = corpus.rows(f"SELECT {_RECORD} FROM remembered WHERE document = ?", (row,))
-    if former:
-        known = Record(*former[0][1:])
-        record = known._replace(filings=known.filings + 1, last_at=record.last_at)
     _put_record(corpus, row, record)
     store.increment_generation(corpus)
     [fact] = _facts(corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))

@@ -120,6 +120,8 @@ def _all_passages(path: Path) -> Shown:
                     "applicable_roles": list(passage.applicable_roles) or None,
                     "excluded_roles": list(passage.excluded_roles) or None,
                     "flags": list(passage.flags) or None,
+                    "mark": None,
+                    "remembered_from": None,
                 },
             )
             for passage in documents.passages(corpus, rowids).values()

@@ -24,6 +24,7 @@ from support.unmerged import leave_a_log
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
 
 MEGABYTES = 12
+PAGE = "https://example.com/a"
 REQUEST = b'{"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": {"task": "note"}}\n'
 MCP = (
     b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18",'
@@ -101,6 +102,10 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "gate facts": (Use("read", ("{}/work.gate.toml", *DB)),),
     "gate hook": (Use("read", ("exit-code", "{}/work.gate.toml", *DB), code=1),),
     "gate start": (Use("write", ("{}/work.gate.toml", *DB)),),
+    "remember add": (Use("write", ("A fact.", "--source", "n1.md:1-3", "--by", "Ana", *DB)),),
+    "remember forget": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
+    "remember list": (READ,),
+    "remember promote": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
     "schema": (Use("read", ("bundle",)),),
@@ -174,6 +179,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     STEPS["embed"](place, lambda _: None)
     assert invoke("embed", "use", "1", *_at(folder, DB)).code == 0
     assert invoke("audit", "set", "--mode", "on", *_at(folder, DB)).code == 0
+    filed = invoke("remember", *_at(folder, ("A filed fact.", "--source", PAGE, "--by", "A", *DB)))
+    assert _at(folder, ("{fact}",))[0] in filed.out
     (folder / "new").mkdir()
     (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
@@ -193,7 +200,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _at(place: Path, arguments: tuple[str, ...]) -> list[str]:
-    return [argument.replace("{}", str(place)) for argument in arguments]
+    # The name of the only fact is a hash of its text and its source.
+    fact = "remembered/fact-2bcc8d56568b908316d42577"
+    return [argument.replace("{}", str(place)).replace("{fact}", fact) for argument in arguments]
 
 
 def logical_state(place: Path) -> dict[str, Any]:

@@ -36,6 +36,7 @@ _COMMANDS = {
     "decisions": "rolebundle.interfaces.cli.decisions",
     "check": "rolebundle.interfaces.cli.check",
     "mark": "rolebundle.interfaces.cli.mark",
+    "remember": "rolebundle.interfaces.cli.remember",
     "eval": "rolebundle.interfaces.cli.eval",
     "audit": "rolebundle.interfaces.cli.audit",
     "purge": "rolebundle.interfaces.cli.purge",

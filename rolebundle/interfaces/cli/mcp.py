@@ -24,7 +24,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--allow-write", is_flag=True, help="Also offer the tools that write: mark.")
+@click.option("--allow-write", is_flag=True, help="Also offer the tools mark and remember.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
 @judge_options

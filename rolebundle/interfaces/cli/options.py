@@ -36,6 +36,8 @@ _METAVARS = {
     "where": "KEY=VALUE[,…]",
     "seen": "ID",
     "chunk_ids": "ID",
+    "source": "LOCATOR|URL",
+    "scope": "SCOPE",
 }
 _HINTS = {"rerank": f"[env: {RERANK_ENVIRONMENT}]"}
 

@@ -57,9 +57,10 @@ def purge(
     """Erase documents, so that no byte of them is left in the corpus file or the files beside it.
 
     Text, words, titles, paths, ids and vectors are erased, and everything that is cached for
-    reranking. The whole file is rewritten, which needs disk space for two more copies. The receipt
-    records that something was erased, but not what. If another process is still reading the old
-    data, the purge is pending (exit code 5). `--finish` or the next ingest completes it.
+    reranking. Remembered facts that cite one of the documents are erased, too. The whole file is
+    rewritten, which needs disk space for two more copies. The receipt records that something was
+    erased, but not what. If another process is still reading the old data, the purge is pending
+    (exit code 5). `--finish` or the next ingest completes it.
 
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
@@ -130,6 +131,7 @@ def _erase(
     if not yes:
         size, path = plan.extent, admin.workspace.path
         _print_names((*plan.documents, *plan.decisions), "would erase")
+        _print_facts(plan.facts)
         also = f", and delete {counted(len(admin.backups()), 'backup')}" if backups else ""
         _confirm(
             f"Erase {counted(size.documents, 'document')}, {counted(size.chunks, 'chunk')} and "
@@ -157,6 +159,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
                 **plan.extent._asdict(),
                 "document_ids": list(plan.documents),
                 "decision_ids": list(plan.decisions),
+                "facts": list(plan.facts),
                 "returning": list(plan.returning),
             }
         print_json(PurgePreview(**report), exclude_unset=True)
@@ -168,6 +171,7 @@ def _show_plan(plan: PurgePlan | None, backups: Sequence[Path], as_json: bool) -
             f"{counted(size.chunks, 'chunk')}, {counted(size.vectors, 'vector')}"
         )
         _print_names((*plan.documents, *plan.decisions), "would erase")
+        _print_facts(plan.facts)
         _warn(plan.returning, ())
     for backup in left:
         click.echo(writable(f"backup: {backup}"))
@@ -191,6 +195,14 @@ def _print_names(documents: Sequence[str], what: str) -> None:
         click.echo(writable(f"{what}: {name}"), err=True)
     if len(documents) > _MAX_LISTED:
         click.echo(f"and {len(documents) - _MAX_LISTED} more", err=True)
+
+
+def _print_facts(facts: Sequence[str]) -> None:
+    if facts:
+        what = counted(len(facts), "remembered fact")
+        click.echo(
+            f"among them are {what}, because a fact goes with the document that it cites", err=True
+        )
 
 
 def _warn(returning: Sequence[str], backups: Sequence[Path]) -> None:

@@ -21,7 +21,7 @@ from rolebundle.interfaces.stdio import take_over
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--allow-write", is_flag=True, help="Also allow `ingest` and `mark`.")
+@click.option("--allow-write", is_flag=True, help="Also allow `ingest`, `mark` and `remember`.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
 @judge_options
