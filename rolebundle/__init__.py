@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rolebundle.contracts.lookup import Lookup as Lookup
     from rolebundle.contracts.overlay import Overlay as Overlay
     from rolebundle.contracts.request import RetrievalRequest as RetrievalRequest
+    from rolebundle.contracts.verification import Verification as Verification
+    from rolebundle.contracts.verification import VerifyRequest as VerifyRequest
     from rolebundle.embedding.provider import EmbeddingProvider as EmbeddingProvider
     from rolebundle.engine import Engine as Engine
     from rolebundle.errors import RolebundleError as RolebundleError
@@ -45,6 +47,8 @@ _PUBLIC = {
     "RetrievalBundle": "rolebundle.contracts.bundle:RetrievalBundle",
     "RetrievalRequest": "rolebundle.contracts.request:RetrievalRequest",
     "RolebundleError": "rolebundle.errors:RolebundleError",
+    "Verification": "rolebundle.contracts.verification:Verification",
+    "VerifyRequest": "rolebundle.contracts.verification:VerifyRequest",
     "load_role": "rolebundle.policy.overlays:load_role",
     "load_file": "rolebundle.policy.overlays:load_file",
     "overlay_folders": "rolebundle.policy.overlays:overlay_folders",

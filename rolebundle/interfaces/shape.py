@@ -19,12 +19,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import FoundPassage, Lookup
 from rolebundle.contracts.terms import Detail
-from rolebundle.contracts.verification import Verification, VerifyDetail
+
+if TYPE_CHECKING:
+    from rolebundle.contracts.verification import Verification, VerifyDetail
 
 Answer = dict[str, Any]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.engine import Engine
@@ -131,3 +133,21 @@ def test_secrets_and_personal_data_are_not_published_or_repeated(engine: Engine)
         assert answer.validated_draft is not None
         published = answer.model_dump_json() if redact else answer.validated_draft
         assert SECRET not in published and "ada.silva" not in published
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "fails"),
+    [("disputed", "disputed_source", False), ("rejected", "rejected_source", True)],
+)
+def test_marks(tmp_path: Path, state: Any, code: str, fails: bool) -> None:
+    db = build(tmp_path, [document("tokens", [TEXT])])
+    with Admin(db) as admin:
+        admin.mark("tokens#0", state, marked_by="Ana", reason="it was measured again")
+    with Engine(db) as engine:
+        answer = verified(engine, "tokens")
+        [doubt] = [finding for finding in answer.findings if finding.code == code]
+        assert doubt.fails == fails and doubt.note is not None
+        assert "it was measured again" in doubt.note
+        assert bool(answer.passages) != fails
+        whole = engine.verify(VerifyRequest(draft=TEXT, now=NOW))
+        assert whole.verdict == ("fail" if fails else "pass")
