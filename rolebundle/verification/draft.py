@@ -163,7 +163,12 @@ def parse_draft(text: str) -> Draft:
     )
 
 
-_TAG = re.compile(r"<(?!/?(?:q|blockquote)\b)[a-zA-Z/!][^<>\n]*>", re.IGNORECASE)
+# Only what is surely not shown: a tag with proper attributes.
+_TAG = re.compile(
+    r"</?(?!(?:q|blockquote)\b)[a-zA-Z][\w-]*"
+    r"(?:[ \t]+[\w:-]+(?:=(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>=]+))?)*[ \t]*/?>",
+    re.IGNORECASE,
+)
 
 _STOP = re.compile(r"[.!?…]+|[。！？｡।॥؟۔]+")
 _WIDE_STOPS = frozenset("。！？｡")

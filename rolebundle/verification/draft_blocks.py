@@ -109,7 +109,8 @@ class _Reader:
                 if match := pattern.match(line):
                     yield from self._close()
                     if match.end() < len(line):
-                        self._open = Block(kind, start + match.end(), end)
+                        has_quote = QUOTE_MARKS.match(line, match.end()) is not None
+                        self._open = Block("quote" if has_quote else kind, start + match.end(), end)
                         self._quoted.read(line)
                     if kind == "heading":
                         yield from self._close()

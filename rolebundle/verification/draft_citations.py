@@ -45,6 +45,8 @@ _LINE_ANCHOR = re.compile(r"L(\d{1,9})(?:[-–]L?(\d{1,9}))?")
 _SHORT_HASH = re.compile(r"[0-9a-f]{10}(?:-\d{1,6})?")
 _PLACE = re.compile(r"[\w.-]{1,80}")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}$")
+# A quote is no part of a name.
+_QUOTATION = re.compile('["“”„«»「」]')
 _TOKEN = re.compile(r"[^\s\[\](){}<>\"'`“”„‘’«»‹›|,;*【】]+")
 URL = re.compile(r"(?:https?://|www\.)[^\s<>\"'`|“”«»\[\]()]+")
 
@@ -136,7 +138,7 @@ def _places(inner: str) -> list[Target] | None:
     if match := _PAGES.search(inner):
         name = inner[: match.start()].strip(' \t"“”*_`')
         pages = range(int(match[1]), int(match[2] or match[1]) + 1)
-        if not name or not any(map(str.isalpha, name)):
+        if not any(map(str.isalpha, name)) or _QUOTATION.search(name):
             return None
         return [("page", f"{name}#page={page}") for page in pages[:_MAX_EXPANDED]]
     targets: list[Target] = []
@@ -153,7 +155,7 @@ def _place(token: str, *, is_marked: bool) -> list[Target]:
 
     ``is_marked``: it stands in brackets, so that forms which are common in prose count as well.
     """
-    if not 3 <= len(token) <= _MAX_NAME or "://" in token:
+    if not 3 <= len(token) <= _MAX_NAME or "://" in token or _QUOTATION.search(token):
         return []
     path, hash_sign, anchor = token.rpartition("#")
     if hash_sign and path:

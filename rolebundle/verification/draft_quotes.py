@@ -12,16 +12,23 @@ from rolebundle.verification.draft_blocks import LINE, QUOTE_MARKS, Block, Range
 from rolebundle.verification.draft_citations import CitationMark
 
 _DOUBLE = re.compile(
-    r"[\"＂“”„‟«»‹›「」『』〝〞〟]|``|''|</?(?:q|blockquote)\b[^<>\n]*>", re.IGNORECASE
+    r"[\"＂“”„‟❝❞″«»‹›「」『』〝〞〟]|``|''|</?(?:q|blockquote)\b[^<>\n]*>"
+    r"|&(?:quot|ldquo|rdquo|laquo|raquo|#34|#8220|#8221);",
+    re.IGNORECASE,
 )
-_SINGLE = re.compile("['‘’‚‛]")
+_SAME = {
+    "＂": '"', "″": '"', "❝": "“", "❞": "”", "&quot;": '"', "&#34;": '"', "&ldquo;": "“",
+    "&#8220;": "“", "&rdquo;": "”", "&#8221;": "”", "&laquo;": "«", "&raquo;": "»",
+}  # fmt: skip
+_SINGLE = re.compile("['‘’‚‛´′`]")
 _CLASSES = {
     mark: number
-    for number, marks in enumerate(('"＂“”„‟', "«»", "‹›", "「」", "『』", "〝〞〟"))
+    for number, marks in enumerate(('"“”„‟', "«»", "‹›", "「」", "『』", "〝〞〟"))
     for mark in marks
 }
 _TEX, _HTML = 6, 7
 _BEFORE_QUOTE = frozenset("([{<>*_~-–—―/|=:'‘‚“„«‹\"，。、：；（")
+_AFTER_QUOTE = "'’)]}”\"»"
 _ELISION = re.compile(r"(?:\d\ds?|tis|twas|em|til|till|cause|cos|n|round|bout)\b", re.IGNORECASE)
 
 
@@ -65,18 +72,17 @@ class Quotation:
         depth = [0] * 8
         closed = start
         for match in _DOUBLE.finditer(text, start, end):
-            at, after, mark = match.start(), match.end(), match[0]
+            at, after = match.span()
+            mark = _SAME.get(match[0].lower(), match[0])
             if is_inside(at, opaque):
                 continue
             left = text[at - 1] if at > start else " "
             right = text[after] if after < end else " "
             kind = _CLASSES.get(mark, _TEX if mark in ("``", "''") else _HTML)
-            role = _role(
-                mark,
-                left,
-                right,
-                next((m for _, k, m in reversed(stack) if k == kind), "") if depth[kind] else "",
-            )
+            opened_by = ""
+            if depth[kind]:
+                opened_by = next(other for _, same, other in reversed(stack) if same == kind)
+            role = _role(mark, left, right, opened_by)
             if role == "open":
                 stack.append((after, kind, mark))
                 depth[kind] += 1
@@ -114,7 +120,8 @@ class Quotation:
             left = text[at - 1] if at > start else " "
             right = text[after] if after < end else " "
             may_open = (
-                (left.isspace() or left in _BEFORE_QUOTE)
+                not left.isalnum()
+                and left not in _AFTER_QUOTE
                 and not right.isspace()
                 and not _ELISION.match(text, after, end)
             )

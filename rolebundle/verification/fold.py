@@ -42,7 +42,7 @@ _INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060\ufe0e\ufe0f\ufeff]+")
 _FRACTION_SLASH = "\u2044"
 _DASHES = "-‐‑‒–—―−⁃⸺⸻﹘﹣"
 _DOUBLE_HYPHEN = re.compile(r"(?<=\w)-{2,3}(?=\w)|(?<=\s)-{2,3}(?=\s)")
-_DASH = re.compile(f"(?<![{_DASHES}])[{_DASHES}](?![{_DASHES}])")
+_DASH = re.compile(f"(?<![{_DASHES}])[{_DASHES[1:]}](?![{_DASHES}])")
 _MARKS = str.maketrans(
     dict.fromkeys("“”„‟«»″〝〞〟「」『』", '"')
     | dict.fromkeys("‘’‚‛‹›′´ʼʻʹ", "'")
@@ -53,7 +53,8 @@ _STARS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]+)(?<=[^\s*])\1(?![\w*])
 _UNDERSCORES = re.compile(r"(?<!\w)(__?)(?=[^\s_])([^_]+)(?<=[^\s_])\1(?!\w)")
 _BACKTICKS = re.compile("`+")
 _SPACED_DOTS = re.compile(r"(?<!\.)\. \. \.(?! ?\.)")
-_SPACE = re.compile(r"\s+")
+# All white space but a single space.
+_SPACE = re.compile(r"\s{2,}|[^\S ]")
 _WIDE = "\u3001-\u303f\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff00-\uff60"
 _SPACE_IN_WIDE = re.compile(f"(?<=[{_WIDE}]) (?=[{_WIDE}])")
 # "7- -3" stays: its second hyphen is a sign.
@@ -69,7 +70,7 @@ def fold(text: str, *, joins_lines: bool = False) -> Folded:
 
     Folding a folded text changes nothing.
     """
-    folded = Folded(text, range(len(text)), range(1, len(text) + 1))
+    folded = Folded(text, list(range(len(text))), list(range(1, len(text) + 1)))
     if joins_lines:
         folded = _replace(folded, _HYPHENATION, "")
     for _ in range(_MAX_ROUNDS):
@@ -86,27 +87,34 @@ def without_quote_marks(text: str) -> str:
 
 
 def _fold_once(folded: Folded) -> Folded:
+    # Each pattern needs the characters that are looked for first; most texts have few of them.
     if ">" in folded.text:
         folded = _replace(folded, _QUOTE_MARKS, "")
     if not folded.text.isascii():
-        folded = _replace(folded, _INVISIBLE, "")
-        folded = _normalized(folded)
-    folded = _replace(folded, _DOUBLE_HYPHEN, "-")
-    folded = _replace(folded, _DASH, "-")
-    folded = folded._replace(text=folded.text.translate(_MARKS))
+        folded = _normalized(_replace(folded, _INVISIBLE, ""))
+    if "--" in folded.text:
+        folded = _replace(folded, _DOUBLE_HYPHEN, "-")
+    if not folded.text.isascii():
+        folded = _replace(folded, _DASH, "-")
+        folded = Folded(folded.text.translate(_MARKS), folded.starts, folded.ends)
     if "](" in folded.text:
         folded = _replace(folded, _LINK, 1)
     if "*" in folded.text:
         folded = _replace(folded, _STARS, 2)
     if "_" in folded.text:
         folded = _replace(folded, _UNDERSCORES, 2, _is_emphasis)
-    folded = _replace(folded, _BACKTICKS, "")
+    if "`" in folded.text:
+        folded = _replace(folded, _BACKTICKS, "")
     folded = _replace(folded, _SPACE, " ")
-    folded = _replace(folded, _SPACED_DOTS, "...")
-    folded = _replace(folded, _SPACED_DASH, "-")
+    if ". . ." in folded.text:
+        folded = _replace(folded, _SPACED_DOTS, "...")
+    if " -" in folded.text or "- " in folded.text:
+        folded = _replace(folded, _SPACED_DASH, "-")
     if not folded.text.isascii():
         folded = _replace(folded, _SPACE_IN_WIDE, "")
-    return folded._replace(text=_QUOTATION_MARK.sub("'", folded.text))
+    if '"' in folded.text:
+        folded = Folded(_QUOTATION_MARK.sub("'", folded.text), folded.starts, folded.ends)
+    return folded
 
 
 def _replace(
@@ -123,7 +131,7 @@ def _replace(
     at = 0
     for match in pattern.finditer(text):
         first, last = match.span()
-        if (condition and not condition(match)) or (match[0] == by):
+        if condition and not condition(match):
             continue
         texts.append(text[at:first])
         new_starts += starts[at:first]

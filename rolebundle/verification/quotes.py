@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz.fuzz import partial_ratio_alignment
@@ -27,11 +28,12 @@ from rolebundle.verification.quote_match import Quote, find_quote, read_quote
 
 MIN_SIMILARITY = 75.0
 """Percent of the characters that must agree for ``near``."""
-_MAX_COMPARED = 2_000  # Characters of a quote.
-_MAX_SEARCHES = 20_000  # Of similar text, in one draft.
+_MAX_COMPARED = 1_000  # Characters of a quote.
+_MAX_SIMILAR = 3  # Passages that a quote is aligned with.
+_MAX_ALIGNED = 5_000  # Passages, for one draft.
 _MAX_TEXT, _MAX_SHOWN, _MAX_TRUE_TEXT = 300, 120, 2_000  # Characters of a finding.
 _TERM_WORDS = 2
-_BLOCKQUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
+_BLOCKQUOTE = re.compile(r"[ \t]*(?:(?:[-*+•]|\d{1,9}[.)])[ \t]+)?(?:>[ \t]?)+")
 
 
 class _Result(NamedTuple):
@@ -57,12 +59,17 @@ def check_quotes(
     checker = _Checker(passages)
     citing = {citation.sentence for citation in draft.citations}
     findings = []
+    last_end: int | None = None
     for quote in draft.quotes:
         if not any(map(str.isalnum, quote.text)):
             continue
+        # Two quotes side by side are one that was divided.
+        between = draft.text[last_end : quote.start][:_MAX_SHOWN] if last_end is not None else ","
+        is_alone = any(mark.isalnum() or mark in ",;/|" for mark in between)
+        last_end = quote.end
         wanted = cited.get(quote.sentence, ())
         result = checker.check(quote.text, _in_blockquote(draft, quote), wanted)
-        is_term = _is_term(quote.text)
+        is_term = is_alone and _is_term(quote.text)
         if is_term and result.code in ("near", "absent"):
             result = _Result("absent", note="No passage has this term.")
         has_citation = bool(wanted) or quote.sentence in citing
@@ -78,7 +85,8 @@ class _Checker:
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
-        self._searches = 0
+        self._aligned = 0
+        self._longest = max((len(passage.content) for passage in passages), default=0)
         self._known: dict[tuple[object, ...], _Result] = {}
 
     def check(self, text: str, in_blockquote: bool, wanted: Sequence[Passage]) -> _Result:
@@ -88,6 +96,8 @@ class _Checker:
         return self._known[key]
 
     def _check(self, text: str, in_blockquote: bool, wanted: Sequence[Passage]) -> _Result:
+        if len(text) > _MAX_COMPARED + 2 * self._longest:
+            return _Result("absent", note="The quote is longer than every passage.")
         quote = read_quote(text, in_blockquote=in_blockquote)
         if not quote.folded:
             return _Result("absent")
@@ -115,10 +125,7 @@ class _Checker:
         """The passage with the most similar text."""
         said = quote.folded[:_MAX_COMPARED]
         score, best = MIN_SIMILARITY, None
-        for passage in passages:
-            if self._searches >= _MAX_SEARCHES:
-                break
-            self._searches += 1
+        for passage in self._similar(said, passages):
             folded = fold(passage.content)
             alignment = partial_ratio_alignment(said, folded.text, score_cutoff=score)
             if alignment and alignment.score > score and alignment.dest_start < alignment.dest_end:
@@ -130,6 +137,23 @@ class _Checker:
         true_text = _whole_words(passage.content, start, end)
         note = quote.problem or _difference(quote.folded, fold(true_text).text)
         return _Result("near", passage, true_text, note)
+
+    def _similar(self, said: str, passages: Iterable[Passage]) -> list[Passage]:
+        """The passages that share the most words with a quote."""
+        if self._aligned >= _MAX_ALIGNED:
+            return []
+        words = _distinct_words(said)
+        counts = [(len(words & _distinct_words(passage.content)), passage) for passage in passages]
+        counts.sort(key=lambda count: -count[0])
+        is_wide = is_unspaced(said)
+        similar = [passage for count, passage in counts[:_MAX_SIMILAR] if count or is_wide]
+        self._aligned += len(similar)
+        return similar
+
+
+@lru_cache(maxsize=512)
+def _distinct_words(text: str) -> frozenset[str]:
+    return frozenset(words_of(text))
 
 
 def _in_blockquote(draft: Draft, quote: DraftQuote) -> bool:

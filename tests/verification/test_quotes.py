@@ -171,6 +171,12 @@ def test_a_term_fails_only_in_a_sentence_that_cites() -> None:
     assert not check("resumable").fails
 
 
+def test_a_quote_that_is_divided_into_terms_fails() -> None:
+    draft = parse_draft("It says “users can” “export anything” and has “states” or “modes”.")
+    findings = check_quotes(draft, EVIDENCE, {})
+    assert [finding.fails for finding in findings] == [False, True, False, False]
+
+
 def test_a_blockquote_is_compared_without_its_marks() -> None:
     finding = check(
         "", draft="> The upload limit is\n> 1.5 GB per file and\n> 50 MB in the free plan."
