@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
@@ -25,7 +25,7 @@ from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import store
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.store import StoredDocument, StoredFile
-from support.amounts import few_examples
+from support.amounts import EXAMPLES
 from support.corpora import NOW, build, document, scratch_folder
 from support.sound import copied
 
@@ -149,7 +149,7 @@ def at(moment: str) -> Any:
     return patch("rolebundle.contracts.document.iso_utc", lambda _: moment)
 
 
-@few_examples
+@settings(max_examples=max(3, EXAMPLES // 6))
 @given(
     rules=st.lists(st.sampled_from(RULES), min_size=3, max_size=3),
     before=st.lists(filings, max_size=5),
