@@ -22,7 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from rolebundle.text.stop_words import NEGATIONS, NUMBER_WORDS
+from rolebundle.text.stop_words import ENGLISH, NEGATIONS, NUMBER_WORDS
 from rolebundle.verification.draft import is_abbreviation
 
 MAX_GAP = 400
@@ -58,9 +58,15 @@ _DENIALS = re.compile(
     r"|false|untrue|wrong|incorrect|inaccura|mistake|mistook|myth|invalid|obsolete|impossib|contrary"
     r"|drop(?:s|ped)?$|ceas|lack|instead|unable|unlikely|unsupported|against$)",
 )
+_LIMITING = re.compile("limit|restrict|condition|caveat|exce(?:pt|ss)|exclu|maxim|minim|scarce")
+# With "that" after them: what follows is somebody's opinion, or not done.
+_OPINIONS = re.compile(
+    "claim|alleg|rumou?r|believ|assum|suspect|specul|imagin|pretend|suppos|fear|hope|wish"
+)
 _PLANS = frozenset("considered considers proposed proposes proposal suggested suggests".split())
 _IS = frozenset("is are was were be been being has have had turned proved seems".split())
 _OPENS_CLAUSE = frozenset("that to of from for whether about".split())
+_NOT_DONE = re.compile(r"\b(?:yet to(?: be)?|far from(?: being)?|about to)\s*$", re.IGNORECASE)
 _ONLY_NEGATION = re.compile(
     r"\bnot (?:only|just|least|to mention)\b|\bno (?:doubt|matter|wonder)\b|\bwhether or not\b",
     re.IGNORECASE,
@@ -69,16 +75,6 @@ _ARTICLES = frozenset("of the a an our your their its these those this that to a
 _ASKS = frozenset(
     "who what when where why how which whose is are was were do does did can could should would "
     "will has have had may must shall".split()
-)
-UNIT_WORDS = frozenset(
-    "ms s sec secs second seconds min mins minute minutes h hr hrs hour hours day days week weeks "
-    "month months year years kb kib mb mib gb gib tb tib byte bytes kilobyte kilobytes megabyte "
-    "megabytes gigabyte gigabytes terabyte terabytes percent percentage dollar dollars usd euro "
-    "euros eur pound pounds gbp cent cents am pm hundred thousand million billion trillion dozen "
-    "times fold degree degrees kelvin celsius fahrenheit mm cm m km inch inches foot feet ft mile "
-    "miles mg g kg lb lbs ounce ounces ml l litre litres liter liters hz khz mhz ghz w kw mw v psi "
-    "january february march april may june july august september october november december "
-    "st nd rd th k bn mach".split()
 )
 _SHORT_QUOTE = 3  # Words.
 
@@ -105,6 +101,8 @@ _TAKEN_BACK = re.compile(
     r"|we (?:\w+ )?(?:rejected|dropped|abandoned|withdrew|cancell?ed) (?:this|that|it)\b)",
     re.IGNORECASE,
 )
+_EXCEPTION_NEXT = re.compile(r"\W*(?:except|unless|excluding|but not|if)\b", re.IGNORECASE)
+_REMARK_NEXT = re.compile(r"\s*\(([^()]*)\)")
 _BREAK = re.compile(
     r"[.!?][\"')\]”’»*_`]*\s+(?=[^\sa-z])"
     r"|[。！？]"
@@ -112,6 +110,7 @@ _BREAK = re.compile(
     r"|\n(?=[ \t]*(?:[-*•+|#>]|\d+[.)])[ \t])"
     r"|(?:^|(?<=\n))[ \t]*#[^\n]*\n"
 )
+_NUMBERED = re.compile(r"(?:^|\n)[ \t]*\d{1,4}$")
 _ITEM = re.compile(r"[ \t]*(?:[-*•+]|\d+[.)])[ \t]+")
 _HEADING_OR_LEAD_IN = re.compile(r"(?:^|\n)[ \t]*#|:[*_]*[ \t]*(?:\n|$)")
 _GLUED_BEFORE = re.compile(r"[^\W_][-‐‑/_'’]$|\d[.,:]$")
@@ -120,11 +119,12 @@ _GLUED_AFTER = re.compile(r"[-‐‑/_'’][^\W_]|['’][^\W_]")
 _FIGURE_AFTER = re.compile(r"[.,:/–-]\d|\s?[%‰°′″'\"²³]|[⁰-⁹₀-₉]")
 _BOUND_AFTER = re.compile(
     r"\s+(?:or (?:more|less|fewer|later|earlier|higher|lower)|at (?:most|least)|maximum|minimum|per"
-    r"|and (?:above|below))\b",
+    r"|and (?:above|below)|to (?=[$€£]?\d))",
     re.IGNORECASE,
 )
 _JOINTS = "-‐‑/_'’.,:"
-_NEXT_WORD = re.compile(r"[\s-]?([^\W\d_]+)")
+_NUMBER_AT_END = re.compile(r"(?<![\w.,])(?:\d[\d.,]*|[a-zA-Z]+)$")
+_NEXT_WORD = re.compile(r"[^\S\n]?\n?[^\S\n]*-?([^\W\d_]+)")
 
 
 def words_of(text: str) -> list[str]:
@@ -147,7 +147,11 @@ def sentence_starts(content: str) -> tuple[int, ...]:
     """Where the sentences, items and lines of a passage begin; the first is 0."""
     starts = [0]
     for match in _BREAK.finditer(content):
-        if match[0][0] != "." or not is_abbreviation(content, match.start(), 0):
+        stop = match.start()
+        is_inner = match[0][0] == "." and (
+            is_abbreviation(content, stop, 0) or _NUMBERED.search(content, max(0, stop - 9), stop)
+        )
+        if not is_inner:
             starts.append(match.end())
     return tuple(starts)
 
@@ -165,11 +169,11 @@ def cut_problem(content: str, start: int, end: int) -> str | None:
         before = _lead_in(content, first) + content[item.end() : start]
     else:
         before = content[first:start]
-    problem = _before_problem(before, quoted)
-    if problem or len(quoted) < _SHORT_QUOTE:
-        return problem
     rest = content[end:last]
-    problem = _after_problem(rest)
+    problem = _before_problem(before, quoted)
+    if len(quoted) < _SHORT_QUOTE and not _EXCEPTION_NEXT.match(rest):
+        return problem
+    problem = problem or _after_problem(rest)
     if not problem and _TAKEN_BACK.match(content, last):
         problem = _continues(content[last : last + 80])
     if not problem and "?" in rest and (words_of(content[first:start]) or quoted[0] not in _ASKS):
@@ -208,7 +212,8 @@ def turns(word: str) -> bool:
         or word in _LATE_CONDITIONS
         or word in _LIMITS
         or word in _SAID
-        or word in ("but", "maximum", "minimum", "limit", "limited", "within", "least")
+        or word in ("but", "within", "least")
+        or _LIMITING.match(word) is not None
         or _DENIALS.match(word) is not None
     )
 
@@ -240,9 +245,8 @@ def cut_word(content: str, start: int, end: int) -> str | None:
         return f"The quote cuts a word of the passage: {around}"
     has_sign = first.isdigit() and _SIGN_BEFORE.search(before)
     is_cut_after = last.isdigit() and _FIGURE_AFTER.match(after)
-    last_word = words_of(content[max(start, end - 40) : end])[-1:]
-    has_unit = any(map(is_figure, last_word)) and _is_unit_next(content, end)
-    if has_sign or is_cut_after or has_unit or _is_bounded_after(content, start, end):
+    has_more = _is_counting(content, start, end) or _is_bounded_after(content, start, end)
+    if has_sign or is_cut_after or has_more:
         return f"The quote cuts a figure: {around}"
     return None
 
@@ -253,9 +257,15 @@ def _is_bounded_after(content: str, start: int, end: int) -> bool:
     return any(map(is_figure, last_words)) and _BOUND_AFTER.match(content, end) is not None
 
 
-def _is_unit_next(content: str, end: int) -> bool:
-    match = _NEXT_WORD.match(content, end)
-    return match is not None and match[1].lower() in UNIT_WORDS
+def _is_counting(content: str, start: int, end: int) -> bool:
+    """Whether a number at the end of the quote counts what follows: "500 MB", "three users"."""
+    number = _NUMBER_AT_END.search(content, max(start, end - 40), end)
+    follows = _NEXT_WORD.match(content, end)
+    if not number or not follows:
+        return False
+    word = number[0].lower()
+    is_number = word[0].isdigit() or (word in NUMBER_WORDS and word != "one")
+    return is_number and (follows[1] in ("am", "May") or follows[1].lower() not in ENGLISH)
 
 
 def _lead_in(content: str, first: int) -> str:
@@ -266,7 +276,9 @@ def _lead_in(content: str, first: int) -> str:
         if not line:
             return ""
         if not _ITEM.match(line):
-            said = line.rstrip(" *_")
+            said = line.strip(" *_")
+            if said.startswith("#"):
+                return f"{said.lstrip('#')} "
             return f"{said[:-1]} " if said.endswith(":") else ""
         before = rest
 
@@ -285,13 +297,17 @@ def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
     close = []
     if words and words[-1] in _OPENS_CLAUSE | _ARTICLES:
         # "We rejected the proposal that …"
-        close = [word for word in words[-5:] if _DENIALS.match(word) or word in _PLANS]
+        close = [
+            word
+            for word in words[-5:]
+            if _DENIALS.match(word) or _OPINIONS.match(word) or word in _PLANS
+        ]
     while words and words[-1] in _ARTICLES:
         words.pop()
     close += [word for word in words[-1:] if word in _LIMITS or _DENIALS.match(word)]
     if quoted and is_figure(quoted[0]):
         close += [word for word in words_of(clause)[-2:] if word in _BOUNDS]
-    if phrase := _EXCEPTIONS.search(clause):
+    if phrase := _EXCEPTIONS.search(clause) or _NOT_DONE.search(clause):
         close.append(phrase[0])
     for word in (*governing, *conditions, *close):
         return f"The passage says “{word}” before it: “{_shown(before[-80:])} …”."
@@ -299,6 +315,9 @@ def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
 
 
 def _after_problem(after: str) -> str | None:
+    remark = _REMARK_NEXT.match(after)
+    if remark and any(map(turns, words_of(remark[1]))):
+        return _continues(after)
     said = _PARENTHESES.sub(" ", after)
     border = _CLAUSE_AFTER.search(said)
     clause = said[: border.start()] if border else said

@@ -68,10 +68,8 @@ def check_quotes(
         is_alone = any(mark.isalnum() or mark in ",;/|" for mark in between)
         last_end = quote.end
         wanted = cited.get(quote.sentence, ())
-        result = checker.check(quote.text, _in_blockquote(draft, quote), wanted)
         is_term = is_alone and _is_term(quote.text)
-        if is_term and result.code in ("near", "absent"):
-            result = _Result("absent", note="No passage has this term.")
+        result = checker.check(quote.text, _in_blockquote(draft, quote), wanted)
         has_citation = bool(wanted) or quote.sentence in citing
         passes = result.code in ("exact", "normalized") or (
             is_term and (result.code == "misattributed" or not has_citation)
@@ -119,7 +117,9 @@ class _Checker:
             else:
                 code: FindingCode = "exact" if true_text == text else "normalized"
                 return _Result(code, passage, true_text)
-        return doubtful or self._nearest(quote, [*wanted, *others])
+        if doubtful or _is_term(text):
+            return doubtful or _Result("absent")
+        return self._nearest(quote, [*wanted, *others])
 
     def _nearest(self, quote: Quote, passages: Iterable[Passage]) -> _Result:
         """The passage with the most similar text."""

@@ -148,6 +148,56 @@ def test_ellipses_and_insertions_that_change_the_sense_fail(quote: str) -> None:
     assert finding.code in ("near", "absent")
 
 
+SENSES = """Nobody, and that is firm, may delete notes from the archive. Nobody but Ana may sign it.
+The following is not allowed: posting automatically to public channels. The app stores no passwords.
+Every device keeps a full copy of the notes. We rejected this because of cost.
+It would be wrong to say that the server reads private notes. It has yet to be audited by a client.
+Critics claim that the update broke sync for all users. I doubt the vendor will ship it on time.
+The limit is 500 requests per minute. Revenue rose 5% in 2024 (not counting Norway). The vendor
+promised to ship the patch in May, but it did not. There is no evidence that the cable overheats.
+All employees except managers must clock in daily. The fix works on Linux and, with limits, on macOS.
+The plan costs $5 to $10 per seat. Version 3.1.4 fixes it. It takes 5 days at most to restore it.
+
+| Export to all channels | no | yes |
+
+## Do not
+
+1. Share the signing key with contractors.
+2. Restart relay nodes at night.
+"""
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "may delete notes from the archive",
+        "posting automatically to public channels",
+        "Every device keeps a full copy of the notes.",
+        "the server reads private notes",
+        "audited by a client",
+        "the update broke sync for all users",
+        "the vendor will ship it on time",
+        "The limit is 500",
+        "The limit is 500 requests",
+        "Revenue rose 5% in 2024",
+        "The vendor promised to ship the patch in May",
+        "the cable overheats",
+        "All employees … must clock in daily",
+        "The fix works on Linux and … on macOS",
+        "The plan costs $5",
+        "Version 3.1",
+        "It takes 5 days",
+        "Export to all channels",
+        "Share the signing key with contractors.",
+        "Restart relay nodes at night",
+    ],
+)
+def test_what_is_left_out_around_a_quote_is_read(quote: str) -> None:
+    draft = parse_draft(f"It says “{quote}”.")
+    (finding,) = check_quotes(draft, [passage("s#1", SENSES)], {})
+    assert (finding.code, finding.fails) == ("near", True)
+
+
 def test_a_quote_of_another_passage_is_misattributed() -> None:
     finding = check("Large files are uploaded in parts", cites=EVIDENCE[1])
     assert (finding.code, finding.fails, finding.chunk_id) == ("misattributed", True, "guide#1")
