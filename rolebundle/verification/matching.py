@@ -38,7 +38,6 @@ LEAST_RARITY = 0.5
 """The rarity of a word that every chunk has; that of a word of one chunk is 1."""
 WINDOW_WORDS = 40
 """A longer intent is compared part by part, since a long text has a word of everything."""
-MAX_WINDOWS = 200
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _CONTRACTION = re.compile(r"n['’]t\b", re.IGNORECASE)
@@ -64,7 +63,7 @@ _PROHIBITION = re.compile(
     r"|(?:^|[.;:]\s+)(?:no|stop|avoid)\s",
     re.IGNORECASE,
 )
-_MIN_PREFIX = 5
+_MIN_PREFIX, _MAX_PREFIX = 5, 40
 
 _RULE_WORDS = frozenset(
     "stop avoid forbid forbidden prohibit prohibited ban banned freeze frozen block blocked halt "
@@ -143,6 +142,35 @@ class Topic(NamedTuple):
     languages: frozenset[str]
 
 
+class Part(NamedTuple):
+    """A part of an intent.
+
+    Attributes:
+        stems: of its words.
+        beginnings: of stems, from ``_MIN_PREFIX`` letters on.
+        trimmed: stems without their last letter.
+        meanings: of its words that are often used for others.
+    """
+
+    stems: frozenset[str]
+    beginnings: frozenset[str]
+    trimmed: frozenset[str]
+    meanings: frozenset[str]
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> Part:
+        """A part with these words."""
+        stems = frozenset(stem for token in tokens for stem in token.stems)
+        compared = [stem for stem in stems if _MIN_PREFIX <= len(stem) <= _MAX_PREFIX]
+        meanings = frozenset(meaning for token in tokens if (meaning := _meaning(token)))
+        return cls(
+            stems,
+            frozenset(beginning for stem in compared for beginning in _beginnings(stem)),
+            frozenset(map(_trimmed, compared)),
+            meanings,
+        )
+
+
 class Match(NamedTuple):
     """How much of a topic is in an intent: the strength, in [0, 1], and the words of the topic."""
 
@@ -185,17 +213,17 @@ def is_comparable(first: frozenset[str], second: frozenset[str]) -> bool:
     return first == second or bool(first & second)
 
 
-def windows(intent: str) -> list[list[Token]]:
+def windows(intent: str) -> list[Part]:
     """The words of an intent, in overlapping parts of at most ``WINDOW_WORDS``."""
     words = tokens(intent)
     step = WINDOW_WORDS // 2
     starts = range(0, max(1, len(words) - step), step)
-    return [words[start : start + WINDOW_WORDS] for start in starts[:MAX_WINDOWS]]
+    return [Part.of(words[start : start + WINDOW_WORDS]) for start in starts]
 
 
 def match(
     topic: Topic,
-    parts: Sequence[Sequence[Token]],
+    parts: Sequence[Part],
     rarity: Rarity,
     *,
     has_same_action: bool = False,
@@ -210,10 +238,18 @@ def match(
             more than one word in common.
     """
     known = {
-        stem for entry in (*topic.words, *topic.about) for token in entry for stem in _reach(token)
+        stem for entry in (*topic.words, *topic.about) for token in entry for stem in token.stems
     }
+    trimmed = known | set(map(_trimmed, known))
+    beginnings = {beginning for stem in known for beginning in _beginnings(stem[:_MAX_PREFIX])}
     relevant = [
-        part for part in parts if any(not known.isdisjoint(_reach(token)) for token in part)
+        part
+        for part in parts
+        if not (
+            known.isdisjoint(part.stems)
+            and trimmed.isdisjoint(part.beginnings)
+            and beginnings.isdisjoint(part.trimmed)
+        )
     ]
     return max(
         (_match(topic, part, rarity, has_same_action) for part in relevant),
@@ -262,15 +298,15 @@ def _once(text: str) -> list[Token]:
     return list(dict.fromkeys(tokens(text)))
 
 
-def _match(topic: Topic, part: Sequence[Token], rarity: Rarity, has_same_action: bool) -> Match:
-    stems = {stem for token in part for stem in token.stems}
-    meanings = {meaning for token in part if (meaning := _meaning(token))}
+def _match(topic: Topic, part: Part, rarity: Rarity, has_same_action: bool) -> Match:
     # A word of `about` that is used for a word of the text is as good as that word.
     as_good = {
         meaning
         for phrase in topic.about
         for token in phrase
-        if len(phrase) == 1 and not stems.isdisjoint(token.stems) and (meaning := _meaning(token))
+        if len(phrase) == 1
+        and not part.stems.isdisjoint(token.stems)
+        and (meaning := _meaning(token))
     }
     found = missing = 0.0
     has_exact = False
@@ -278,12 +314,12 @@ def _match(topic: Topic, part: Sequence[Token], rarity: Rarity, has_same_action:
     used: set[str] = set()
     for entry in topic.words:
         weight = max(_weight(token, rarity) for token in entry)
-        exact = [token for token in entry if not stems.isdisjoint(token.stems)]
+        exact = [token for token in entry if not part.stems.isdisjoint(token.stems)]
         is_exact = bool(exact) or _meaning(entry[0]) in as_good
         credit = 1.0 if is_exact else 0.0
         if not is_exact:
-            alike = any(_begins_alike(token, stems) for token in entry)
-            if alike or _meaning(entry[0]) in meanings:
+            alike = any(_begins_alike(token, part) for token in entry)
+            if alike or _meaning(entry[0]) in part.meanings:
                 credit = PART_CREDIT
             has_exact |= alike
         has_exact |= is_exact
@@ -294,7 +330,7 @@ def _match(topic: Topic, part: Sequence[Token], rarity: Rarity, has_same_action:
             used |= {stem for token in entry for stem in token.stems}
             used |= {meaning for token in entry if (meaning := _meaning(token))}
     for phrase in topic.about:
-        credits = [_credit(token, stems) for token in phrase]
+        credits = [_credit(token, part) for token in phrase]
         further = [
             credit * _weight(token, rarity)
             for token, credit in zip(phrase, credits, strict=True)
@@ -318,31 +354,32 @@ def _weight(token: Token, rarity: Rarity) -> float:
     return rarity(token.word) * (LIGHT_WEIGHT if is_light else 1.0)
 
 
-def _credit(token: Token, stems: set[str]) -> float:
-    if not stems.isdisjoint(token.stems):
+def _credit(token: Token, part: Part) -> float:
+    if not part.stems.isdisjoint(token.stems):
         return 1.0
-    return PART_CREDIT if _begins_alike(token, stems) else 0.0
+    return PART_CREDIT if _begins_alike(token, part) else 0.0
 
 
-def _reach(token: Token) -> set[str]:
-    """What two tokens must share so that they can match."""
-    reach = {*token.stems, *(stem[:_MIN_PREFIX] for stem in token.stems)}
-    return reach | ({meaning} if (meaning := _meaning(token)) else set())
+def _begins_alike(token: Token, part: Part) -> bool:
+    """Whether a stem is the beginning of the other one, but for its last letter."""
+    return any(
+        _trimmed(stem) in part.beginnings or not part.trimmed.isdisjoint(_beginnings(stem))
+        for stem in token.stems
+        if _MIN_PREFIX <= len(stem) <= _MAX_PREFIX
+    )
 
 
-def _begins_alike(token: Token, stems: Iterable[str]) -> bool:
-    return any(_is_prefix(own, other) for own in token.stems for other in stems)
+def _trimmed(stem: str) -> str:
+    return stem[: max(_MIN_PREFIX, len(stem) - 1)]
 
 
-def _is_prefix(first: str, second: str) -> bool:
-    """Whether the shorter one is the beginning of the other, or all but its last letter is."""
-    short, long = sorted((first, second), key=len)
-    return len(short) >= _MIN_PREFIX and long.startswith(short[: max(_MIN_PREFIX, len(short) - 1)])
+def _beginnings(stem: str) -> list[str]:
+    return [stem[:length] for length in range(_MIN_PREFIX, len(stem) + 1)]
 
 
 def _meaning(token: Token) -> str | None:
     """The first word of the list of words that are often used for each other, or ``None``."""
-    return next((_meanings()[stem] for stem in token.stems if stem in _meanings()), None)
+    return next((_meanings()[stem] for stem in sorted(token.stems) if stem in _meanings()), None)
 
 
 @lru_cache(maxsize=1)

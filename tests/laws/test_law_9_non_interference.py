@@ -57,6 +57,7 @@ from support.amounts import FEW_EXAMPLES
 from support.commands import invoke
 from support.corpora import NOW, build, chunk, embed, scratch_folder
 from support.corpora import document as plain_document
+from support.corpora import remove as remove_corpus
 from support.fake_embedder import HashingProvider
 from support.reranking import FAKE, known
 from support.strategies import (
@@ -453,6 +454,8 @@ class Machine(RuleBasedStateMachine):
             ]
         # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
         copied = path.with_name(f"marked-{path.name}")
+        remove_corpus(copied)
+        rerank_cache.erase(copied)
         shutil.copyfile(path, copied)
         with Engine(Workspace(copied, HashingProvider()), (self.folder,)) as engine:
             fields = {"id": reference, "state": "rejected", "reason": "wrong"}

@@ -9,7 +9,11 @@ from typing import Any, BinaryIO
 
 import click
 
-from rolebundle.contracts.decisions import CheckAnswer, CheckRequest
+from rolebundle.contracts.decisions import (
+    MAX_INTENT_CHARACTERS,
+    CheckAnswer,
+    CheckRequest,
+)
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.cli.options import (
     db_option,
@@ -107,7 +111,14 @@ def _fields_of_hook(data: dict[str, object]) -> dict[str, object]:
     if "tool_name" not in data:
         return data
     texts = list(_texts(data.get("tool_input")))
-    return {"intent": ". ".join([str(data["tool_name"]).replace("_", " "), *texts])}
+    intent = ". ".join([str(data["tool_name"]).replace("_", " "), *texts])
+    if len(intent) > MAX_INTENT_CHARACTERS:
+        click.echo(
+            f"rolebundle check: only the first {MAX_INTENT_CHARACTERS:,} characters of the call "
+            "were compared",
+            err=True,
+        )
+    return {"intent": intent[:MAX_INTENT_CHARACTERS]}
 
 
 def _texts(value: object) -> list[str]:
