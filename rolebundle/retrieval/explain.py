@@ -632,7 +632,9 @@ def _purpose_change(passage: Passage, purpose: Purpose) -> str:
 
     tier = "a trust tier above untrusted"
     plain = labels._replace(is_untrusted=False)
-    origins = [other for other in ORIGINS if is_allowed(plain._replace(origin=other))]
+    # Nobody gives a document the origin of facts.
+    others = (other for other in ORIGINS if other != "agent" or labels.origin == "agent")
+    origins = [other for other in others if is_allowed(plain._replace(origin=other))]
     if labels.origin in origins:
         ways.append(tier)
     elif origins:
