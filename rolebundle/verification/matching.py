@@ -59,8 +59,8 @@ _WHEN = re.compile(r"\b(?:before|after)\b[^.;,]*", re.IGNORECASE)
 _DENIAL = re.compile(r"\b(?:not|no|never|stop|avoid|cannot)\b|n['’]t\b", re.IGNORECASE)
 _PROHIBITION = re.compile(
     r"\b(?:do not|don['’]t|never|(?:must|may|shall|should|can) ?not|(?:must|should|can|shan)n?['’]t"
-    r"|is forbidden|are forbidden|is prohibited|are prohibited|not allowed)\b"
-    r"|(?:^|[.;:]\s+)(?:no|stop|avoid)\s",
+    r"|is forbidden|are forbidden|is prohibited|are prohibited|not allowed|no longer)\b"
+    r"|(?:^|[.;:]\s+|\bwe (?:will |must )?)(?:no|stop|avoid)\s",
     re.IGNORECASE,
 )
 _MIN_PREFIX, _MAX_PREFIX = 5, 40
