@@ -452,6 +452,8 @@ class Machine(RuleBasedStateMachine):
                 outcome(lambda: engine.gate_check(self._gate(request), agent or "nobody")),
                 *(outcome(partial(engine.verify, asked, overlay)) for asked in verified),
             ]
+        if not request.lexical_only:
+            return [*answers, [*QUESTIONS]]
         # Marking changes the corpus, so it is done in a copy, and the answer after it is compared.
         copied = path.with_name(f"marked-{path.name}")
         remove_corpus(copied)
