@@ -311,6 +311,13 @@ _LENGTHS = frozenset(
     "seconds minutes hours days weeks months years second minute hour day week month year".split()
 )
 _PAST_HOUR = re.compile(r"(half|quarter) (past|to) (?:([a-z]+)|(\d\d?))\b")
+_DATE_WORDS = "of de di d to and or bis und au al y e et".split()
+_TIME_WORDS = frozenset("am pm a p o uhr".split())
+# What a power, or a fraction behind a number, begins with; after a space as well.
+_AFTER_DIGITS = frozenset("0123456789×x*·^⁻⁰¹²³⁴⁵⁶⁷⁸⁹e/-").union(_FRACTIONS)
+_SHORT_VERSION = re.compile(r"\d+\.\d+")
+_GROUPED = re.compile(r"\d[\d.,]*[.,]\d{3}")
+_OLD = (" old", "-old", " of age")
 _OF_UNIT = re.compile(r" (?:of )?an? ")
 _CURRENCY_ENDS = frozenset("$€£¥₹₩₽₿¢.-+dryfkpnbs")
 _MAX_CHUNK, _MAX_URL = 100, 2000
@@ -327,6 +334,7 @@ class _Grammar(NamedTuple):
 
     words: Words
     triggers: frozenset[str]
+    date_words: frozenset[str]
     stop_words: frozenset[str]
     articles: frozenset[str]
     day_month: re.Pattern[str]
@@ -357,6 +365,7 @@ def _grammar(language: str) -> _Grammar:
             }
             - {"k", "m", "b", "t", "mm"}
         ),
+        frozenset({*words.months, *_DATE_WORDS}),
         STOP_WORDS.get(language, STOP_WORDS["en"]),
         frozenset(articles),
         re.compile(rf"{day}{last}(?: |-|/)?(?:of |de |di |d')?(?P<month>{month})\b\.?[-/]?{year}"),
@@ -519,6 +528,9 @@ class _Reader:
         chunk_match = _CHUNK.match(low, first, first + _MAX_CHUNK)
         chunk = chunk_match[0].rstrip(_TRAILING) if chunk_match else ""
         is_plain = chunk.isdecimal()
+        if is_plain and first == start:
+            self._at_whole_number(start, start + len(chunk))
+            return
         if not is_plain and self._date(start):
             return
         if not is_plain and (
@@ -544,6 +556,19 @@ class _Reader:
         if self._time(start):
             return
         self._number(start, start if is_joined else first, negative=negative)
+
+    def _at_whole_number(self, start: int, end: int) -> None:
+        """A figure that begins with digits without anything joined to them, which is frequent."""
+        # "3. Mai" is a date.
+        match = _ONE_MORE.match(self.low, end + self.low.startswith(".", end))
+        word = match[1] if match else ""
+        is_date = word in self.grammar.date_words or end - start == 8
+        is_date = is_date or self.low.startswith(" - ", end)
+        if is_date and self._date(start):
+            return
+        if word in _TIME_WORDS and self._time(start):
+            return
+        self._number(start, start)
 
     def _is_currency(self, text: str) -> bool:
         return re.fullmatch(rf"(?:{_CURRENCY}|{_CODES})", text) is not None
@@ -926,6 +951,8 @@ class _Reader:
         if units and self._composite(first, end, value, units[0], figure):
             return
         readings = _measured(value, units)
+        if units and units[0].dimension == "month" and low.startswith(_OLD, end):
+            readings += _measured(value, ())  # "23 years old" is "aged 23".
         if not units and is_digit:
             readings = self._further(low[start:end], readings, figure)
         elif is_digit and low[end - 1].isalpha() and " " not in low[start:end]:
@@ -984,6 +1011,9 @@ class _Reader:
             is_decimal = not self.comma and text.count(".") == 1 and "," not in text
             text = text if is_decimal else text.replace(".", "").replace(",", ".")
         value = Fraction(int(text) if text.isdecimal() else text.replace(",", "."))
+        follows = low[end : end + 1]
+        if (low[end + 1 : end + 2] if follows == " " else follows) not in _AFTER_DIGITS:
+            return value, end
         is_ten = text == "10"
         if power := _POWER.match(low, end) or (_OWN_POWER.match(low, end) if is_ten else None):
             exponent = int(power[1] or (power[2] or "").translate(_SUPERSCRIPTS))
@@ -1014,21 +1044,21 @@ class _Reader:
     def _further(self, text: str, readings: list[Reading], figure: TextFigure) -> list[Reading]:
         """The readings of bare digits: also a version, a year, a part of an identifier."""
         value, before, label = readings[0].value, figure.before, figure.label
-        if re.fullmatch(r"\d+\.\d+", text):
-            version = Reading("version", text)
-            # "Python 3.10" is not "Python 3.1".
-            is_version = label in _VERSIONED or self._word_before(figure.start)[:1].isupper()
-            is_version = is_version and before not in self.grammar.stop_words
-            readings = [version] if is_version else [*readings, version]
-        if re.fullmatch(r"\d[\d.,]*[.,]\d{3}", text):
-            readings.append(Reading("identifier", f"={text}"))
-        if re.fullmatch(r"\d+/\d+", text) and isinstance(value, Fraction):
-            readings += [_shares(value)[0], Reading("identifier", text)]
         if text.isdecimal():
             if label in _VERSIONED:
                 readings.append(Reading("version", text))
             if len(text) == 4 and 1000 <= int(text) <= 2200:
                 readings.append(Reading("date", (int(text), None, None)))
+        elif _SHORT_VERSION.fullmatch(text):
+            version = Reading("version", text)
+            # "Python 3.10" is not "Python 3.1".
+            is_version = label in _VERSIONED or self._word_before(figure.start)[:1].isupper()
+            is_version = is_version and before not in self.grammar.stop_words
+            readings = [version] if is_version else [*readings, version]
+        elif "/" in text and isinstance(value, Fraction):
+            readings += [_shares(value)[0], Reading("identifier", text)]
+        if _GROUPED.fullmatch(text):
+            readings.append(Reading("identifier", f"={text}"))
         if before:
             readings.append(Reading("identifier", _canonical(f"{before} {text}")))
         return readings

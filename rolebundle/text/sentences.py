@@ -71,8 +71,9 @@ class Sentence(NamedTuple):
     negations: int
 
 
-# At the end of a sentence, at a semicolon, at a blank line, before an item of a list or a heading.
-_END = re.compile(
+# Where sentences end: after a full stop, at a semicolon, at a blank line, before an item of a list
+# or a heading.
+END = re.compile(
     r"(?<=[.!?])[\"')\]”’]*\s+(?=[^\sa-z])|(?<=;)\s+|\n\s*\n\s*|\n(?=\s*(?:[-*•+|#>]|\d+[.)])\s)"
 )
 _MARKER = re.compile(r"\s*(?:[-*•+>]+|\d+[.)])\s+")
@@ -89,7 +90,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def _sentences(text: str) -> Iterator[Sentence]:
-    for part in _END.split(text):
+    for part in END.split(text):
         line = " ".join(part.split())
         if marker := _MARKER.match(line):
             line = line[marker.end() :]

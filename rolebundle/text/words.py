@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from typing import NamedTuple
 
+from rolebundle.text.forms import forms
 from rolebundle.text.languages import latin_language, likely_languages, non_latin_language
 from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
 _LETTERS = re.compile(r"[^\W\d_]")
 _LATIN = re.compile("[a-zA-Z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
-_POSSESSIVE = re.compile(r"['’](?:s|t|re|ve|ll|d|m)$")
 
 
+@lru_cache(maxsize=2048)
 def language_of(text: str, default: str = "en") -> str:
     """The language of a sentence or passage, as ISO 639-1 code; "und" if its script is unknown.
 
@@ -32,6 +35,38 @@ def language_of(text: str, default: str = "en") -> str:
     own = STOP_WORDS.get(default, frozenset())
     words = _WORD.findall(text.lower())
     return "en" if any(word in ENGLISH and word not in own for word in words) else default
+
+
+class Stems(NamedTuple):
+    """The words of a text: stems of all of them in their order, and of what it is about."""
+
+    all: list[str]
+    content: list[str]
+
+
+def stems_of(text: str, language: str) -> Stems:
+    """The stems of a text.
+
+    A script without spaces has pairs of letters instead of stems.
+
+    Args:
+        text: any text.
+        language: ISO 639-1 code.
+    """
+    if language != "en":
+        stop_words = STOP_WORDS.get(language, frozenset())
+        of_content = forms(text, (language,), stop_words)
+        content = [*of_content.stems, *of_content.pairs]
+        return Stems(forms(text, (language,)).stems, content)
+    stems, content = [], []
+    for word in _WORD.findall(text):
+        lower = word.lower()
+        if "'" in word or "’" in word:
+            lower = _POSSESSIVE.sub("", lower)
+        stems.append(stem(lower))
+        if lower not in ENGLISH and len(lower) > 1:
+            content.append(stems[-1])
+    return Stems(stems, content)
 
 
 @lru_cache(maxsize=16_384)

@@ -20,11 +20,11 @@ not. A figure that was calculated from others, or rounded, stands nowhere, and i
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import groupby
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
@@ -33,8 +33,8 @@ from rolebundle.text.languages import latin_language
 from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.words import language_of
 from rolebundle.verification.draft import Draft, DraftSentence
+from rolebundle.verification.findings import shown
 
-_MAX_SHOWN = 300
 _MAX_NAMED = 3
 """How many figures of the evidence a finding names."""
 _CLOSE = Fraction(1, 20)
@@ -60,31 +60,42 @@ def check_figures(
         ``figure_found``, ``should_cite`` (it fails if the sentence cites something else),
         ``unsupported_figure`` and ``unchecked_language``, in the order of the draft.
     """
-    evidence = {passage.chunk_id: _evidence_of(passage) for passage in passages}
-    citations: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for citation in draft.citations:
-        citations[citation.sentence].append((citation.start, citation.end))
+    evidence = {passage.chunk_id: evidence_of(passage) for passage in passages}
+    texts = texts_of(draft)
+    citing = {citation.sentence for citation in draft.citations}
     default = latin_language(draft.text) or "en"
     findings = []
     for number, sentence in enumerate(draft.sentences):
         if not _is_checked(sentence):
             continue
-        text = draft.text[sentence.start : sentence.end]
+        text = texts[number]
         language = language_of(text, default)
         if language not in LANGUAGES and sentence.has_content:
             findings.append(_unchecked(sentence, text, language))
         own = cited.get(number, ())
-        evidence |= {p.chunk_id: _evidence_of(p) for p in own if p.chunk_id not in evidence}
-        has_citation = bool(own or citations[number])
+        evidence |= {p.chunk_id: evidence_of(p) for p in own if p.chunk_id not in evidence}
+        has_citation = bool(own) or number in citing
         for figure in find_figures(text, language):
-            start, end = sentence.start + figure.start, sentence.start + figure.end
-            before = bisect_left(citations[number], (end, 0))
-            is_cited = before > 0 and start < citations[number][before - 1][1]
-            if figure.is_loose or is_cited or _is_section_number(sentence, figure):
+            if figure.is_loose or _is_section_number(sentence, figure):
                 continue
-            span = Span(start=start, end=end)
+            span = Span(start=sentence.start + figure.start, end=sentence.start + figure.end)
             findings.append(_finding(figure, span, own, passages, evidence, has_citation))
     return findings
+
+
+def texts_of(draft: Draft) -> list[str]:
+    """The texts of the sentences of a draft with spaces instead of their citations."""
+    texts = [sentence.text for sentence in draft.sentences]
+    for number, citations in groupby(draft.citations, key=lambda citation: citation.sentence):
+        start, text = draft.sentences[number].start, texts[number]
+        pieces, end = [], 0
+        # Several citations may have one range: [1, 3].
+        for first, last in dict.fromkeys((one.start - start, one.end - start) for one in citations):
+            if end <= first < last <= len(text):
+                pieces += [text[end:first], " " * (last - first)]
+                end = last
+        texts[number] = "".join((*pieces, text[end:]))
+    return texts
 
 
 def _is_checked(sentence: DraftSentence) -> bool:
@@ -106,7 +117,7 @@ def _unchecked(sentence: DraftSentence, text: str, language: str) -> Finding:
         code="unchecked_language",
         fails=True,
         span=Span(start=sentence.start, end=sentence.end),
-        text=text[:_MAX_SHOWN],
+        text=shown(text),
         note=f"numbers and dates in words cannot be read in this language ({language})",
         remedy="Write the sentence in a language that can be checked, or check it by hand.",
     )
@@ -117,14 +128,14 @@ def _finding(
     span: Span,
     own: Sequence[Passage],
     passages: Sequence[Passage],
-    evidence: Mapping[str, _Evidence],
+    evidence: Mapping[str, FigureIndex],
     has_citation: bool,
 ) -> Finding:
     match, passage = _first_support(figure, own, evidence)
     is_cited = match is not None
     if match is None:
         match, passage = _first_support(figure, passages, evidence)
-    text = figure.text[:_MAX_SHOWN]
+    text = shown(figure.text)
     if match is None or passage is None:
         near = list(_similar(figure, [evidence[p.chunk_id] for p in own or passages]))
         remedy = "Use a figure of the evidence, or remove it."
@@ -141,14 +152,14 @@ def _finding(
         text=text,
         chunk_id=passage.chunk_id,
         locator=passage.locator,
-        true_text=match.text[:_MAX_SHOWN],
+        true_text=shown(match.text),
         note="it does not stand in what the sentence cites" if is_elsewhere else None,
         remedy=None if is_cited else f"Cite {passage.locator}.",
     )
 
 
 def _first_support(
-    figure: TextFigure, passages: Sequence[Passage], evidence: Mapping[str, _Evidence]
+    figure: TextFigure, passages: Sequence[Passage], evidence: Mapping[str, FigureIndex]
 ) -> tuple[TextFigure | None, Passage | None]:
     for passage in passages:
         if match := evidence[passage.chunk_id].support(figure):
@@ -165,7 +176,7 @@ def _note(figure: TextFigure, near: Sequence[TextFigure]) -> str:
     return f"it stands nowhere in the evidence, which has {names}"
 
 
-def _similar(figure: TextFigure, evidence: Iterable[_Evidence]) -> Iterator[TextFigure]:
+def _similar(figure: TextFigure, evidence: Iterable[FigureIndex]) -> Iterator[TextFigure]:
     """Figures of the evidence of the same kind and unit, the closest first."""
     others = {
         other.text: other
@@ -188,19 +199,20 @@ def _distance(figure: TextFigure, other: TextFigure) -> Fraction:
 # -- evidence --------------------------------------------------------------------------------------
 
 
-def _evidence_of(passage: Passage) -> _Evidence:
+def evidence_of(passage: Passage) -> FigureIndex:
+    """The figures of a passage, ready to be looked up."""
     declared = passage.document.language.partition("-")[0]
     text = "\n".join((passage.document.title, *passage.headings, passage.content))
     return _evidence(text, declared if declared in LANGUAGES else "en")
 
 
 @lru_cache(maxsize=1024)
-def _evidence(text: str, declared: str) -> _Evidence:
+def _evidence(text: str, declared: str) -> FigureIndex:
     # Cached, because the next draft often has much of the same evidence.
-    return _Evidence(text, latin_language(text) or declared)
+    return FigureIndex(text, latin_language(text) or declared)
 
 
-class _Evidence:
+class FigureIndex:
     """The figures of a passage with its title and headings, by what they support."""
 
     def __init__(self, text: str, language: str) -> None:
@@ -208,8 +220,9 @@ class _Evidence:
         self._text = text
         self._exact: dict[Key, TextFigure] = {}
         self._by_value: defaultdict[tuple[str, Hashable], list[TextFigure]] = defaultdict(list)
-        self._by_count: defaultdict[Fraction, list[tuple[TextFigure, Reading]]] = defaultdict(list)
+        self._by_count: defaultdict[Hashable, list[tuple[TextFigure, Reading]]] = defaultdict(list)
         self._counted: defaultdict[str, set[Hashable]] = defaultdict(set)
+        self._years: set[Hashable] = set()
         self._named: frozenset[str] | None = None
         for figure in self.figures:
             for part in (figure, *figure.parts):
@@ -226,11 +239,12 @@ class _Evidence:
                     self._exact.setdefault(key, figure)
                 continue
             if reading.unit:
-                self._by_value[reading.unit, reading.value].append(figure)
+                self._by_value[reading.unit, _ratio(reading.value)].append(figure)
             if reading.amount is not None:
-                self._by_count[reading.amount].append((figure, reading))
+                self._by_count[_ratio(reading.amount)].append((figure, reading))
+        self._years.update(filter(None, map(_year_of, figure.readings)))
         for noun in figure.nouns if figure.kind in COUNTED else ():
-            self._counted[noun].add(figure.value)
+            self._counted[noun].add(_ratio(figure.value))
         if figure.label and isinstance(figure.value, Fraction):
             self._exact.setdefault(("ordinal", int(figure.value)), figure)
 
@@ -246,7 +260,7 @@ class _Evidence:
             match = (
                 self._number(figure, reading)
                 if reading.kind in COUNTED
-                else self._first(_own_keys(figure, reading))
+                else self._first(_own_keys(figure, reading)) or self._without_year(reading)
             )
             if match:
                 return match
@@ -256,14 +270,21 @@ class _Evidence:
     def _first(self, keys: Iterable[Key]) -> TextFigure | None:
         return next((self._exact[key] for key in keys if key in self._exact), None)
 
+    def _without_year(self, reading: Reading) -> TextFigure | None:
+        """A date without its year, if the whole passage is of that year."""
+        year, value = _year_of(reading), reading.value
+        if year is None or not isinstance(value, tuple) or self._years != {year}:
+            return None
+        return self._exact.get(("yearless", value[1:]))
+
     def _number(self, figure: TextFigure, reading: Reading) -> TextFigure | None:
         if reading.unit:
-            for other in self._by_value.get((reading.unit, reading.value), ()):
+            for other in self._by_value.get((reading.unit, _ratio(reading.value)), ()):
                 if self._has_rate(figure, other):
                     return other
         if reading.amount is None:
             return None
-        for other, meaning in self._by_count.get(reading.amount, ()):
+        for other, meaning in self._by_count.get(_ratio(reading.amount), ()):
             if not self._has_rate(figure, other):
                 continue
             if reading.unit and not meaning.unit:
@@ -304,6 +325,17 @@ class _Evidence:
             rates = {rate for word in words if (rate := rate_of(word))}
             self._named = frozenset({unit.dimension for unit in units} | rates)
         return self._named
+
+
+def _ratio(value: Hashable) -> Hashable:
+    """A fraction as two numbers, which are faster to look up."""
+    return value.as_integer_ratio() if isinstance(value, Fraction) else value
+
+
+def _year_of(reading: Reading) -> int | None:
+    value = reading.value
+    is_dated = reading.kind == "date" and isinstance(value, tuple) and isinstance(value[0], int)
+    return value[0] if isinstance(value, tuple) and is_dated else None
 
 
 def _are_same_labels(one: str, other: str) -> bool:
@@ -357,6 +389,8 @@ def _dates(value: tuple[Hashable, ...]) -> Iterator[Key]:
         yield "date", (year, None, None)
     if len(rest) == 2:
         month, day = rest
+        if year is None:
+            yield "yearless", (month, day)
         yield "date", (year, month, None)
         yield "date", (None, month, day)
         yield "date", (None, month, None)
