@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from rolebundle.interfaces.client import Sidecar
-from support.commands import forked_program, invoke
+from rolebundle.engine import Engine
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.operations import Operations
+from support.commands import invoke
 from support.corpora import build, document
 from support.embedding_server import embedding_server
 
@@ -86,24 +87,16 @@ def test_a_hostile_draft_does_not_control_the_terminal(db: Path, tmp_path: Path)
     assert outcome.out.replace("\n", "").isprintable()
 
 
-def test_the_client_and_the_judge_of_a_server(db: Path) -> None:
+def test_a_judge_is_an_option_and_no_field(db: Path, tmp_path: Path) -> None:
+    path = tmp_path / "draft.md"
+    path.write_text(LIFETIME, encoding="utf-8")
     with embedding_server() as server:
-        answer = {"choices": [{"message": {"content": "Yes"}}]}
+        answer = {"choices": [{"message": {"content": "No"}}]}
         server.faults["/v1/chat/completions"] = lambda handler: handler.json(answer)
-        settings = {"ROLEBUNDLE_JUDGE": "ollama:m", "ROLEBUNDLE_JUDGE_URL": server.url}
-        with Sidecar(db=db, command=forked_program(), env=settings) as sidecar:
-            verified = sidecar.verify(LIFETIME, chunk_ids=["tokens#0"])
-            assert [opinion["supported"] for opinion in verified["opinions"]] == [True]
-            # A request cannot name a judge.
-            refused = json.dumps(sidecar_error(sidecar, judge="openai:m"))
-            assert "judge" in refused
-    assert verified["verdict"] == "pass"
-
-
-def sidecar_error(sidecar: Sidecar, **fields: object) -> str:
-    from rolebundle.interfaces.client import SidecarError
-
-    with pytest.raises(SidecarError) as caught:
-        sidecar.verify(LIFETIME, **fields)
+        judge = ("--judge", "ollama:m", "--judge-url", server.url)
+        outcome = invoke("verify", path, "--db", db, *judge)
+    assert outcome.code == 0
+    assert "opinion of ollama:m: no  1:1" in outcome.out
+    with Engine(db) as engine, pytest.raises(UsageError) as caught:
+        Operations(engine).call("verify", {"draft": LIFETIME, "judge": "openai:m"})
     assert caught.value.code == "bad_request"
-    return caught.value.message
