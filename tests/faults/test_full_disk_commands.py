@@ -106,6 +106,20 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "remember forget": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
     "remember list": (READ,),
     "remember promote": (Use("write", ("{fact}", "--by", "Ana", *DB)),),
+    "mark set": (
+        Use(
+            "write",
+            ("tree/n1.md", "--state", "disputed", "--by", "Ana", "--reason", "old", *DB),
+        ),
+    ),
+    "mark list": (READ,),
+    "mark remove": (Use("write", ("tree/n2.md", *DB)),),
+    "decide": (Use("write", ("Do not post automatically", "--by", "Ana", *DB)),),
+    "decisions list": (READ,),
+    "decisions show": (Use("read", ("1", *DB)),),
+    "decisions end": (Use("write", ("1", "--by", "Ana", "--reason", "over", *DB)),),
+    "check": (Use("read", ("water the plants", *DB)),),
+    "verify": (Use("read", ("-", *DB), b"A note.\n", code=1),),
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
     "schema": (Use("read", ("bundle",)),),
@@ -179,6 +193,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     STEPS["embed"](place, lambda _: None)
     assert invoke("embed", "use", "1", *_at(folder, DB)).code == 0
     assert invoke("audit", "set", "--mode", "on", *_at(folder, DB)).code == 0
+    marked = ("tree/n2.md", "--state", "disputed", "--by", "A", "--reason", "old", *DB)
+    assert invoke("mark", *_at(folder, marked)).code == 0
+    assert invoke("decide", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
     filed = invoke("remember", *_at(folder, ("A filed fact.", "--source", PAGE, "--by", "A", *DB)))
     assert _at(folder, ("{fact}",))[0] in filed.out
     (folder / "new").mkdir()
