@@ -119,7 +119,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "decisions show": (Use("read", ("1", *DB)),),
     "decisions end": (Use("write", ("1", "--by", "Ana", "--reason", "over", *DB)),),
     "check": (Use("read", ("water the plants", *DB)),),
-    "verify": (Use("read", ("-", *DB), b"A note.\n", code=1),),
+    "verify": (Use("read", ("-", *DB), b"A note.\n"),),
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
     "schema": (Use("read", ("bundle",)),),
@@ -190,14 +190,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place.write_tree(1)
     folder = place.folder
     assert invoke("ingest", place.tree, "--workers", "1", *_at(folder, DB)).code == 0
+    filed = invoke("remember", *_at(folder, ("A filed fact.", "--source", PAGE, "--by", "A", *DB)))
+    assert _at(folder, ("{fact}",))[0] in filed.out
     STEPS["embed"](place, lambda _: None)
     assert invoke("embed", "use", "1", *_at(folder, DB)).code == 0
     assert invoke("audit", "set", "--mode", "on", *_at(folder, DB)).code == 0
     marked = ("tree/n2.md", "--state", "disputed", "--by", "A", "--reason", "old", *DB)
     assert invoke("mark", *_at(folder, marked)).code == 0
     assert invoke("decide", *_at(folder, ("Do not fly drones", "--by", "A", *DB))).code == 0
-    filed = invoke("remember", *_at(folder, ("A filed fact.", "--source", PAGE, "--by", "A", *DB)))
-    assert _at(folder, ("{fact}",))[0] in filed.out
     (folder / "new").mkdir()
     (folder / "new" / "rolebundle.toml").write_text("", encoding="utf-8")
     with Admin(place.db) as admin:
