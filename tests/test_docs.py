@@ -77,6 +77,10 @@ DOCUMENTS = sorted(
     for pattern in ("*.md", "docs/*.md", "docs/decisions/*.md")
     for path in CHECKOUT.glob(pattern)
 )
+LONG_DOCUMENTS = frozenset(
+    f"docs/{name}.md" for name in ("agents", "decisions-and-marks", "operations", "quality")
+)
+"""Their blocks take seconds. They run in `.ci/run` and with ``pytest -m slow``."""
 FENCE = re.compile(r"^( *)(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1\2[ ]*$", re.DOTALL | re.MULTILINE)
 DURATION = re.compile(r"\b\d[\d,]*(?:\.\d+)? ?(?:ms|s)\b")
 DECIMAL = re.compile(r"-?\d+\.\d{2,}")
@@ -292,7 +296,11 @@ def make_environment(folder: Path) -> Path:
 @on_posix
 @pytest.mark.parametrize(
     "document",
-    [path for path in DOCUMENTS if not all(map(is_listed, blocks_of(path)))],
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if name_of(path) in LONG_DOCUMENTS else [])
+        for path in DOCUMENTS
+        if not all(map(is_listed, blocks_of(path)))
+    ],
     ids=name_of,
 )
 def test_the_blocks_of_a_document_run_and_print_what_it_shows(

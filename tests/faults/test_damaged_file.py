@@ -17,7 +17,7 @@ from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
 from rolebundle.storage import check, digests, store
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import rounds
+from support.amounts import rounds, sampled
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import ask, build, document, fill
 from support.fake_embedder import HashingProvider
@@ -225,7 +225,7 @@ MISSHAPEN = (
 )
 
 
-@pytest.mark.parametrize("statement", MISSHAPEN)
+@pytest.mark.parametrize("statement", sampled(MISSHAPEN, 3))
 def test_a_misshapen_vector_table_is_found_and_mended(
     corpus_file: Path, tree: Path, statement: str
 ) -> None:
@@ -278,7 +278,7 @@ DRIFT: dict[str, tuple[str, set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("what", DRIFT)
+@pytest.mark.parametrize("what", sampled(DRIFT, 3))
 def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, what: str) -> None:
     statement, expected_codes = DRIFT[what]
     expected = contents(corpus_file)

@@ -55,6 +55,7 @@ def real_ingest(tree: Path, db: Path, moment: Moment) -> Iterator[subprocess.Pop
         yield process
 
 
+@pytest.mark.slow
 @moments
 def test_kill_of_a_real_process_with_workers(moment: Moment) -> None:
     with scratch_folder() as folder:

@@ -191,7 +191,7 @@ def repaired(db: Path) -> RepairReport:
         return admin.repair()
 
 
-@rounds(3, 300)
+@rounds(2, 300)
 def test_every_damage_is_healed_or_named(
     folder: Path, tree: Path, image: bytes, expected: dict[str, Any], rounds: int
 ) -> None:

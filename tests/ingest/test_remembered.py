@@ -28,6 +28,7 @@ from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import path_flags
 from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
+from support.amounts import sampled
 from support.commands import invoke
 from support.sound import assert_sound
 
@@ -170,7 +171,7 @@ def by_a_server(world: World) -> None:
 @pytest.mark.parametrize(
     "later", [the_same, the_file, below, above, another_flag, through_a_link, by_a_server]
 )
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("limit", sampled(LIMITS, 2))
 def test_no_later_ingest_lifts_a_limit(
     world: World, limit: str, later: Callable[[World], None]
 ) -> None:

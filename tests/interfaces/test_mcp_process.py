@@ -163,6 +163,7 @@ def piped(db: Path, call: dict[str, Any], program: str = SERVE, real: bool = Fal
     return subprocess.CompletedProcess([], done.returncode, answered + done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_end_of_input_ends_it(sample_db: Path) -> None:
     done = piped(sample_db, CALL, real=True)
     assert done.returncode == 0

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.amounts import sampled
 from support.commands import PROGRAM, forked_program
 from support.served import RUNAWAY, SLOW, Served, alive, codes, request, wait_until_filled
 
@@ -117,7 +118,7 @@ def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) ->
         assert err == ""
 
 
-@pytest.mark.parametrize("before", ["", RUNAWAY, SLOW.format(seconds=20)])
+@pytest.mark.parametrize("before", sampled(["", RUNAWAY, SLOW.format(seconds=20)], 2))
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_it(small_db: Path, before: str, number: int, code: int) -> None:
     # A real one, which takes longer to start, for one of the signals.

@@ -118,6 +118,7 @@ def test_the_longest_line_and_one_byte_more(shared_server: Served) -> None:
     alive(shared_server)
 
 
+@pytest.mark.slow
 def test_a_line_that_never_ends_takes_no_memory(small_db: Path) -> None:
     with Served("--db", small_db, real=True) as server:
         alive(server)

@@ -9,7 +9,7 @@ that only ``pytest -m slow`` runs.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import process_time
 from typing import Any, TypeVar
@@ -33,6 +33,14 @@ def few_examples(test: _Test) -> _Test:
 def rounds(sample: int, full: int) -> pytest.MarkDecorator:
     """Give a test the parameter ``rounds``: ``sample`` by default, ``full`` if slow tests run."""
     return pytest.mark.parametrize("rounds", [sample, pytest.param(full, marks=pytest.mark.slow)])
+
+
+def sampled(values: Iterable[Any], step: int) -> list[Any]:
+    """Parameters of which every ``step``-th is run by default; the others if slow tests run."""
+    return [
+        pytest.param(value, marks=[pytest.mark.slow] if number % step else [])
+        for number, value in enumerate(values)
+    ]
 
 
 lengths = pytest.mark.parametrize(

@@ -182,6 +182,7 @@ def test_an_ambiguous_page_is_not_reduced(source):
     assert reduce_source(source.encode()) == Reduced(source.encode(), is_cut=False)
 
 
+@pytest.mark.slow
 def test_a_page_with_more_text_than_libxml2_accepts_at_once_is_read():
     text = ("x" * 40 + "<b>y</b> ") * 260_000
     assert len(read(f"<pre>{text}</pre>").blocks[0].text) == 42 * 260_000 - 1

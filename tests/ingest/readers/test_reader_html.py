@@ -84,6 +84,7 @@ def test_line_breaks_in_odd_places_are_counted():
     assert [block[1:] for block in blocks(page)] == [("a", 1, 1), ("b cd", 2, 5), ("e", 6, 6)]
 
 
+@pytest.mark.slow
 def test_lines_beyond_the_limit_of_libxml2_are_correct():
     page = "<body>\n" + "".join(f"<p>line {i}</p>\n" for i in range(2, 80_000)) + "</body>"
     parsed_blocks = read(page).blocks
