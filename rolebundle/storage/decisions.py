@@ -74,7 +74,10 @@ def has_decisions(corpus: Corpus) -> bool:
     return bool(
         corpus.value(
             "SELECT EXISTS (SELECT 1 FROM main.decision) "
-            f"OR EXISTS (SELECT 1 FROM document WHERE document_type = '{DECISION_TYPE}')"
+            # Otherwise SQLite reads every visible document.
+            "OR EXISTS (SELECT 1 FROM main.document d INDEXED BY decision_document "
+            f"WHERE d.document_type = '{DECISION_TYPE}' "
+            "AND EXISTS (SELECT 1 FROM document visible WHERE visible.id = d.id))"
         )
     )
 
