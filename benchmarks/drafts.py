@@ -92,7 +92,7 @@ def against_corpus(engine: Engine, draft: str) -> tuple[int, float, float]:
         lexical = [RetrievalRequest(task=text, lexical_only=True, now=_NOW) for text in checked]
         request = VerifyRequest(draft=paragraph, now=_NOW)
         count += len(checked)
-        each += milliseconds(lambda: [engine.retrieve(one) for one in lexical], 1)  # noqa: B023
+        each += milliseconds(lambda: [engine.retrieve(request) for request in lexical], 1)  # noqa: B023
         against_all += milliseconds(lambda: engine.verify(request), 1)  # noqa: B023
     return count, each, against_all
 

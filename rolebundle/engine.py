@@ -359,8 +359,8 @@ class Engine:
                 query=request.intent,
                 details={
                     "verdict": answer.verdict,
-                    "decisions": sum(one.locator is None for one in answer.decisions),
-                    "documents": sum(one.locator is not None for one in answer.decisions),
+                    "decisions": sum(item.locator is None for item in answer.decisions),
+                    "documents": sum(item.locator is not None for item in answer.decisions),
                 },
             )
             return answer

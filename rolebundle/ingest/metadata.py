@@ -130,7 +130,9 @@ def parse_manifest(content: bytes, path: str) -> Manifest:
     rules = tuple(_rule(rule, f"{path} rule {n}") for n, rule in enumerate(raw_rules, start=1))
     values = defaults.declared_values()
     sources = {
-        one["source_id"] for one in (values, *(rule.values for rule in rules)) if "source_id" in one
+        given["source_id"]
+        for given in (values, *(rule.values for rule in rules))
+        if "source_id" in given
     }
     max_trust, trust_documents = _authority_keys(raw, path)
     return Manifest(

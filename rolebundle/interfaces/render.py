@@ -39,7 +39,7 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
             "warnings": [dict(warning) for warning in bundle.warnings],
         }
     )
-    before += [f"Decision {constraint_line(dict(one))}" for one in bundle.constraints or ()]
+    before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]
     lines += [wrapped for caution in before for wrapped in textwrap.wrap(caution, width)]
     lines.append("")
     if not bundle.selected:

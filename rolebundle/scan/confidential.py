@@ -56,9 +56,9 @@ def find_confidential(text: str, data: bytes | None = None) -> Confidential:
             done = end
             findings.append(_secret(secrets.FORMATS[number], text, start, end))
     outside = (
-        one
-        for one in personal
-        if not any(s.start < one.end and one.start < s.end for s in findings)
+        finding
+        for finding in personal
+        if not any(s.start < finding.end and finding.start < s.end for s in findings)
     )
     return Confidential(tuple(findings), tuple(outside))
 

@@ -90,7 +90,7 @@ def texts_of(draft: Draft) -> list[str]:
         start, text = draft.sentences[number].start, texts[number]
         pieces, end = [], 0
         # Several citations may have one range: [1, 3].
-        for first, last in dict.fromkeys((one.start - start, one.end - start) for one in citations):
+        for first, last in dict.fromkeys((c.start - start, c.end - start) for c in citations):
             if end <= first < last <= len(text):
                 pieces += [text[end:first], " " * (last - first)]
                 end = last
@@ -180,8 +180,8 @@ def _similar(figure: TextFigure, evidence: Iterable[FigureIndex]) -> Iterator[Te
     """Figures of the evidence of the same kind and unit, the closest first."""
     others = {
         other.text: other
-        for one in evidence
-        for other in one.figures
+        for index in evidence
+        for other in index.figures
         if other.kind == figure.kind and other.unit == figure.unit
         if not (figure.nouns and other.nouns) or figure.nouns & other.nouns
     }

@@ -314,9 +314,11 @@ class _Draft(NamedTuple):
             domain=document.domain,
             valid_from=document.valid_from,
             valid_until=document.valid_until,
-            applicable_roles=next(filter(None, (one.applicable_roles for one in passages)), ()),
+            applicable_roles=next(
+                filter(None, (passage.applicable_roles for passage in passages)), ()
+            ),
             excluded_roles=tuple(
-                dict.fromkeys(role for one in passages for role in one.excluded_roles)
+                dict.fromkeys(role for passage in passages for role in passage.excluded_roles)
             ),
         )
 

@@ -137,7 +137,7 @@ def _end_hook(answer: CheckAnswer) -> None:
 
 def _lines(answer: CheckAnswer) -> list[str]:
     lines = [one_line(f"{answer.verdict}: {answer.message}", 4_000)]
-    lines += [f"  {constraint_line(one.model_dump())}" for one in answer.decisions]
+    lines += [f"  {constraint_line(item.model_dump())}" for item in answer.decisions]
     for rule in answer.policies:
         rulings = ", ".join(f"{origin} {ruling}" for origin, ruling in rule.rulings.items())
         lines.append(f"  policy: {rule.action} has risk {rule.risk}: {rulings}")
