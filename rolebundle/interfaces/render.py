@@ -104,7 +104,7 @@ def flag_note(flags: Sequence[str] | None) -> str:
 def constraint_line(constraint: Mapping[str, Any]) -> str:
     """A decision on one line: its id, effect, words, reason, date and place."""
     text = one_line(constraint["text"], _CAUTION_CHARS)
-    because = f" Because: {one_line(constraint['reason'])}" if constraint.get("reason") else ""
+    because = f" (reason: {one_line(constraint['reason'])})" if constraint.get("reason") else ""
     decided = (constraint.get("decided_at") or "")[:10]
     details = filter(None, [decided, constraint.get("decided_by"), constraint.get("locator")])
     about = one_line(", ".join(details), _LOCATOR_CHARS)

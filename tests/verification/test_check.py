@@ -245,7 +245,7 @@ class TestConstraints:
         asked = ("retrieve", POST, "--lexical-only", "--db", db)
         for form in ("text", "prompt"):
             out = " ".join(invoke(*asked, "--format", form).out.split())
-            assert "shared-1 (block): Do not post automatically Because: it was wrong" in out
+            assert "shared-1 (block): Do not post automatically (reason: it was wrong)" in out
         for detail in ("ids", "compact"):
             answer = invoke(*asked, "--format", "json", "--detail", detail).json()
             assert answer["constraints"][0]["id"] == "shared-1"
