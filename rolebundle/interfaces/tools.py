@@ -154,9 +154,10 @@ TOOLS = (
         "Mark a passage as wrong",
         "Mark a passage or document as disputed (it may be wrong) or rejected (it is wrong and "
         "must not be used), with the reason. Call it if you have checked a passage against "
-        "something better, and copy its chunk_id from an answer. Other agents are then told, and a "
-        "rejected passage is in no answer. The state unverified removes your own mark. You cannot "
-        "mark what is verified, and you cannot change the mark of another: tell the user instead.",
+        "something better, and copy its chunk_id from an answer. The mark is shown with the "
+        "passage, and a rejected passage is in no answer. The state unverified removes your own "
+        "mark. You cannot mark what is verified, and you cannot change the mark of another: tell "
+        "the user instead.",
         "mark-request",
         (MarkRecord,),
         writes=True,

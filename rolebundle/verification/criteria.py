@@ -229,7 +229,7 @@ def _schema(validator: Any, path: str, data: bytes) -> Outcome:
         return value
     try:
         error = best_match(validator.iter_errors(value))
-    except Exception as reason:  # A reference that leads nowhere, or a schema without an end.
+    except Exception as reason:  # A reference without a target, or endless recursion.
         return Outcome("unknown", f"{path}: cannot be validated ({type(reason).__name__})")
     if error is None:
         return Outcome("met", f"{path}: fits the schema")

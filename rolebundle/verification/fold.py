@@ -1,10 +1,10 @@
-"""Text without the differences of typography, and where each of its characters comes from. Pure.
+"""Text without the differences of typography, with the source range of each character. Pure.
 
-Two texts that fold to the same text say the same. Folded are Unicode forms (NFKC), quotation marks,
-apostrophes, dashes, ellipses, white space and line breaks, characters that nobody sees, and the
-marks of Markdown for emphasis, code, links and blockquotes. Case is not.
+Two texts that fold to the same text have the same meaning. Folding changes Unicode forms (NFKC),
+quotation marks, apostrophes, dashes, ellipses, white space and line breaks, invisible characters,
+and the marks of Markdown for emphasis, code, links and blockquotes. It does not change case.
 
-NFKC is not applied where it changes what is said: 10² would be 102, and ① would be 1. Such
+NFKC is not applied if it changes the meaning: 10² would be 102, and ① would be 1. Such
 characters stay as they are. A fraction keeps its distance: 1½ is "1 1/2". Struck-out text keeps its
 marks, and so do characters that change the direction of text.
 """

@@ -166,18 +166,18 @@ def load_contract(path: Path) -> LoadedContract:
 
 def _malformed(path: Path, mistake: Mistake, values: Any) -> ConfigurationError:
     place = list(mistake.place)
-    where = ""
+    prefix = ""
     if len(place) > 1 and place[0] == "criteria" and isinstance(place[1], int):
         given = values["criteria"][place[1]]
         name = given.get("id") if isinstance(given, dict) else None
-        where = f"criterion {str(name)[:64] if name else place[1] + 1}: "
+        prefix = f"criterion {str(name)[:64] if name else place[1] + 1}: "
         del place[:2]
     key = ".".join(str(step) for step in place)
     guess = ""
     if mistake.kind == "unknown":
         near = get_close_matches(str(mistake.place[-1]), mistake.allowed, n=1)
         guess = f"; did you mean {near[0]}?" if near else ""
-    text = f"{where}{key}: {mistake.message}" if key else f"{where}{mistake.message}"
+    text = f"{prefix}{key}: {mistake.message}" if key else f"{prefix}{mistake.message}"
     allowed = ", ".join(mistake.allowed)
     hint = f"allowed here: {allowed}" if allowed else "see docs/gate.md for the keys"
     return _bad(path, text + guess, hint)

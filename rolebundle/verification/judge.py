@@ -1,8 +1,8 @@
 """A local model's opinion on covered sentences. It is reported apart and changes no verdict.
 
 The model runs in Ollama or in another server with OpenAI's API. The host restrictions, deadlines
-and limits of embedding servers apply. Which model judges is decided where the program is started,
-never in a request, because the judge is sent passages.
+and limits of embedding servers apply. The model is an option of the program, never of a
+request, because it is sent passages.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def check_publish(text: str, uses: Sequence[Use], purpose: Purpose) -> list[Find
     """
     confidential = find_confidential(text)
     return [
-        *(_finding(found, "secret", "Remove it, and replace it where it is used.")
+        *(_finding(found, "secret", "Remove it, and use a new secret.")
           for found in confidential.secrets),
         *(_finding(found, "personal_data", "Remove it, or ask the person.")
           for found in confidential.personal),
@@ -34,7 +34,7 @@ def check_publish(text: str, uses: Sequence[Use], purpose: Purpose) -> list[Find
 def without_confidential(findings: Sequence[Finding]) -> list[Finding]:
     """The findings in the order of the draft, none with a text that has a secret or personal data.
 
-    A report may be kept, or shown, where the draft is not.
+    A report may be stored or shown to people who may not see the draft.
     """
     confidential = [f.span for f in findings if f.code in ("secret", "personal_data")]
     if not confidential:

@@ -21,6 +21,7 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     json_option,
     overlay_dir_option,
+    request_file_option,
     request_options,
 )
 from rolebundle.interfaces.cli.output import writable
@@ -34,13 +35,7 @@ _STOPPING = frozenset({"block", "require_approval"})
 
 @click.command()
 @click.argument("intent", required=False)
-@click.option(
-    "--request",
-    "request_file",
-    metavar="-|FILE",
-    type=click.File("rb"),
-    help="Read one JSON request and print one line of JSON.  -: standard input.",
-)
+@request_file_option
 @click.option(
     "--hook",
     is_flag=True,

@@ -151,6 +151,17 @@ def db_option(command: Command) -> Command:
     )(command)
 
 
+def request_file_option(command: Command) -> Command:
+    """``--request -|FILE``."""
+    return click.option(
+        "--request",
+        "request_file",
+        metavar="-|FILE",
+        type=click.File("rb"),
+        help="Read one JSON request and print one line of JSON.  -: standard input.",
+    )(command)
+
+
 def json_option(command: Command) -> Command:
     """``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)

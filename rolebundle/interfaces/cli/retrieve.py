@@ -18,6 +18,7 @@ from rolebundle.interfaces.cli.options import (
     engine_for,
     overlay_dir_option,
     overlay_option,
+    request_file_option,
     request_options,
 )
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
@@ -29,13 +30,7 @@ _MIN_WIDTH = 40
 
 @click.command()
 @click.argument("task", required=False)
-@click.option(
-    "--request",
-    "request_file",
-    metavar="-|FILE",
-    type=click.File("rb"),
-    help="Read one JSON request and print one line of JSON.  -: standard input.",
-)
+@request_file_option
 @db_option
 @click.option(
     "--format",
