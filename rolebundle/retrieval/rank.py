@@ -164,7 +164,7 @@ def vocabulary_score(
     "rapid".
     """
     phrases = vocabulary.boost_phrases, vocabulary.preferred_terms, vocabulary.suppress_phrases
-    return _vocabulary_score(text, tuple(tags), *map(tuple, phrases))
+    return _vocabulary_score(text, tuple(tags), *(tuple(group) for group in phrases))
 
 
 @lru_cache(maxsize=1024)

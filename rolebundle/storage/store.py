@@ -84,7 +84,11 @@ class StoredDocument:
 
     def __reduce__(self) -> tuple[object, ...]:
         # It is pickled as bare tuples, which takes half the time between processes.
-        return _restored, (self.metadata, tuple(tuple(chunk) for chunk in self.chunks), self.scanned)
+        return _restored, (
+            self.metadata,
+            tuple(tuple(chunk) for chunk in self.chunks),
+            self.scanned,
+        )
 
 
 def _restored(

@@ -197,7 +197,7 @@ def topic_of(text: str, about: Iterable[str] = ()) -> Topic:
     for token in words:
         by_meaning.setdefault(_meaning(token) or token.stems, []).append(token)
     return Topic(
-        tuple(map(tuple, by_meaning.values())),
+        tuple(tuple(words) for words in by_meaning.values()),
         tuple(phrase for phrase in (tuple(_once(words)) for words in about) if phrase),
         languages_of(text),
     )
