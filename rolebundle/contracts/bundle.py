@@ -187,10 +187,16 @@ class ChunkMetadata(Contract):
 
 
 class Citation(Contract):
-    """How to cite the passage. ``locator`` is ``path:start-end``, lines from 1, inclusive."""
+    """How to cite the passage.
+
+    Attributes:
+        locator: ``path:start-end``, lines from 1, inclusive.
+        anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
+    """
 
     reference: str
     locator: str | None = None
+    anchor: str | None = None
 
 
 class SelectedChunk(Contract):

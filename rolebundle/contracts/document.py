@@ -26,16 +26,22 @@ SupersessionReach = Literal["none", "source", "less_trusted", "any"]
 less trusted ones of other sources; or any. It never is a more trusted one."""
 
 
+Attributes = tuple[tuple[str, tuple[str, ...]], ...]
+"""Keys with their values, sorted by key."""
+
+
 class DocumentMetadata(NamedTuple):
     """The metadata of a document, with defaults for everything that is not declared.
 
-    ``updated_at`` is ISO 8601 in UTC, or ``None`` if it is not known. So are ``valid_from`` and
-    ``valid_until``, the first and the last second at which the document applies; ``None`` for no
-    bound. ``supersedes`` and ``contradicts`` are ids or paths of documents that this one replaces,
-    and disagrees with.
+    Times are ISO 8601 in UTC. ``updated_at`` is ``None`` if it is not known; ``inferred_at`` is
+    then when its file was last committed or changed. It counts for freshness only, because a fresh
+    copy of an old text is not newer. ``valid_from`` and ``valid_until`` are the first and the last
+    second at which the document applies; ``None`` for no bound. ``supersedes`` and ``contradicts``
+    are ids or paths of documents that this one replaces, and disagrees with.
 
     ``self_declared`` are the governance keys whose value is the document's own declaration.
     ``refused_claims`` are declarations that the owner does not allow, each as ``key: value``.
+    ``attributes`` are declarations without a meaning of their own, such as a mail's sender.
     ``reach`` is which documents it may supersede; it is only set before the document is stored.
     """
 
@@ -47,6 +53,7 @@ class DocumentMetadata(NamedTuple):
     domain: str = "general"
     trust_tier: TrustTier = "general"
     updated_at: str | None = None
+    inferred_at: str | None = None
     valid_from: str | None = None
     valid_until: str | None = None
     language: str = "und"
@@ -62,6 +69,7 @@ class DocumentMetadata(NamedTuple):
     contradicts: tuple[str, ...] = ()
     self_declared: tuple[str, ...] = ()
     refused_claims: tuple[str, ...] = ()
+    attributes: Attributes = ()
     reach: SupersessionReach = "source"
 
 
@@ -88,6 +96,7 @@ class Passage(NamedTuple):
     """A chunk with the metadata of its document.
 
     Lines are counted from 1, and ``end_line`` is included. ``page`` is 0 if there are no pages.
+    ``anchor`` is where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
     ``flags`` are the kinds of the scan's findings in the document. ``ignored_claims`` are ids of
     documents that claim to replace its document, and may not. ``mark`` is the mark that counts for
     its present text.
@@ -111,6 +120,7 @@ class Passage(NamedTuple):
     flags: tuple[str, ...] = ()
     ignored_claims: tuple[str, ...] = ()
     mark: Mark | None = None
+    anchor: str = ""
 
     @property
     def locator(self) -> str:

@@ -29,6 +29,7 @@ class FoundPassage(Contract):
     """A passage, or those of its lines that were asked for.
 
     Attributes:
+        anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
         place: number of the passage in its document, from 1. ``#document_id:place:count`` is the
             reference of ``count`` passages from this one on.
         flags: kinds of the scan's findings in the document; missing if there are none.
@@ -41,6 +42,7 @@ class FoundPassage(Contract):
     chunk_id: str
     place: int | None = None
     locator: str
+    anchor: str | None = None
     headings: list[str]
     content_type: ContentType
     flags: list[str] | None = None

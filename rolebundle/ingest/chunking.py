@@ -56,6 +56,7 @@ class ChunkSettings:
 
 
 # The rank of the boundary before an atom. Runs are cut at the lowest rank first:
+#   0           another page, slide or cell; always cut
 #   1 to 6      a heading of this level
 #   7           any other block
 #   10 to 50    inside a block: a line after a blank line; 10 plus its indentation, up to 40
@@ -63,6 +64,7 @@ class ChunkSettings:
 #   210 to 350  a line without a letter or digit at its beginning: 200 more
 #   500 to 502  inside a line: a sentence, a word, a position inside a word
 #   999         no cut
+_ELSEWHERE = 0
 _BLOCK = 7
 _LINE = 10
 _NO_BLANK_LINE_ABOVE = 100
@@ -135,6 +137,7 @@ def chunk_document(
                 end_line=max(atoms.last_lines[first:end]),
                 content_hash=digest,
                 page=parsed.blocks[first_block].page,
+                anchor=_anchor_of(parsed.blocks[first_block]),
             )
         )
     return tuple(chunks)
@@ -211,6 +214,10 @@ def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     return paths
 
 
+def _anchor_of(block: Block) -> str:
+    return block.anchor or (f"p. {block.page}" if block.page else "")
+
+
 def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
     kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
     if len(kinds) > 1:
@@ -222,18 +229,25 @@ def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType
 def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -> _Atoms:
     """The atoms of a document in order.
 
-    Headings stay with the block after them. A heading that would make a row of headings longer than
-    ``maximum`` begins a new row.
+    Headings stay with the block after them, if it has the same anchor. A heading that would make a
+    row of headings longer than ``maximum`` begins a new row.
     """
     rows: list[_Row] = []
     headings_start = -1  # start of the headings right above; −1 if there are none
+    here: tuple[int, str] | None = None
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         # Unpacked, because this is faster than reading each attribute.
-        _, content, first_line, last_line, level, _, _, _ = block
+        _, content, first_line, last_line, level, _, page, anchor, _ = block
         end = start + len(content)
+        if (page, anchor) != here:
+            is_elsewhere, headings_start, here = here is not None, -1, (page, anchor)
+        else:
+            is_elsewhere = False
         is_below_heading = headings_start >= 0
         is_too_long = level and end - headings_start > maximum
         rank = _NEVER if is_below_heading and not is_too_long else level or _BLOCK
+        if is_elsewhere:
+            rank = _ELSEWHERE
         if end - start <= maximum:
             rows.append((number, start, end, first_line, last_line, rank))
         else:
@@ -257,6 +271,8 @@ def _attach_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) 
         return
     for i in range(len(atoms.blocks) - 1, -1, -1):
         if not blocks[atoms.blocks[i]].level or atoms.ends[-1] - atoms.starts[i] > maximum:
+            break
+        if atoms.ranks[i] == _ELSEWHERE:
             break
         atoms.ranks[i] = _NEVER
 
@@ -343,7 +359,8 @@ def _runs(atoms: _Atoms, text: str, size: int) -> Iterator[tuple[int, int]]:
     hashes: dict[int, bytes] = {}
     # Most texts are ASCII, and slices of their bytes need no encoding.
     words = text.encode() if text.isascii() else text
-    waiting = [(0, len(starts))]
+    cuts = [0, *(i for i, rank in enumerate(atoms.ranks) if i and rank == _ELSEWHERE), len(starts)]
+    waiting = list(pairwise(cuts))[::-1]
     while waiting:
         first, end = waiting.pop()
         cut = 0
@@ -406,16 +423,19 @@ def _with_overlap(
 ) -> tuple[int, int]:
     """The start (offset, line) of the chunk that begins with atom ``first``, with overlap.
 
-    The overlap is whole lines, or whole sentences if there is no line break; never over a heading.
+    The overlap is whole lines, or whole sentences if there is no line break; never over a heading,
+    and never from another page, slide or cell.
     """
     blocks = parsed.blocks
     starts, numbers = atoms.starts, atoms.blocks
     start, line = starts[first], atoms.first_lines[first]
-    if first == 0 or blocks[numbers[first]].level:
+    if first == 0 or blocks[numbers[first]].level or atoms.ranks[first] == _ELSEWHERE:
         return start, line
     lowest = first  # the first atom that the overlap may contain
     while lowest and start - starts[lowest] < max_overlap and not blocks[numbers[lowest - 1]].level:
         lowest -= 1
+        if atoms.ranks[lowest] == _ELSEWHERE:
+            break
     overlap_start = _line_or_sentence_start(text, max(starts[lowest], start - max_overlap), start)
     if overlap_start >= start:
         return start, line

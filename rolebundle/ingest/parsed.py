@@ -34,6 +34,9 @@ class Block(NamedTuple):
     """The plain words of a heading, without markup; empty for other blocks."""
     page: int = 0
     """The page of the block, from 1; 0 if the format has no pages."""
+    anchor: str = ""
+    """Where the block is, if lines do not tell it: ``slide 4``, ``cell 5``. A page needs no anchor.
+    Blocks with different anchors are never in the same chunk."""
     aligned: bool = False
     """Whether each line of ``text`` is one line of the file although the document is not
     line-exact. Pieces of the block then have exact lines as well."""

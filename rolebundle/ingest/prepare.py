@@ -173,7 +173,8 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         if has_bad_metadata:
             # Without a recipe no later run takes the file for unchanged.
             identity = (*identity[:2], "")
-        return _ReadFile(StoredFile(file.location, *identity), tuple(documents), tuple(notes))
+        stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
+        return _ReadFile(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
 

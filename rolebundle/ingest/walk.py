@@ -44,12 +44,14 @@ _NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 class FileEntry(NamedTuple):
     """A file to read, with its defaults from manifests and flags.
 
-    ``location`` is its absolute path, ``path`` is relative to the root.
+    ``location`` is its absolute path, ``path`` is relative to the root. ``size`` is in bytes,
+    ``modified_ns`` the time of the last change in nanoseconds.
     """
 
     location: str
     path: str
     size: int
+    modified_ns: int
     defaults: FileDefaults
     ignore_keys: frozenset[str]
 
@@ -191,7 +193,9 @@ def _walk_folder(
         mode = status.st_mode
         if has_no_manifest and stat.S_ISREG(mode) and name[0] != ".":
             # The same as `_entry_for` at half the cost; true of nearly all files of most folders.
-            result.append(FileEntry(entry.path, path, status.st_size, flags, _NO_KEYS))
+            result.append(
+                FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)
+            )
         elif not stat.S_ISDIR(mode):
             result.append(_entry_for(folder, name, entry.path, status, flags))
         elif name.startswith(".") or name in _GENERATED_FOLDERS:
@@ -224,7 +228,7 @@ def _entry_for(
         )
         folder.findings.refused.update((manifest_path, claim) for claim in refused)
         ignore_keys |= manifest.ignore_keys
-    return FileEntry(location, path, status.st_size, defaults, ignore_keys)
+    return FileEntry(location, path, status.st_size, status.st_mtime_ns, defaults, ignore_keys)
 
 
 def _link(root: Path, path: Path, relative: str) -> Skipped:

@@ -158,11 +158,12 @@ def _fallback(fallback: Fallback) -> str:
 
 
 def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
-    place = chunk.citation.locator or chunk.chunk_id
+    place = one_line(chunk.citation.locator or chunk.chunk_id, _LOCATOR_CHARS)
+    anchor = f" ({chunk.citation.anchor})" if chunk.citation.anchor else ""
     # Not cut to the width, because a person copies the locator from here.
     yield (
         f"{chunk.rank or 0:>3}  {chunk.scores.final:.3f} {score_bar(chunk.scores.final)}  "
-        f"{chunk.source_id}  {one_line(place, _LOCATOR_CHARS)}"
+        f"{chunk.source_id}  {place}{anchor}"
     )
     path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
     yield f"{_INDENT}{one_line(' › '.join(path), width - len(_INDENT))}"

@@ -185,6 +185,7 @@ _PROJECTION = (
     _optional("selected.metadata.mark.reason", _text),
     _optional("selected.metadata.remembered_from", _text),
     _Field("selected.citation.locator"),
+    _optional("selected.citation.anchor"),
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),
     _Field("rejected.reason", _COMPACT),

@@ -165,7 +165,7 @@ def _selected_chunk(
     rank: int, candidate: Candidate, request: ResolvedRequest, support: Support
 ) -> SelectedChunk:
     passage, document = candidate.passage, candidate.passage.document
-    page = f", p. {passage.page}" if passage.page else ""
+    anchor = f", {passage.anchor}" if passage.anchor else ""
     return SelectedChunk.model_construct(
         rank=rank,
         chunk_id=passage.chunk_id,
@@ -206,7 +206,9 @@ def _selected_chunk(
             scope=document.scope,
         ),
         citation=Citation.model_construct(
-            reference=f"{document.title} [{document.source_id}]{page}", locator=passage.locator
+            reference=f"{document.title} [{document.source_id}]{anchor}",
+            locator=passage.locator,
+            anchor=passage.anchor or None,
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )

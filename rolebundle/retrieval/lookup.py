@@ -257,6 +257,7 @@ def _passage(passage: Passage, place: int | None, lines: tuple[int, int] | None)
         content = "\n".join(content_lines[first - start : last - start + 1])
         start, end = first, last
     return FoundPassage(
+        anchor=passage.anchor or None,
         chunk_id=passage.chunk_id,
         place=place,
         locator=f"{passage.path}:{start}-{end}",

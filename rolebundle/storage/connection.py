@@ -50,6 +50,7 @@ RESTRICTING_VIEWS = (
     # A path on this machine, and a hash that changes with documents that the agent may not see.
     "CREATE TEMP VIEW approved_manifest AS SELECT * FROM main.approved_manifest WHERE 0",
     "CREATE TEMP VIEW path_flags AS SELECT * FROM main.path_flags WHERE 0",
+    "CREATE TEMP VIEW root AS SELECT * FROM main.root WHERE 0",
     "CREATE TEMP VIEW audit_state AS SELECT * FROM main.audit_state WHERE 0",
     f"CREATE TEMP VIEW mark AS SELECT * FROM main.mark WHERE EXISTS (SELECT 1 FROM "
     f"{_ALLOWED_DOCUMENT} AND d.document_id = CASE mark.kind WHEN 'document' THEN mark.target ELSE "

@@ -20,20 +20,22 @@ from rolebundle.storage.sqlite_file import Row
 INDEXED_COLUMNS = "title, headings, content, tags, hints"
 UNINDEXED_COLUMNS = (
     "ordinal, content_type, content_hash, start_line, end_line, page, applicable_roles, "
-    "excluded_roles"
+    "excluded_roles, anchor"
 )
 DOCUMENT_COLUMNS = (
-    "file, source, title, uri, document_type, domain, trust_tier, updated_at, valid_from, "
-    "valid_until, language, source_kind, sensitivity, origin, scope, tags, applicable_roles, "
-    "excluded_roles, retrieval_hints, supersedes, contradicts, self_declared, refused_claims, "
-    "compartment"
+    "file, source, title, uri, document_type, domain, trust_tier, updated_at, inferred_at, "
+    "valid_from, valid_until, language, source_kind, sensitivity, origin, scope, tags, "
+    "applicable_roles, excluded_roles, retrieval_hints, supersedes, contradicts, self_declared, "
+    "refused_claims, attributes, compartment"
 )
 """All columns of a document but its ids and its digest."""
+FILE_ROW = "id, location, path, content_hash, recipe, size, modified_ns"
 _CHUNK_ROW = f"id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}"
 _CONTENT, _HASH = map(_CHUNK_ROW.split(", ").index, ("content", "content_hash"))
-_DOCUMENT_ROW = ", ".join(
-    f"d.{name}" for name in f"id, document_id, {DOCUMENT_COLUMNS}".split(", ")
-)
+_UNSET = {"inferred_at": None, "attributes": "{}", "anchor": "", "size": 0, "modified_ns": 0}
+"""Columns that earlier schemas lack, with their defaults. A digest covers them only if they are
+set, so that the digests of earlier schemas stay valid."""
+_DOCUMENT_ROW = f"id, document_id, {DOCUMENT_COLUMNS}"
 _BELONGING = (
     "s.source_id, f.location, f.path, scanned.verdict, scanned.content_hash, scanned.kinds, "
     "scanned.digest, "
@@ -42,13 +44,13 @@ _BELONGING = (
     "(SELECT count(*) FROM chunk c WHERE c.document = d.id)"
 )
 _DOCUMENTS = (
-    f"SELECT d.digest, {_DOCUMENT_ROW}, {_BELONGING} FROM document d "
+    f"SELECT d.digest, d.{_DOCUMENT_ROW.replace(', ', ', d.')}, {_BELONGING} FROM document d "
     "LEFT JOIN source s ON s.id = d.source LEFT JOIN file f ON f.id = d.file "
     "LEFT JOIN scanned ON scanned.document = d.id"
 )
 _CHUNKS = f"SELECT digest, {_CHUNK_ROW} FROM chunk"
 _OTHERS = {
-    "file": ("id", "id, location, path, content_hash, recipe"),
+    "file": ("id", FILE_ROW),
     "scanned": ("document", "document, verdict, content_hash, kinds, findings, original"),
     "embedding_cache": ("id", "model, input_hash, vector"),
     "remembered": (
@@ -74,7 +76,24 @@ def content_hash(content: str) -> str:
 def chunk_digest(row: Row) -> bytes:
     """The digest of a chunk's row, without the column ``digest``."""
     # The text is covered by its hash. To hash it twice would cost a tenth of an ingest.
-    return row_digest((*row[:_CONTENT], *row[_CONTENT + 1 :]))
+    last = len(row) if row[-1] else -1  # as in `_covered`: the last column is the anchor
+    return row_digest((*row[:_CONTENT], *row[_CONTENT + 1 : last]))
+
+
+def file_digest(row: Row) -> bytes:
+    """The digest of a file's row, the columns ``FILE_ROW``."""
+    return row_digest(_covered(FILE_ROW, row))
+
+
+def _covered(columns: str, row: Row) -> list[object]:
+    """The values of a row; those of ``_UNSET`` with their names, and only if they are set."""
+    values: list[object] = []
+    for name, value in zip(columns.split(", "), row, strict=True):
+        if name not in _UNSET:
+            values.append(value)
+        elif value != _UNSET[name]:
+            values.append([name, value])
+    return values
 
 
 def document_digest(
@@ -96,7 +115,8 @@ def document_digest(
         chunks: how many chunks it has.
     """
     verdict = (None,) * 4 if scanned is None else (*scanned[1:4], scanned[-1])
-    return row_digest((*row, source_id, *place, *verdict, sorted(map(list, claims)), chunks))
+    values = _covered(_DOCUMENT_ROW, row)
+    return row_digest((*values, source_id, *place, *verdict, sorted(map(list, claims)), chunks))
 
 
 # -- comparing with what is stored -----------------------------------------------------------------
@@ -141,7 +161,8 @@ def checked_rows(
     key, columns = _OTHERS[table]
     select = f"SELECT {key}, digest, {columns} FROM {table}"
     for rowid, stored, *row in _selected(corpus, select, key, rowids):
-        yield Checked(rowid, "", stored, _computed(row_digest, tuple(row)))
+        digest = file_digest if table == "file" else row_digest
+        yield Checked(rowid, "", stored, _computed(digest, tuple(row)))
 
 
 def _selected(corpus: Corpus, select: str, key: str, rowids: Sequence[int] | None) -> Iterator[Row]:
@@ -156,7 +177,7 @@ def _stored_document(row: Row) -> bytes:
     *values, source_id, location, path, verdict, found, kinds, scanned, claims, chunks = row
     return row_digest(
         (
-            *values,
+            *_covered(_DOCUMENT_ROW, tuple(values)),
             source_id,
             location,
             path,

@@ -11,25 +11,32 @@ from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
 from rolebundle.storage import marks
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, check_types, damaged, parse_strings
+from rolebundle.storage.sqlite_file import (
+    Row,
+    check_types,
+    damaged,
+    parse_attributes,
+    parse_strings,
+)
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
-    "d.updated_at, d.valid_from, d.valid_until, d.language, d.source_kind, d.sensitivity, "
-    "d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, d.retrieval_hints, "
-    "d.supersedes, d.contradicts, d.self_declared, d.refused_claims"
+    "d.updated_at, d.inferred_at, d.valid_from, d.valid_until, d.language, d.source_kind, "
+    "d.sensitivity, d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, "
+    "d.retrieval_hints, d.supersedes, d.contradicts, d.self_declared, d.refused_claims, "
+    "d.attributes"
 )
-_FIRST_LIST = 15
-_TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 10
+_FIRST_LIST = 16
+_TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 11
 _TRUST_TIERS = frozenset(get_args(TrustTier))
-_DOCUMENT_TYPES: list[type] = [str] * 20
+_DOCUMENT_TYPES: list[type] = [str] * 21
 """Without the times, which may be missing."""
 _CHUNK_COLUMNS = (
     "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
     "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
-    "coalesce(scanned.kinds, '[]')"
+    "coalesce(scanned.kinds, '[]'), c.anchor"
 )
-_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str]
+_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str]
 _JOINED = (
     "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
     "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
@@ -250,7 +257,7 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
         chunks = "JOIN (SELECT DISTINCT document, applicable_roles FROM chunk) c ON c.document = id"
         keys += f", {roles}"
     if dated:
-        keys += ", updated_at"
+        keys += ", updated_at, inferred_at"
     rows = corpus.rows(
         f"SELECT kind.rows, kind.roles, kind.kinds, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS "
         f"first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds FROM document "
@@ -343,6 +350,7 @@ def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
                 superseded_by=newer.get(document, ()),
                 ignored_claims=ignored.get(document, ()),
                 mark=marked.get(row[1]),
+                anchor=row[14],
             )
         )
     return passages
@@ -412,9 +420,10 @@ def _metadata(columns: Sequence[object]) -> DocumentMetadata:
     check_types(others, _DOCUMENT_TYPES, "a document")
     if columns[_TRUST_TIER] not in _TRUST_TIERS or not all(map(_is_moment_or_none, moments)):
         raise damaged(f"the document {columns[0]!r}")
-    plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:]
+    plain, lists = columns[:_FIRST_LIST], columns[_FIRST_LIST:-1]
     tuples = (parse_strings(str(text), "a list of a document") for text in lists)
-    return DocumentMetadata(*plain, *tuples)  # type: ignore[arg-type]
+    attributes = parse_attributes(str(columns[-1]))
+    return DocumentMetadata(*plain, *tuples, attributes)  # type: ignore[arg-type, call-arg]
 
 
 def _is_moment_or_none(value: object) -> bool:

@@ -27,6 +27,7 @@ _TABLES = (
     "decision",
     "decision_end",
     "gate_baseline",
+    "root",
 )
 _VIRTUAL = re.compile(r"CREATE VIRTUAL TABLE (\w+) USING (fts5|vec0|vec1)\b")
 # FTS5's record of its averages is row 1, that of its segments row 10; all other rows are compared

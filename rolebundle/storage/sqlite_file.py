@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 
 import apsw
 
+from rolebundle.contracts.document import Attributes
 from rolebundle.errors import (
     FULL_ERRNOS,
     ConfigurationError,
@@ -655,3 +656,23 @@ def parse_strings(text: str, what: str) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise damaged(what)
     return tuple(values)
+
+
+def parse_attributes(text: str) -> Attributes:
+    """A document's attributes as they are stored: a JSON object of arrays of strings.
+
+    Raises:
+        CorpusCorrupt: it is something else.
+    """
+    if text == "{}":
+        return ()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not all(
+        isinstance(texts, list) and all(isinstance(item, str) for item in texts)
+        for texts in values.values()
+    ):
+        raise damaged("the attributes of a document")
+    return tuple((key, tuple(texts)) for key, texts in values.items())

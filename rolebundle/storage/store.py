@@ -13,7 +13,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.document import Attributes, DocumentMetadata
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
 from rolebundle.storage import (
@@ -27,10 +27,12 @@ from rolebundle.storage import (
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import (
     DOCUMENT_COLUMNS,
+    FILE_ROW,
     INDEXED_COLUMNS,
     UNINDEXED_COLUMNS,
     chunk_digest,
     document_digest,
+    file_digest,
 )
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
@@ -43,6 +45,7 @@ FileIdentity = tuple[str, str, str]
 REMEMBERED = "remembered:"
 """How the location of a remembered fact begins. No file of a machine has such an absolute path."""
 
+_FILE_COLUMNS = FILE_ROW.removeprefix("id, ")
 _EMBEDDED = 4  # vectors are computed from title, headings, content and tags
 
 
@@ -57,6 +60,7 @@ class StoredChunk(NamedTuple):
     start_line: int
     end_line: int
     page: int = 0
+    anchor: str = ""
     tags: tuple[str, ...] = ()
     applicable_roles: tuple[str, ...] = ()
     excluded_roles: tuple[str, ...] = ()
@@ -66,12 +70,17 @@ class StoredChunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder."""
+    """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder.
+
+    ``size`` in bytes and ``modified_ns``, the time of its last change, are 0 if unknown.
+    """
 
     location: str
     path: str
     content_hash: str
     recipe: str
+    size: int = 0
+    modified_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,9 +276,7 @@ class _Batch:
             self._put_document(file_row, file, document, before.get(document_id))
 
     def insert_what_is_new(self) -> None:
-        insert(
-            self.corpus, "file (id, location, path, content_hash, recipe, digest)", self.new_files
-        )
+        insert(self.corpus, f"file ({FILE_ROW}, digest)", self.new_files)
         insert(
             self.corpus,
             f"document (id, document_id, {DOCUMENT_COLUMNS}, digest)",
@@ -328,8 +335,8 @@ class _Batch:
     ) -> dict[str, int]:
         """Update the file's row, and remove the documents that it has no more."""
         self.corpus.run(
-            "UPDATE file SET path = ?, content_hash = ?, recipe = ?, digest = ? WHERE id = ?",
-            (*_file_row(file_row, file)[2:], file_row),
+            f"UPDATE file SET {assignments(f'{_FILE_COLUMNS}, digest')} WHERE id = ?",
+            (*_file_row(file_row, file)[1:], file_row),
         )
         before: dict[str, int] = dict(
             self.corpus.rows("SELECT document_id, id FROM document WHERE file = ?", (file_row,))
@@ -408,7 +415,16 @@ def _among(corpus: Corpus, select: str, names: Iterable[str]) -> list[Row]:
 
 
 def _file_row(row: int, file: StoredFile) -> Row:
-    return _with_digest((row, file.location, file.path, file.content_hash, file.recipe))
+    values = (
+        row,
+        file.location,
+        file.path,
+        file.content_hash,
+        file.recipe,
+        file.size,
+        file.modified_ns,
+    )
+    return (*values, file_digest(values))
 
 
 def _with_digest(row: Row) -> Row:
@@ -427,6 +443,7 @@ def _document_columns(
         metadata.domain,
         metadata.trust_tier,
         metadata.updated_at,
+        metadata.inferred_at,
         metadata.valid_from,
         metadata.valid_until,
         metadata.language,
@@ -442,6 +459,7 @@ def _document_columns(
         json_array(metadata.contradicts),
         json_array(metadata.self_declared),
         json_array(metadata.refused_claims),
+        json_object(metadata.attributes),
         compartment,
     )
 
@@ -494,6 +512,7 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
             chunk.page,
             json_array(chunk.applicable_roles or metadata.applicable_roles),
             json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
+            chunk.anchor,
         )
         for ordinal, chunk in enumerate(chunks)
     }
@@ -599,6 +618,12 @@ def assignments(columns: str) -> str:
 def json_array(values: tuple[str, ...]) -> str:
     """Strings as they are stored. Cached, because neighbouring chunks share most of theirs."""
     return f"[{', '.join(map(encode_basestring, values))}]"
+
+
+@lru_cache(maxsize=4096)
+def json_object(attributes: Attributes) -> str:
+    """Attributes as they are stored."""
+    return json.dumps(dict(attributes), ensure_ascii=False)
 
 
 def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

@@ -143,6 +143,28 @@ def test_a_chunk_has_the_page_of_its_first_block():
     assert pages == [1, 2, 3]
 
 
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "cell 1"]), st.integers(0, 2))),
+    st.booleans(),
+    st.sampled_from([0, 40]),
+)
+def test_a_chunk_never_mixes_pages_or_anchors(where, line_exact, overlap):
+    parts = [
+        Block("heading" if level else "paragraph", f"w{n} " * 8, n, n, level, "", page, anchor)
+        for n, (page, anchor, level) in enumerate(where, 1)
+    ]
+    parsed = ParsedDocument(
+        blocks=tuple(parts), lines=[block.text for block in parts], line_exact=line_exact
+    )
+    own = {f"w{block.start_line}": block for block in parts}
+    chunks = chunk_document("doc", parsed, ChunkSettings(size=200, overlap=overlap, maximum=300))
+    for chunk in chunks:
+        blocks = [own[word] for word in chunk.content.split()]
+        assert len({(block.page, block.anchor) for block in blocks}) == 1
+        assert chunk.anchor == (blocks[0].anchor or (f"p. {chunk.page}" if chunk.page else ""))
+    assert {word for chunk in chunks for word in chunk.content.split()} == set(own)
+
+
 def test_overlap_repeats_whole_lines_and_no_heading():
     lines = [f"line {i} of the paragraph" for i in range(8)]
     text = "# A\n\n" + "\n".join(lines) + "\n\n# B\n\n" + "\n".join(lines)

@@ -40,6 +40,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             corpus.run("INSERT INTO purge VALUES ('id', '2026-01-01T00:00:00Z', 1, 1, 1, 'done')")
             corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
             corpus.run("INSERT INTO path_flags VALUES ('/m', '{}')")
+            corpus.run("INSERT INTO root VALUES ('/m', 'm', '{}', 1, 'now')")
             corpus.run("INSERT INTO audit_state VALUES (1, 1, 'log', 7, 'hash')")
             corpus.run(
                 "INSERT INTO mark VALUES "
@@ -111,6 +112,15 @@ def test_the_digest_depends_on_each_value_and_where_it_stands() -> None:
         (1, 'a","b'), (1, "a", "b"), (1, "a\0"), (b"\x01", "a"), ([1], "a"), (1, "ä"),
     ]  # fmt: skip
     assert len({row_digest(row) for row in rows}) == len(rows)
+
+
+def test_columns_of_later_schemas_leave_digests_of_earlier_ones_valid() -> None:
+    columns = digests.FILE_ROW
+    earlier = (1, "/a.md", "a.md", "hash", "recipe")
+    assert columns.split(", ")[5:] == ["size", "modified_ns"]
+    assert digests.file_digest((*earlier, 0, 0)) == row_digest(earlier)
+    later = [(0, 0), (7, 0), (0, 7), (7, 7)]
+    assert len({digests.file_digest((*earlier, *values)) for values in later}) == len(later)
 
 
 def test_what_was_damaged_before_stays_damaged(corpus: Corpus) -> None:

@@ -35,7 +35,7 @@ class PdfReader:
 
     name = "pdf"
     suffixes = suffixes_of("pdf")
-    version = 2
+    version = 3
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.

@@ -45,5 +45,6 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
     for passage in lookup.passages:
         mark = mark_note(passage.mark.model_dump() if passage.mark else None)
         labels = "".join(f"  {label}" for label in (flag_note(passage.flags), mark) if label)
-        click.echo(f"\n── {passage.locator}  {passage.chunk_id}{labels}")
+        anchor = f" ({passage.anchor})" if passage.anchor else ""
+        click.echo(f"\n── {passage.locator}{anchor}  {passage.chunk_id}{labels}")
         click.echo(passage.content)
