@@ -5,6 +5,8 @@ Runs in worker processes: no access to the corpus, and only plain values in and 
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,7 +15,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.errors import DocumentError
+from rolebundle.errors import DocumentError, RolebundleError
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
 from rolebundle.ingest.intake_scan import (
@@ -36,6 +38,7 @@ from rolebundle.text.forms import FORMS_VERSION, document_language, index_text
 # The language of a document is detected in this many chunks.
 _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
+_MAX_REASON_CHARS = 200
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
 _BINARY_FORMATS = frozenset({"pdf", "jsonl"})
 
@@ -87,12 +90,22 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
 
     Each step runs over all files of the group before the next one starts: the code and tables of a
     step stay in the processor's cache, which saves a sixth of the time.
+
+    Raises:
+        ConfigurationError: the settings name an invalid file of patterns.
     """
     files = [_read(task, settings) for task in tasks]
     read_documents = [
         document for file in files if isinstance(file, _ReadFile) for document in file.documents
     ]
-    documents = iter(stored_documents(read_documents, settings))
+    try:
+        documents = iter(stored_documents(read_documents, settings))
+    except RolebundleError:
+        raise
+    except Exception as error:
+        if len(tasks) == 1:
+            return [_failed(tasks[0].file, error)]
+        return [outcome for task in tasks for outcome in prepare_files([task], settings)]
     return [
         Prepared(file.file, tuple(islice(documents, len(file.documents))), file.notes)
         if isinstance(file, _ReadFile)
@@ -177,6 +190,21 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         return _ReadFile(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
         return Skipped(file.path, error.code, error.message)
+    except Exception as error:
+        return _failed(file, error)
+
+
+def _failed(file: FileEntry, error: Exception) -> Skipped:
+    """A file in which a defect of this program shows. The other files are not affected."""
+    if os.environ.get("ROLEBUNDLE_DEBUG"):
+        traceback.print_exception(error)
+    text = " ".join(str(error).split())[:_MAX_REASON_CHARS]
+    return Skipped(
+        file.path,
+        "reader_failed",
+        f"{file.path}: internal error: {type(error).__name__}: {text}; please report it: "
+        "ROLEBUNDLE_DEBUG=1 shows where it happened",
+    )
 
 
 def _stored_path(file: FileEntry, settings: RunSettings) -> str:

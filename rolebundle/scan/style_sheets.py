@@ -289,20 +289,21 @@ def _compound(text: str, at: int) -> tuple[_Compound, int]:
             break
         at = match.end()
         if match["tag"]:
+            condition, when = "", applies
             tag = unescaped(match["tag"]).lower()
             if tag != "*" and not re.fullmatch(r"[a-z_][\w.-]*", tag):
                 raise _UnknownSelectorError
             tags += tag != "*"
         elif match["id"]:
             name = unescaped(match["id"])
-            conditions.append(f"@id={_quoted(name)}")
+            condition, when = _compared("@id", "=", name)
             ids += 1
         elif match["class"]:
             name = unescaped(match["class"])
-            conditions.append(_has_word("@class", name))
+            condition, when = _compared("@class", "~=", name)
             classes += 1
         elif match["attribute"]:
-            conditions.append(_attribute(match))
+            condition, when = _attribute(match)
             classes += 1
         else:
             arguments = ""
@@ -310,41 +311,58 @@ def _compound(text: str, at: int) -> tuple[_Compound, int]:
                 end = _closing(text, at)
                 arguments, at = text[at:end], end + 1
             condition, when = _pseudo(unescaped(match["pseudo"]).lower(), arguments.strip(), tag)
-            conditions += [condition] if condition else []
-            applies = _weaker(applies, when)
             classes += 1
+        conditions += [condition] if condition else []
+        applies = _weaker(applies, when)
     if at == start:
         raise _UnknownSelectorError
     return _Compound(tag, name, tuple(conditions), (ids, classes, tags), applies), at
 
 
-def _attribute(match: re.Match[str]) -> str:
+def _attribute(match: re.Match[str]) -> tuple[str, Applies]:
+    """The condition of ``[…]``, and when it applies."""
     name = unescaped(match["attribute"]).lower()
     if not re.fullmatch(r"[a-z_][\w.-]*", name):
         raise _UnknownSelectorError
     attribute = f"@{name}"
     if not match["operator"]:
-        return attribute
+        return attribute, "always"
     value = match["value"]
     value = unescaped(value[1:-1] if value[0] in "\"'" else value)
     if (match["case"] or "").lower() == "i":
         upper, lower = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
         attribute, value = f"translate({attribute},'{upper}','{lower}')", value.lower()
+    return _compared(attribute, match["operator"], value)
+
+
+_NOT_IN_XPATH = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _compared(attribute: str, operator: str, value: str) -> tuple[str, Applies]:
+    """The condition that an attribute compares to a value, and when it applies.
+
+    A value that XPath cannot express may match whatever the element has there.
+    """
+    if _NOT_IN_XPATH.search(value) or ("'" in value and '"' in value):
+        return attribute, "sometimes"
     quoted = _quoted(value)
-    match match["operator"]:
+    match operator:
         case "=":
-            return f"{attribute}={quoted}"
+            condition = f"{attribute}={quoted}"
         case "~=":
-            return _has_word(attribute, value)
+            condition = (
+                f"contains(concat(' ',normalize-space({attribute}),' '),{_quoted(f' {value} ')})"
+            )
         case "|=":
-            return f"{attribute}={quoted} or starts-with({attribute},{_quoted(value + '-')})"
+            condition = f"{attribute}={quoted} or starts-with({attribute},{_quoted(value + '-')})"
         case "^=":
-            return f"starts-with({attribute},{quoted})" if value else "false()"
+            condition = f"starts-with({attribute},{quoted})" if value else "false()"
         case "*=":
-            return f"contains({attribute},{quoted})" if value else "false()"
+            condition = f"contains({attribute},{quoted})" if value else "false()"
         case _:
             tail = f"substring({attribute},string-length({attribute})-{len(value) - 1})"
-            return f"{tail}={quoted}" if value else "false()"
+            condition = f"{tail}={quoted}" if value else "false()"
+    return condition, "always"
 
 
 _INDEX = re.compile(r"(?P<a>[+-]?\d*)n\s*(?P<b>[+-]\s*\d+)?|(?P<only>[+-]?\d+)")
@@ -451,13 +469,5 @@ def _split(selectors: str) -> Sequence[str]:
     return [part for part in (*parts, selectors[start:].strip()) if part]
 
 
-def _has_word(attribute: str, word: str) -> str:
-    return f"contains(concat(' ',normalize-space({attribute}),' '),{_quoted(f' {word} ')})"
-
-
 def _quoted(value: str) -> str:
-    if "'" not in value:
-        return f"'{value}'"
-    if '"' in value:
-        raise _UnknownSelectorError
-    return f'"{value}"'
+    return f'"{value}"' if "'" in value else f"'{value}'"

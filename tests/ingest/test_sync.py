@@ -297,6 +297,35 @@ def test_an_unreadable_file_stays(world: World, monkeypatch: pytest.MonkeyPatch)
     assert world.db.read_bytes() == before
 
 
+@pytest.mark.parametrize("step", ["read", "chunk"])
+def test_a_defect_that_one_file_meets_skips_that_file_only(
+    world: World, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    from rolebundle.ingest import prepare
+    from rolebundle.ingest.readers.markdown import READER, MarkdownReader
+
+    def failing(real: Any, is_bad: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            if is_bad(*arguments):
+                raise ValueError("All strings must be\nXML compatible")
+            return real(*arguments)
+
+        return call
+
+    if step == "read":
+        real = READER.read
+        bad = failing(real, lambda _data, path, _options: path == "n1.md")
+        monkeypatch.setattr(MarkdownReader, "read", lambda _self, *arguments: bad(*arguments))
+    else:
+        bad = failing(prepare.chunk_document, lambda document_id, *_: "n1" in document_id)
+        monkeypatch.setattr(prepare, "chunk_document", bad)
+    report = world.ingest()
+    assert counted(report) == (5, 0, 0, 0)
+    [skip] = report.skipped
+    assert (skip.path, skip.code) == ("n1.md", "reader_failed")
+    assert "ValueError: All strings must be XML compatible;" in skip.message
+
+
 # -- ids ------------------------------------------------------------------------------------------
 
 

@@ -335,7 +335,8 @@ def _empty(element: Any) -> None:
 def html_blocks(root: Any, scale: LineScale) -> tuple[Block, ...]:
     """The blocks of ``root`` in the order of the document."""
     for element in root.iter("br"):
-        element.tail = SOFT_BREAK + (element.tail or "")
+        # Not in its tail: lxml does not write a tail again that has a control character.
+        element.text = SOFT_BREAK
     walk = _Walk(scale)
     walk.container(root)
     return tuple(walk.blocks)

@@ -137,3 +137,11 @@ def test_an_empty_page_has_no_blocks(page):
 def test_a_single_main_element_is_the_main_part():
     page = "<body><div role=main>around</div><main><p>text</p></main></body>"
     assert [text for _, text, *_ in blocks(page)] == ["text"]
+
+
+def test_control_characters_of_text_and_style_sheets_are_read():
+    page = '<body><p>one&#27;[1m<br>&#27;two</p><p class="&#1;">kept for a model only, four</p>'
+    assert blocks(page)[0][1] == "one\x1b[1m \x1btwo"
+    for sheet in (".\\1 {display:none}", "[class='\x01']{display:none}"):
+        document = read(f"<style>{sheet}</style>{page}")
+        assert [part.text for part in document.hidden] == ["kept for a model only, four"]
