@@ -28,7 +28,8 @@ from itertools import groupby
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import Finding, Span
-from rolebundle.text.figures import COUNTED, Reading, TextFigure, find_figures, rate_of
+from rolebundle.text.figure_values import COUNTED, Reading, TextFigure, rate_of
+from rolebundle.text.figures import find_figures
 from rolebundle.text.languages import latin_language
 from rolebundle.text.quantities import LANGUAGES, UNITS_BY_NAME
 from rolebundle.text.words import language_of
