@@ -29,7 +29,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.store import StoredChunk
 
-CHUNKER_VERSION = "structure-1"
+CHUNKER_VERSION = "structure-2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ _SENTENCE, _WORD, _INSIDE_WORD, _NEVER = 500, 501, 502, 999
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
 _MAX_INDENT = 40
+_MAX_HEADER_CHARS = 400
 _HASHED_CHARS = 24
 # Words are grouped to 1/16 of the maximum size, because one atom per word would be slow.
 _WORD_GROUPS = 16
@@ -130,7 +131,7 @@ def chunk_document(
         chunks.append(
             StoredChunk(
                 chunk_id=_chunk_id(document_id, digest, counts),
-                headings=paths[first_block],
+                headings=paths[first_block] + _repeated_header(parsed.blocks[first_block], content),
                 content=content,
                 content_type=_content_type(parsed.blocks, first_block, last_block),
                 start_line=first_line,
@@ -218,6 +219,19 @@ def _anchor_of(block: Block) -> str:
     return block.anchor or (f"p. {block.page}" if block.page else "")
 
 
+def _repeated_header(block: Block, content: str) -> tuple[str, ...]:
+    """The header row of the table in which a chunk begins, as its innermost heading.
+
+    A heading is indexed, embedded and shown, and is no part of the lines that a citation names.
+    """
+    if not block.header or block.header in content:
+        return ()
+    cells = [" ".join(cell.split()) for cell in block.header.strip("| \t").split("|")]
+    while len(cells) > 1 and sum(map(len, cells)) > _MAX_HEADER_CHARS:
+        cells.pop()
+    return (" | ".join(cells)[:_MAX_HEADER_CHARS],)
+
+
 def _content_type(blocks: Sequence[Block], first: int, last: int) -> ContentType:
     kinds = {block.kind for block in blocks[first : last + 1]} - {"heading"}
     if len(kinds) > 1:
@@ -237,7 +251,7 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
     here: tuple[int, str] | None = None
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         # Unpacked, because this is faster than reading each attribute.
-        _, content, first_line, last_line, level, _, page, anchor, _ = block
+        _, content, first_line, last_line, level, _, page, anchor, _, _ = block
         end = start + len(content)
         if (page, anchor) != here:
             is_elsewhere, headings_start, here = here is not None, -1, (page, anchor)

@@ -182,7 +182,9 @@ def _with_block_text(block: Block, text: str, masks: bool) -> Block:
     if heading and block.text != text:
         # Hidden text in a heading block is also in its plain words.
         heading = _clean(heading, masks)
-    return block._replace(text=text, heading=heading)
+    # The header row may be in the text of another block.
+    header = _clean(block.header, masks) if block.header else ""
+    return block._replace(text=text, heading=heading, header=header)
 
 
 def _scan_record(result: ScanResult, text: str, *, masks: bool) -> Scanned:

@@ -40,6 +40,8 @@ class Block(NamedTuple):
     aligned: bool = False
     """Whether each line of ``text`` is one line of the file although the document is not
     line-exact. Pieces of the block then have exact lines as well."""
+    header: str = ""
+    """The header row of the table that the block is, or is a part of, as it is in the text."""
 
 
 @dataclass(frozen=True, slots=True)

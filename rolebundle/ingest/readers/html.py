@@ -110,7 +110,7 @@ class HtmlReader:
 
     name = "html"
     suffixes = suffixes_of("html")
-    version = 3
+    version = 4
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.
@@ -459,14 +459,17 @@ class _Walk:
             last = line_of(element) + piece.rstrip().count("\n")
             self._add("paragraph", text, self._run_start, last)
 
-    def _add(self, kind: BlockKind, text: str, first: int, last: int, level: int = 0) -> None:
+    def _add(
+        self, kind: BlockKind, text: str, first: int, last: int, level: int = 0, header: str = ""
+    ) -> None:
         if kind != "code" and text.endswith(_PERMALINK):
             text = text[:-1].rstrip()
         if not text:
             return
         if not first <= last <= self._exact_until:
             first, last = self._scale.file_lines(first, last)
-        self.blocks.append(Block(kind, text, first, last, level, text if level else ""))
+        heading = text if level else ""
+        self.blocks.append(Block(kind, text, first, last, level, heading, header=header))
 
     def paragraph(self, element: Any) -> None:
         if len(element) and _holds_block(element):
@@ -504,14 +507,15 @@ class _Walk:
         if _holds(element, *_BLOCK_CONTENT):
             self.container(element)
             return
+        header = _header_row(element)
         if len(_text(element)) <= _MAX_LIST_CHARS:
-            self._leaf("table", element, "\n".join(_table_rows(element)))
+            self._leaf("table", element, "\n".join(_table_rows(element)), header=header)
             return
         for row in element.iter("tr", "caption"):
             if _is_long(row):
                 self.container(row)
             else:
-                self._leaf("table", row, _table_row(row))
+                self._leaf("table", row, _table_row(row), header=header)
 
     def code(self, element: Any) -> None:
         """Preformatted text, which keeps its lines."""
@@ -528,9 +532,11 @@ class _Walk:
         else:
             self._add("code", text, first, last)
 
-    def _leaf(self, kind: BlockKind, element: Any, text: str, level: int = 0) -> None:
+    def _leaf(
+        self, kind: BlockKind, element: Any, text: str, level: int = 0, header: str = ""
+    ) -> None:
         if text:
-            self._add(kind, text, start_line(element), text_end_line(element), level)
+            self._add(kind, text, start_line(element), text_end_line(element), level, header)
 
 
 _READ: Mapping[Any, Callable[[_Walk, Any], None]] = {
@@ -614,6 +620,13 @@ def _table_row(row: Any) -> str:
         return _words(_spaced(row))
     cells = [_words(_spaced(cell)) for cell in row if isinstance(cell.tag, str)]
     return " | ".join(cells) if any(cells) else ""
+
+
+def _header_row(table: Any) -> str:
+    """The first row of a table, if it has several cells and all of them are header cells."""
+    row = next(table.iter("tr"), ())
+    tags = [cell.tag for cell in row if isinstance(cell.tag, str)]
+    return _table_row(row) if len(tags) > 1 and set(tags) == {"th"} else ""
 
 
 def scaled_source(page: bytes) -> tuple[bytes, LineScale]:

@@ -52,7 +52,7 @@ class MarkdownReader:
 
     name = "markdown"
     suffixes = suffixes_of("markdown")
-    version = 2
+    version = 3
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""
@@ -146,7 +146,8 @@ def _blocks(lines: Sequence[str], start: int, end: int, tokens: Sequence[Token])
             level = int(token.tag[1])
             yield block_of(lines, "heading", first, last, level=level, heading=words)
         elif token.type in _KINDS:
-            yield block_of(lines, _KINDS[token.type], first, last)
+            block = block_of(lines, _KINDS[token.type], first, last)
+            yield block._replace(header=lines[first]) if block.kind == "table" else block
     yield from _uncovered(lines, covered, end)
 
 

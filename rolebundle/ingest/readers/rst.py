@@ -54,7 +54,7 @@ class RstReader:
 
     name = "rst"
     suffixes = suffixes_of("rst")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""
@@ -157,9 +157,9 @@ class _Scanner:
                 if element:
                     return element
             if _GRID.match(line):
-                return self._element("table", at, self._while_starts(at, ("+", "|")))
+                return self._table(at, self._while_starts(at, ("+", "|")), "+=")
             if _SIMPLE.match(line):
-                return self._element("table", at, self._simple_table_end(at, indent))
+                return self._table(at, self._simple_table_end(at, indent), "=")
             if line.startswith(">>>"):
                 return self._element("code", at, self._paragraph_end(at))
         if indent == 0 and self._underlined(at, line):
@@ -171,6 +171,12 @@ class _Scanner:
     def _element(self, kind: BlockKind, start: int, end: int) -> tuple[int, Block]:
         """The end of an element with output, and its block."""
         return end, block_of(self.lines, kind, start, end)
+
+    def _table(self, start: int, end: int, border: str) -> tuple[int, Block]:
+        """A table, with its header row if ``border`` begins the line below its first row."""
+        _, block = self._element("table", start, end)
+        has_header = end > start + 3 and self.lines[start + 2].lstrip().startswith(border)
+        return end, block._replace(header=self.lines[start + 1]) if has_header else block
 
     def _section(self, start: int, end: int, title: str, style: tuple[str, bool]) -> Block:
         if style not in self.styles:
