@@ -23,6 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from rolebundle.text.quantities import words_of
 from rolebundle.verification.draft_blocks import (
     Block,
     BlockKind,
@@ -174,13 +175,18 @@ _STOP = re.compile(r"[.!?…]+|[。！？｡।॥؟۔]+")
 _WIDE_STOPS = frozenset("。！？｡")
 _ABBREVIATIONS = frozenset(
     """
-    e.g i.e eg ie cf vs viz al etc dr mr mrs ms prof sr jr st mt no nos nr fig figs eq eqs ref refs
-    sec sect ch chap vol vols pp p ed eds art approx ca est min max dept inc ltd co corp gen gov rev
+    e.g i.e eg ie cf vs viz al etc dr mr mrs ms prof sr jr st mt ed eds approx ca est min max dept
+    inc ltd co corp gen gov rev
     hon capt col lt sgt jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun
-    z.b d.h u.a bzw ggf usw evtl bspw inkl zzgl abs nr str tel vgl m.e o.g s.o s.u
+    z.b d.h u.a bzw ggf usw evtl bspw inkl zzgl abs str tel vgl m.e o.g s.o s.u
     """.split()
 )
+_BEFORE_NUMBERS = frozenset(
+    "no nos nr fig figs eq eqs ref refs sec sect ch chap vol vols pp p art".split()
+)
+"""Abbreviations only before a digit: "no" also ends sentences."""
 _INITIALS = re.compile(r"[^\W\d_](?:\.[^\W\d_])*")
+_WORD_AFTER = re.compile(r"\s*([^\W_]{1,12})")
 _WORD_BEFORE = re.compile(r"[\w.]*$")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _STATES_NOTHING = re.compile(
@@ -250,6 +256,12 @@ def is_abbreviation(text: str, stop: int, start: int) -> bool:
     word = match[0].lower() if match else ""
     if word in ("etc", "al"):
         return False
+    after = _WORD_AFTER.match(text, stop + 1)
+    following = after[1] if after else ""
+    if word in _BEFORE_NUMBERS:
+        return following[:1].isdigit()
+    if word.isdigit() and len(word) <= 2 and following.lower() in words_of("de").months:
+        return True  # "3. März"
     return word in _ABBREVIATIONS or (word != "i" and _INITIALS.fullmatch(word) is not None)
 
 

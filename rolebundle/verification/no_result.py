@@ -148,7 +148,7 @@ _CLAIM = re.compile(
 _NO_BODY_LINE = re.compile(r"#{1,6}(?:\s.*)?|[-=*_~`|:\s]+|```.*|~~~.*|<!--.*-->")
 _WORD = re.compile(r"\w+")
 _REPEATED_CHARACTERS = 20_000
-_MANY_WORDS = 50
+_FEW_WORDS, _MANY_WORDS = 3, 50
 _FEW_CHARACTERS = 5
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html)", re.IGNORECASE)
 _NEVER_PAGES = frozenset(
@@ -318,7 +318,9 @@ def _placeholder(text: str, *, is_prose: bool) -> Fault | None:
     if is_prose and len(text) <= _BRIEF_CHARACTERS and _CLAIM.fullmatch(" ".join(body)):
         return Fault("placeholder", f"has nothing but {body[0]}")
     words = _WORD.findall(text[:_REPEATED_CHARACTERS])
-    if is_prose and len(words) >= _MANY_WORDS and len(set(words)) * 10 <= len(words):
+    distinct = len(set(words))
+    is_repeated = len(words) >= _MANY_WORDS and distinct * 10 <= len(words)
+    if is_prose and (is_repeated or (len(words) >= _FEW_WORDS and distinct == 1)):
         return Fault("placeholder", f"repeats itself: {body[0][:80]}")
     if is_prose and len(text) > _BRIEF_CHARACTERS and len(set(text)) <= _FEW_CHARACTERS:
         return Fault("placeholder", f"repeats itself: {body[0][:80]}")

@@ -171,11 +171,15 @@ def _is_term(text: str) -> bool:
 
 
 def _whole_words(content: str, start: int, end: int) -> str:
-    while start > 0 and content[start - 1].isalnum():
+    while start > 0 and _is_word_character(content[start - 1]):
         start -= 1
-    while end < len(content) and content[end].isalnum():
+    while end < len(content) and _is_word_character(content[end]):
         end += 1
     return content[start:end].strip()
+
+
+def _is_word_character(character: str) -> bool:
+    return character.isalnum() or character in "'’"
 
 
 def _difference(said: str, true: str) -> str:

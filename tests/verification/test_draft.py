@@ -35,6 +35,8 @@ def cited(text: str) -> list[tuple[int, str, str]]:
         "Read www.example.org/a.B.html first.",
         'He said "It failed. We know why." today.',
         "Call `a. B. C.` twice.",
+        "See No. 2 and Fig. 3 for it.",
+        "Der Vertrag endet am 3. März um Mitternacht.",
     ],
 )
 def test_what_does_not_end_a_sentence(text: str) -> None:
@@ -46,6 +48,7 @@ def test_what_does_not_end_a_sentence(text: str) -> None:
     [
         ("One thing. Another thing!", ["One thing.", "Another thing!"]),
         ('He said "It failed." Then he left.', ['He said "It failed."', "Then he left."]),
+        ("The answer is no. On 2 March it was.", ["The answer is no.", "On 2 March it was."]),
         ("It holds. [1] The next one.[2] End.", ["It holds. [1]", "The next one.[2]", "End."]),
         ("It holds. [1] says so too.", ["It holds. [1] says so too."]),
         ("一つ目です。二つ目です。", ["一つ目です。", "二つ目です。"]),

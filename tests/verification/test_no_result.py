@@ -35,6 +35,7 @@ CODES = {
         "TODO", "# R\n\nTBD\n", "- [ ] TODO: all", "[insert summary here]", "<your text>", "None",
         "{{ report }}", "Coming soon!", "This is a placeholder.", "Lorem ipsum dolor sit amet, x",
         "# Title", "## A\n\n## B\n", "Done.", "Task completed successfully!", "Hello, world!",
+        "null\n" * 30,
     ],
 }  # fmt: skip
 RESULTS = [
