@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.text.globs import matches
+from support.amounts import sampled
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
 from support.sound import assert_sound
@@ -60,7 +61,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(folder, [document("d0", ["the token"])], name="abused.db")
 
 
-@pytest.mark.parametrize("what", OVERLAYS)
+@pytest.mark.parametrize("what", sampled(OVERLAYS, 2))
 def test_a_malformed_overlay_never_retrieves(db: Path, tmp_path: Path, what: str) -> None:
     data, named = OVERLAYS[what]
     path = tmp_path / "r.json"
@@ -99,7 +100,7 @@ FRONT_MATTER: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", FRONT_MATTER)
+@pytest.mark.parametrize("what", sampled(FRONT_MATTER, 2))
 def test_malformed_front_matter_refuses_its_document_alone(tmp_path: Path, what: str) -> None:
     text, named = FRONT_MATTER[what]
     outcome, _ = ingested(tmp_path, f"---\n{text}\n---\n\nBody.\n")

@@ -382,7 +382,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 @rounds(1, 200)
-@pytest.mark.parametrize("name", sampled(CASES, 2))
+@pytest.mark.parametrize("name", sampled(CASES, 4))
 def test_a_kill_loses_nothing_acknowledged(name: str, rounds: int) -> None:
     chance = random.Random(name)
     case = CASES[name]()

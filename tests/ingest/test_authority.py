@@ -22,7 +22,7 @@ from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.storage.documents import all_documents, passages
 from rolebundle.storage.opening import open_reader, open_writer
-from support.amounts import rounds
+from support.amounts import rounds, sampled
 from support.commands import invoke
 from support.corpora import ask
 from support.sound import assert_sound
@@ -252,7 +252,7 @@ def plant(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
 
 
 @rounds(2, 28)
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("limit", sampled(LIMITS, 2))
 def test_a_planted_document_gains_nothing(tmp_path: Path, limit: str, rounds: int) -> None:
     """With its claims it is what it is without them: in rank, action, scope, id and supersession."""
     plain, hostile = Tree(tmp_path / "plain"), Tree(tmp_path / "hostile")

@@ -171,7 +171,7 @@ def by_a_server(world: World) -> None:
 @pytest.mark.parametrize(
     "later", [the_same, the_file, below, above, another_flag, through_a_link, by_a_server]
 )
-@pytest.mark.parametrize("limit", sampled(LIMITS, 2))
+@pytest.mark.parametrize("limit", sampled(LIMITS, 4))
 def test_no_later_ingest_lifts_a_limit(
     world: World, limit: str, later: Callable[[World], None]
 ) -> None:

@@ -243,7 +243,7 @@ FILE_FAULTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("fault", sampled(FILE_FAULTS, 3))
+@pytest.mark.parametrize("fault", sampled(FILE_FAULTS, 6))
 def test_a_damaged_policy_file_denies_everyone_until_it_is_set_again(
     db: Path, tmp_path: Path, fault: str
 ) -> None:

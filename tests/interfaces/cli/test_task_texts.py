@@ -58,7 +58,7 @@ CODED = {"nothing": "empty_task", "spaces": "empty_task",
 # Law 4 has the long texts as well, but not through the command line.
 SHORT = [what for what in TEXTS if not what.startswith("100 kB")]
 SAMPLE = [
-    (what, ("json", ("text", "prompt")[number % 2]))
+    (what, (("json", "text", "prompt")[number % 3],))
     for number, what in enumerate([*SHORT, "100 kB of emoji"])
 ]
 ALL = [pytest.param(what, ("json", "text", "prompt"), marks=pytest.mark.slow) for what in TEXTS]
