@@ -130,7 +130,7 @@ class AuditProblem(Contract):
     message: str
 
 
-class Verification(Contract):
+class AuditVerification(Contract):
     """The answer to `audit verify`.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rolebundle.contracts.audit import AuditRow, AuditSettings, Verification
+from rolebundle.contracts.audit import AuditRow, AuditSettings, AuditVerification
 from rolebundle.contracts.backup import BackupManifest, BackupReport, RestoreReport
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -60,8 +60,7 @@ from rolebundle.contracts.request import (
     RoleRequest,
     WhyRequest,
 )
-from rolebundle.contracts.verification import Verification as DraftVerification
-from rolebundle.contracts.verification import VerifyRequest
+from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.contracts.why import Why
 
 SCHEMAS: dict[str, type[Contract]] = {
@@ -69,7 +68,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "audit-row": AuditRow,
     "audit-rows": AuditRows,
     "audit-settings": AuditSettings,
-    "audit-verification": Verification,
+    "audit-verification": AuditVerification,
     "backup-manifest": BackupManifest,
     "backup-result": BackupReport,
     "bridges": BridgeReport,
@@ -123,7 +122,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "why-request": WhyRequest,
     "replay": Replay,
     "status": CorpusStatus,
-    "verification": DraftVerification,
+    "verification": Verification,
     "why": Why,
 }
 

@@ -25,7 +25,7 @@ from rolebundle.contracts.audit import (
     AuditProblem,
     AuditRow,
     AuditSettings,
-    Verification,
+    AuditVerification,
 )
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, UsageError
 from rolebundle.storage import audit
@@ -307,7 +307,7 @@ class AuditLog:
         for row in self.rows(reader):
             yield canonical(row.model_dump())
 
-    def verify(self, expect: str = "") -> Verification:
+    def verify(self, expect: str = "") -> AuditVerification:
         """Check that the rows are all that were written, unchanged and in order.
 
         Args:
@@ -442,7 +442,7 @@ def _for_its_agent(row: AuditRow, number: int) -> AuditRow:
 # -- verification --------------------------------------------------------------------------------
 
 
-def verify_file(path: Path, expect: str = "") -> Verification:
+def verify_file(path: Path, expect: str = "") -> AuditVerification:
     """Compare every row, the chain between them, the head and the settings.
 
     Args:
@@ -464,7 +464,9 @@ def verify_file(path: Path, expect: str = "") -> Verification:
             for row in audit.read_rows(log):
                 problem = _row_problem(row, checked + 1, last)
                 if problem is not None:
-                    return Verification(ok=False, rows=checked, expected=expect, problem=problem)
+                    return AuditVerification(
+                        ok=False, rows=checked, expected=expect, problem=problem
+                    )
                 checked, last = row.seq, row.hash
                 has_expected_head = has_expected_head or (row.seq, row.hash) == expected_head
                 configured = row.details if row.kind == "settings" else configured
@@ -476,8 +478,8 @@ def verify_file(path: Path, expect: str = "") -> Verification:
     except CorpusCorrupt as error:
         problem = AuditProblem(code="file_damaged", message=error.message.removeprefix(f"{path}: "))
     if problem is not None:
-        return Verification(ok=False, rows=checked, expected=expect, problem=problem)
-    return Verification(ok=True, rows=checked, head=f"{checked}:{last}", expected=expect)
+        return AuditVerification(ok=False, rows=checked, expected=expect, problem=problem)
+    return AuditVerification(ok=True, rows=checked, head=f"{checked}:{last}", expected=expect)
 
 
 def _parse_head(expect: str) -> tuple[int, str]:
