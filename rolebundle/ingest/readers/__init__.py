@@ -7,6 +7,7 @@ with its parser.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib import import_module
 from typing import cast
@@ -19,6 +20,7 @@ _SUFFIXES = {
     "html": ".html .htm .xhtml",
     "json": ".json",
     "jsonl": ".jsonl .ndjson",
+    "man": "",
     "markdown": ".md .markdown .mdx .md.txt",
     "pdf": ".pdf",
     "rst": ".rst .rest .rst.txt",
@@ -33,6 +35,8 @@ _SUFFIXES = {
     "text": ".txt .text .log .pod .adoc .asciidoc .org",
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+# `ls.1`, `printf.3posix`, `Tcl.n`
+_SECTION_OF_MANUAL = re.compile(r"[1-9n][a-z]{0,9}").fullmatch
 _BY_FILE_NAME = {
     **dict.fromkeys(
         "readme license licence copying copyright notice changelog changes news authors"
@@ -78,7 +82,8 @@ def _name_for(path: str) -> str | None:
         return _BY_FILE_NAME.get(file_name)
     _, inner, above = rest.rpartition(".")
     double = f".{above}.{last}" if inner else ""
-    return _BY_SUFFIX.get(double) or _BY_SUFFIX.get(f".{last}")
+    known = _BY_SUFFIX.get(double) or _BY_SUFFIX.get(f".{last}")
+    return known or ("man" if _SECTION_OF_MANUAL(last) else None)
 
 
 @cache
