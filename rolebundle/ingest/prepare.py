@@ -18,6 +18,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError, RolebundleError
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
+from rolebundle.ingest.compressed import decompressed, name_inside
 from rolebundle.ingest.intake_scan import (
     MARKUP_READERS,
     IntakeDocument,
@@ -159,6 +160,7 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         )
         if identity == task.known:
             return Unchanged(file.location)
+        data = decompressed(data, file.path, settings.size_cap)
         if reader.name not in _BINARY_FORMATS and looks_binary(data):
             raise DocumentError("binary", f"{file.path}: binary data, not text", "exclude the file")
         markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
@@ -166,7 +168,9 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         notes: list[Skipped] = []
         refused: list[str] = []
         has_bad_metadata = False
-        for parsed in reader.read(data, file.path, ReaderOptions(file.defaults.separator)):
+        for parsed in reader.read(
+            data, name_inside(file.path), ReaderOptions(file.defaults.separator)
+        ):
             if isinstance(parsed, DocumentError):
                 notes.append(Skipped(file.path, parsed.code, parsed.message))
                 continue
@@ -229,7 +233,8 @@ def hash_of_file(data: bytes) -> str:
 
 def _reader(file: FileEntry) -> Reader:
     # An unknown reader name was rejected with the manifest or the flag.
-    reader = reader_for(file.path, file.defaults.reader or None) or reader_for(file.path, "text")
+    path = name_inside(file.path)
+    reader = reader_for(path, file.defaults.reader or None) or reader_for(path, "text")
     assert reader is not None
     return reader
 

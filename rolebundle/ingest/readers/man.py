@@ -1,7 +1,7 @@
 """Manual pages: roff with the macros of man(7) or mdoc(7), as the words that ``man`` shows.
 
-roff itself is not run. Comments, definitions and requests about the layout are left out. A file that
-does not begin with a request, such as the log ``app.log.1``, is read as plain text.
+roff itself is not run. Comments, definitions and requests about the layout are left out. A file
+that does not begin with a request, such as the log ``app.log.1``, is read as plain text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _GLYPHS = {
     **{"!=": "≠", "->": "→", "<-": "←", "de": "°", "sc": "§", "ba": "|", "sl": "/", "at": "@"},
     **{"sh": "#", "Do": "$", "lB": "[", "rB": "]", "lC": "{", "rC": "}", "la": "<", "ra": ">"},
     **{"Fo": "«", "Fc": "»", "Bq": "„", "ul": "_", "ss": "ß", "AE": "Æ", "ae": "æ", "/O": "Ø"},
-    **{"/o": "ø", "oA": "Å", "oa": "å", "L\"": "“", "R\"": "”", "--": "—", "C+": "C++", "'": "'", "`": "`"},
+    **{"/o": "ø", "oA": "Å", "oa": "å", 'L"': "“", 'R"': "”", "--": "—", "C+": "C++", "'": "'"},
 }  # fmt: skip
 _ACCENTS = dict(zip(":'`^~,", "\u0308\u0301\u0300\u0302\u0303\u0327", strict=True))
 _DATES = ("%Y-%m-%d", "%B %d, %Y", "%d %B %Y", "%B %d %Y", "%m/%d/%Y", "%d %b %Y", "%B %Y")
@@ -67,7 +67,8 @@ _CONSTANTS = {
     **{"Ux": "UNIX", "Bx": "BSD", "Ox": "OpenBSD", "Nx": "NetBSD", "Fx": "FreeBSD", "Ap": "'"},
     **{"Nd": "-", "Ex": "It exits 0 on success, and >0 if an error occurs."},
 }
-_INLINE = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED, *_CONSTANTS, "Ns", "Pf"}
+_INLINE = {*_PLAIN, *_AROUND, *_OPENED, *_CLOSED, *_CONSTANTS, "Ns", "Pf", "Xo", "Xc"}
+_GLUES = {*_AROUND, *_OPENED, "Ns", "Ap"}
 _CLOSING_MARKS = frozenset(".,:;)]?!")
 _OPENING_MARKS = frozenset("([")
 
@@ -165,19 +166,23 @@ class _Page:
             self._is_tag = name == "TP" or bool(tag)
             if tag and name != "TP":
                 self._text(tag, number)
-        elif name in _WORDS:
-            self._text(" ".join(_arguments(rest)), number)
-        elif name == "so":
-            self._text(f"See {rest.strip()}", number)
-        elif name in _JOINED_WORDS:
-            self._text("".join(_arguments(rest)), number)
-        elif name == "Dl":
-            self._text(_mdoc_words(rest, self._name), number)
-        elif name in _INLINE:
-            words = _arguments(rest)
-            if name == "Nm" and words and not self._summary:
-                self._name = words[0]
-            self._text(_mdoc_words(f"{name} {rest}", self._name), number)
+        elif words := self._words_of(name, rest):
+            self._text(words, number)
+
+    def _words_of(self, name: str, rest: str) -> str:
+        """The text of a request or macro; empty if it has none."""
+        words = _arguments(rest)
+        if name in _WORDS:
+            return " ".join(words)
+        if name in _JOINED_WORDS:
+            return "".join(words)
+        if name == "so":
+            return f"See {rest.strip()}"
+        if name == "Nm" and words and not self._summary:
+            self._name = words[0]
+        if name in _INLINE:
+            return _mdoc_words(f"{name} {rest}", self._name)
+        return _mdoc_words(rest, self._name) if name == "Dl" else ""
 
     def _heading(self, words: str, level: int, number: int) -> None:
         self._flush()
@@ -250,53 +255,47 @@ def _arguments(rest: str) -> list[str]:
 
 def _mdoc_words(line: str, own_name: str) -> str:
     """The words of a line of mdoc(7) that begins with a macro or a word."""
-    text, closers, macro = "", "", ""
-    is_glued, is_empty = True, False
     words = _arguments(line)
-    for at, word in enumerate([*words, ""]):
-        is_macro = word in _INLINE
-        if is_empty and (is_macro or word in _CLOSING_MARKS or at == len(words)):
-            # A macro without words of its own.
-            default = {"Nm": own_name, "Ar": "file ...", "Fl": "-"}.get(macro, "")
-            text += ("" if is_glued or not default else " ") + default
-            is_glued = is_glued and not default
-        is_empty = word in {"Nm", "Ar", "Fl"}
-        if at == len(words):
-            break
-        if word in {"Xo", "Xc"}:
-            continue
-        if word in {"Ns", "Pf"}:
-            is_glued, macro = True, word
-        elif word in _PLAIN:
-            macro = word
-        elif is_macro:
-            mark = _CONSTANTS.get(word) or _AROUND.get(word, "")[:1] or _OPENED.get(word, "")
-            if word in _CLOSED:
-                text += _CLOSED[word]
-            else:
-                text += ("" if is_glued else " ") + mark
-                is_glued = word not in _CONSTANTS or word == "Ap"
-            closers = _AROUND.get(word, "")[1:] + closers
-            macro = ""
-        elif word in _CLOSING_MARKS:
+    text, closers, macro = "", "", ""
+    is_glued = True
+    for at, word in enumerate(words):
+        following = words[at + 1] if at + 1 < len(words) else "."
+        piece = word
+        if word in _CLOSING_MARKS:
             if all(later in _CLOSING_MARKS for later in words[at:]):
                 text, closers = text + closers, ""
-            text += word
-            is_glued = False
+            is_glued = True
+        elif word in _CLOSED:
+            piece, is_glued = _CLOSED[word], True
         elif macro == "Xr" and text and re.fullmatch(r"[0-9n][a-z]*", word):
-            text += f"({word})"
-            macro = ""
+            piece, macro, is_glued = f"({word})", "", True
+        elif macro == "Fl" and word not in _INLINE:
+            piece = f"-{word}"
+        elif word in _INLINE:
+            macro = word
+            has_words = following not in _INLINE and following not in _CLOSING_MARKS
+            piece = _opening(word, "" if has_words else own_name, has_words)
+            closers = _AROUND.get(word, "")[1:] + closers
+        if piece:
+            text += ("" if is_glued else " ") + piece
+            is_glued = piece in _OPENING_MARKS or word in _GLUES or macro == "Pf" != word
         else:
-            text += ("" if is_glued else " ") + ("-" if macro == "Fl" else "") + word
-            is_glued = word in _OPENING_MARKS or macro == "Pf"
-            macro = "" if macro == "Pf" else macro
+            is_glued = is_glued or word in _GLUES
     return text + closers
+
+
+def _opening(macro: str, own_name: str, has_words: bool) -> str:
+    """What a macro puts before its words."""
+    mark = _CONSTANTS.get(macro) or _AROUND.get(macro, "")[:1] or _OPENED.get(macro, "")
+    return mark or (
+        "" if has_words else {"Nm": own_name, "Ar": "file ...", "Fl": "-"}.get(macro, "")
+    )
 
 
 def _iso_date(date: str) -> str:
     for form in _DATES:
         try:
-            return datetime.strptime(date.strip(), form).date().isoformat()  # noqa: DTZ007
+            return datetime.strptime(date.strip(), form).date().isoformat()
         except ValueError:
             continue
     return ""

@@ -254,6 +254,7 @@ SAMPLES = {
     "html": b"<html><body><table><tr><td>a<pre>b</pre><ul><li>c</ul></table><p hidden>d",
     "json": b'{"documents": [{"document_id": "d", "chunks": [{"chunk_id": "c", "content": "x"}]}]}',
     "jsonl": b'{"_id": "1", "text": "x", "metadata": {"domain": "y"}}\n{"_id": 2}\n',
+    "man": b".TH A 1\n.SH \"A\n.TP\n\\fBa\\fR \\(em\n.Op Fl a Ar b\n.de X\n..\n.TS\na\n.TE\n.It Xr b 1 ,\n",
     "markdown": b"---\na: 1\n---\n# T\n\n- a\n  - b\n\n|a|b|\n|-|-|\n|1|2|\n\n> q\n\n```\nx\n```\n",
     "pdf": b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\ntrailer << /Root 1 0 R >>",
     "rst": b"T\n=\n\n.. a::\n\n  b\n\n+--+\n|a |\n+--+\n\n== ==\na  b\n== ==\n\nx::\n\n y\n",

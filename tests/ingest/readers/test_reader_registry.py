@@ -20,6 +20,8 @@ from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
         ("b.json", "json"),
         ("b.ndjson", "jsonl"),
         ("b.py", "source"),
+        ("man3/printf.3posix", "man"),
+        ("app.log.1", "man"),
         ("README", "text"),
         ("deep/LICENSE", "text"),
         ("Makefile", "source"),
