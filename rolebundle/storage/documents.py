@@ -475,7 +475,7 @@ def self_declared(corpus: Corpus) -> list[SelfDeclared]:
         "FROM document d JOIN file f ON f.id = d.file WHERE d.self_declared <> '[]' "
         "ORDER BY d.document_id"
     )
-    found = []
+    documents = []
     for document_id, path, trust_tier, declared, supersedes in rows:
         check_types((document_id, path, declared, supersedes), [str] * 4, "a document")
         keys = set(parse_strings(declared, "a list of a document"))
@@ -485,8 +485,8 @@ def self_declared(corpus: Corpus) -> list[SelfDeclared]:
             keys.discard("supersedes")
         keys &= {"trust_tier", "supersedes", "unknown"}
         if keys:
-            found.append(SelfDeclared(document_id, path, trust_tier, tuple(sorted(keys))))
-    return found
+            documents.append(SelfDeclared(document_id, path, trust_tier, tuple(sorted(keys))))
+    return documents
 
 
 class DocumentPath(NamedTuple):

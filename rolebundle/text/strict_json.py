@@ -138,8 +138,8 @@ def parse_located(text: str) -> Any:
 
 
 def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
@@ -159,42 +159,42 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
 
 
 def _object(text: str, at: int, depth: int) -> tuple[LocatedObject, int]:
-    found = LocatedObject(at)
+    members = LocatedObject(at)
     at = _skip(text, at + 1)
     if text[at : at + 1] == "}":
-        return found, at + 1
+        return members, at + 1
     while True:
         if text[at : at + 1] != '"':
             raise NotStrictError("expected a key in double quotes", at)
         key_at = at
         key, at = _value(text, at, depth)
-        if key in found:
+        if key in members:
             raise NotStrictError(f"the key {key[:80]!r} occurs twice", key_at)
         at = _skip(text, at)
         if text[at : at + 1] != ":":
             raise NotStrictError("expected ':' after a key", at)
         start = _skip(text, at + 1)
-        found[key], end = _value(text, start, depth)
-        found.spans[key] = (start, end - 1)
+        members[key], end = _value(text, start, depth)
+        members.spans[key] = (start, end - 1)
         at = _skip(text, end)
         if text[at : at + 1] == "}":
-            return found, at + 1
+            return members, at + 1
         if text[at : at + 1] != ",":
             raise NotStrictError("expected ',' or '}'", at)
         at = _skip(text, at + 1)
 
 
 def _array(text: str, at: int, depth: int) -> tuple[list[Any], int]:
-    found: list[Any] = []
+    items: list[Any] = []
     at = _skip(text, at + 1)
     if text[at : at + 1] == "]":
-        return found, at + 1
+        return items, at + 1
     while True:
         value, at = _value(text, at, depth)
-        found.append(value)
+        items.append(value)
         at = _skip(text, at)
         if text[at : at + 1] == "]":
-            return found, at + 1
+            return items, at + 1
         if text[at : at + 1] != ",":
             raise NotStrictError("expected ',' or ']'", at)
         at = _skip(text, at + 1)

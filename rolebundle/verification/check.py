@@ -154,9 +154,9 @@ def _compare(
     ]
     closeness, degraded = _closeness(corpus, intent, rules, matches, provider)
     about = [
-        (rule, found)
-        for number, (rule, found) in enumerate(zip(rules, matches, strict=True))
-        if is_about(found, closeness.get(number))
+        (rule, own_match)
+        for number, (rule, own_match) in enumerate(zip(rules, matches, strict=True))
+        if is_about(own_match, closeness.get(number))
     ]
     languages = languages_of(intent)
     matched_ids = {rule.constraint.id for rule, _ in about}
@@ -171,10 +171,10 @@ def _compare(
 def _best(corpus: Corpus, about: Sequence[tuple[_Rule, Match]]) -> list[Constraint]:
     """The constraints of an answer: one of each decision, the strictest and strongest first."""
     by_id: dict[str, tuple[_Rule, Match]] = {}
-    for rule, found in about:
+    for rule, own_match in about:
         known = by_id.get(rule.constraint.id)
-        if known is None or found.strength > known[1].strength:
-            by_id[rule.constraint.id] = rule, found
+        if known is None or own_match.strength > known[1].strength:
+            by_id[rule.constraint.id] = rule, own_match
     ordered = sorted(
         by_id.values(),
         key=lambda pair: (
@@ -186,9 +186,9 @@ def _best(corpus: Corpus, about: Sequence[tuple[_Rule, Match]]) -> list[Constrai
     verify_passages(corpus, [rule.passage.rowid for rule, _ in ordered if rule.passage])
     return [
         rule.constraint.model_copy(
-            update={"strength": round(found.strength, 6), "words": list(found.words)}
+            update={"strength": round(own_match.strength, 6), "words": list(own_match.words)}
         )
-        for rule, found in ordered
+        for rule, own_match in ordered
     ]
 
 
@@ -325,7 +325,7 @@ def _closeness(
     It is empty without a model, and if the model fails: then words alone decide. The second value
     is why it failed.
     """
-    numbers = [number for number, found in enumerate(matches) if found.strength]
+    numbers = [number for number, match in enumerate(matches) if match.strength]
     if provider is None or not numbers:
         return {}, ""
     texts = ["; ".join((rules[n].constraint.text, *rules[n].about)) for n in numbers]

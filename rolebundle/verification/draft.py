@@ -272,15 +272,15 @@ def _has_content(
     if kind == "header":
         return False
     words = _words(text, start, end, marks)
-    said = text[start:end].rstrip(" \t\r\n*_\"'”’)»")
-    if kind == "heading" and not said.endswith((".", "!", "。")):
+    sentence = text[start:end].rstrip(" \t\r\n*_\"'”’)»")
+    if kind == "heading" and not sentence.endswith((".", "!", "。")):
         return False
     has_digit = any(any(map(str.isdigit, word)) for word in words)
     if len(words) < 2 and not has_digit and not _is_wide(words):
         return False
-    if said.endswith(("?", "？", "؟")) or has_digit:
-        return has_digit and not said.endswith(("?", "？", "؟"))
-    if said.endswith((":", "：")):
+    if sentence.endswith(("?", "？", "؟")) or has_digit:
+        return has_digit and not sentence.endswith(("?", "？", "؟"))
+    if sentence.endswith((":", "：")):
         return len(words) > _LEAD_IN_WORDS
     return not (len(words) <= _GREETING_WORDS and _STATES_NOTHING.match(text, start, end))
 

@@ -198,8 +198,8 @@ def pieces_of(text: str, block: Block, marks: Sequence[CitationMark]) -> list[Ra
             number += 1
             if mark.start < position:
                 continue
-            said = text[position : mark.start].rstrip().rstrip(CLOSERS)
-            if not said or said[-1] in _ENDS:
+            before = text[position : mark.start].rstrip().rstrip(CLOSERS)
+            if not before or before[-1] in _ENDS:
                 pieces.append((position, mark.start))
                 position = mark.end
         pieces.append((position, end))

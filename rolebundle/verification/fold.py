@@ -212,11 +212,11 @@ def _must_stay(character: str) -> bool:
         "<fraction>",
     ):
         return False
-    said = unicodedata.normalize("NFKC", character)
+    normalized = unicodedata.normalize("NFKC", character)
     is_raised = kind in ("<super>", "<sub>") and " " not in parts
     return (
         is_raised
         or kind == "<circle>"
-        or any(map(str.isdigit, said))
-        or (said.startswith(" ") and len(said) > 1)
+        or any(map(str.isdigit, normalized))
+        or (normalized.startswith(" ") and len(normalized) > 1)
     )

@@ -6,9 +6,9 @@ A decision is compared by its *topic*: its words without stop words, without wha
 with part of the credit by a stem that begins alike or by a word that is often used for it. Words
 that say little about any intent (*use*, *new*, *change*) weigh half.
 
-    strength = found / (found + missing / 2)
+    strength = matched / (matched + missing / 2)
 
-for the weights of what is found and missing. A word of ``about`` that is in the intent is found,
+for the weights of what is matched and missing. A word of ``about`` that is in the intent is found,
 too, in place of as much that is missing. If the intent has only one word of the topic, the strength
 is multiplied with 0.7, unless both name the same action: one word in common is often an accident.
 
@@ -253,24 +253,24 @@ def match(
     ]
     return max(
         (_match(topic, part, rarity, has_same_action) for part in relevant),
-        key=lambda found: found.strength,
+        key=lambda match: match.strength,
         default=NO_MATCH,
     )
 
 
-def is_about(found: Match, closeness: float | None) -> bool:
+def is_about(match: Match, closeness: float | None) -> bool:
     """Whether an intent is about a decision.
 
     Args:
-        found: what they have in common.
+        match: what they have in common.
         closeness: of their meanings, in [0, 1]; ``None`` if meanings were not compared.
     """
-    if found.strength >= MATCH_STRENGTH:
+    if match.strength >= MATCH_STRENGTH:
         return True
     return (
         closeness is not None
-        and found.strength >= SUPPORTED_STRENGTH
-        and (found.strength + closeness) / 2 >= CLOSE_MEAN
+        and match.strength >= SUPPORTED_STRENGTH
+        and (match.strength + closeness) / 2 >= CLOSE_MEAN
     )
 
 
@@ -282,14 +282,14 @@ def tokens(text: str) -> list[Token]:
     for code in languages:
         stop_words |= STOP_WORDS.get(code, frozenset())
     result: list[Token] = []
-    for found in _WORD.findall(text.lower()):
-        if is_unspaced(found):
-            pieces = forms(found, ())
+    for token in _WORD.findall(text.lower()):
+        if is_unspaced(token):
+            pieces = forms(token, ())
             result += (
                 Token(piece, frozenset((piece,))) for piece in pieces.pairs or pieces.letters
             )
-        elif found not in stop_words:
-            word = found.replace("’", "'").removesuffix("'s")
+        elif token not in stop_words:
+            word = token.replace("’", "'").removesuffix("'s")
             result.append(Token(word, _stems(word, languages)))
     return result
 
@@ -308,7 +308,7 @@ def _match(topic: Topic, part: Part, rarity: Rarity, has_same_action: bool) -> M
         and not part.stems.isdisjoint(token.stems)
         and (meaning := _meaning(token))
     }
-    found = missing = 0.0
+    matched = missing = 0.0
     has_exact = False
     hits: list[str] = []
     used: set[str] = set()
@@ -323,7 +323,7 @@ def _match(topic: Topic, part: Part, rarity: Rarity, has_same_action: bool) -> M
                 credit = PART_CREDIT
             has_exact |= alike
         has_exact |= is_exact
-        found += credit * weight
+        matched += credit * weight
         missing += (1 - credit) * weight
         if credit:
             hits.append((exact or entry)[0].word)
@@ -338,12 +338,12 @@ def _match(topic: Topic, part: Part, rarity: Rarity, has_same_action: bool) -> M
         ]
         if all(credits) and further:
             weight = max(further)
-            found, missing = found + weight, max(0.0, missing - weight)
+            matched, missing = matched + weight, max(0.0, missing - weight)
             has_exact = True
             hits.append(" ".join(token.word for token in phrase))
     if not has_exact:
         return NO_MATCH
-    strength = found / (found + missing / 2)
+    strength = matched / (matched + missing / 2)
     if len(hits) == 1 and not has_same_action:
         strength *= ONE_WORD_FACTOR
     return Match(strength, tuple(hits))

@@ -270,13 +270,13 @@ def _is_error_object(text: str) -> bool:
         return False
     if not isinstance(value, dict) or not {key.lower() for key in value} <= _ENVELOPE:
         return False
-    says = {key.lower(): item for key, item in value.items()}
-    states = (says.get("status"), says.get("type"), says.get("result"))
-    messages = (says.get("message"), says.get("detail"), says.get("title"))
+    fields = {key.lower(): item for key, item in value.items()}
+    states = (fields.get("status"), fields.get("type"), fields.get("result"))
+    messages = (fields.get("message"), fields.get("detail"), fields.get("title"))
     return (
-        bool(says.get("error") or says.get("errors"))
+        bool(fields.get("error") or fields.get("errors"))
         or any(str(state).lower() in ("error", "fail", "failed", "failure") for state in states)
-        or any(says.get(key) is False for key in ("success", "ok"))
+        or any(fields.get(key) is False for key in ("success", "ok"))
         or any(_PAGE_TITLE.match(message) for message in messages if isinstance(message, str))
     )
 

@@ -23,10 +23,10 @@ def check_publish(text: str, uses: Sequence[Use], purpose: Purpose) -> list[Find
     """
     confidential = find_confidential(text)
     return [
-        *(_finding(found, "secret", "Remove it, and use a new secret.")
-          for found in confidential.secrets),
-        *(_finding(found, "personal_data", "Remove it, or ask the person.")
-          for found in confidential.personal),
+        *(_finding(finding, "secret", "Remove it, and use a new secret.")
+          for finding in confidential.secrets),
+        *(_finding(finding, "personal_data", "Remove it, or ask the person.")
+          for finding in confidential.personal),
         *check_sendable(uses, Purpose("external_send", table=purpose.table)),
     ]  # fmt: skip
 
@@ -57,13 +57,13 @@ def without_confidential(findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _finding(found: scan.Finding, code: FindingCode, remedy: str) -> Finding:
+def _finding(finding: scan.Finding, code: FindingCode, remedy: str) -> Finding:
     return Finding(
         check="publish",
         code=code,
         fails=True,
-        span=Span(start=found.start, end=found.end),
+        span=Span(start=finding.start, end=finding.end),
         text="",
-        note=found.note,
+        note=finding.note,
         remedy=remedy,
     )

@@ -276,19 +276,19 @@ def _lead_in(content: str, first: int) -> str:
         if not line:
             return ""
         if not _ITEM.match(line):
-            said = line.strip(" *_")
-            if said.startswith("#"):
-                return f"{said.lstrip('#')} "
-            return f"{said[:-1]} " if said.endswith(":") else ""
+            heading = line.strip(" *_")
+            if heading.startswith("#"):
+                return f"{heading.lstrip('#')} "
+            return f"{heading[:-1]} " if heading.endswith(":") else ""
         before = rest
 
 
 def _before_problem(before: str, quoted: Sequence[str]) -> str | None:
-    said = _PARENTHESES.sub(" ", _ONLY_NEGATION.sub(" ", before))
-    clause = _CLAUSE_BEFORE.sub("", said)
+    plain = _PARENTHESES.sub(" ", _ONLY_NEGATION.sub(" ", before))
+    clause = _CLAUSE_BEFORE.sub("", plain)
     words = words_of(clause)
     governing: Iterable[str] = (word for word in words if denies(word) or word == "only")
-    sentence = words_of(said[said.rfind(";") + 1 :])
+    sentence = words_of(plain[plain.rfind(";") + 1 :])
     conditions = (
         word
         for number, word in enumerate(sentence)
@@ -318,9 +318,9 @@ def _after_problem(after: str) -> str | None:
     remark = _REMARK_NEXT.match(after)
     if remark and any(map(turns, words_of(remark[1]))):
         return _continues(after)
-    said = _PARENTHESES.sub(" ", after)
-    border = _CLAUSE_AFTER.search(said)
-    clause = said[: border.start()] if border else said
+    plain = _PARENTHESES.sub(" ", after)
+    border = _CLAUSE_AFTER.search(plain)
+    clause = plain[: border.start()] if border else plain
     words = words_of(clause)
     head, _, contrast = clause.lower().partition("but ")
     is_turned = (

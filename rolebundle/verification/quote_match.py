@@ -57,9 +57,9 @@ class Place(NamedTuple):
 
 def read_quote(text: str, *, in_blockquote: bool) -> Quote:
     """Prepare a quote. ``in_blockquote``: its lines begin with the marks of a blockquote."""
-    said = without_quote_marks(text) if in_blockquote else text
-    whole = fold(said).text.strip()
-    joined = fold(said, joins_lines=True).text.strip()
+    quoted = without_quote_marks(text) if in_blockquote else text
+    whole = fold(quoted).text.strip()
+    joined = fold(quoted, joins_lines=True).text.strip()
     problem = ""
     readings: dict[tuple[str, ...], tuple[re.Pattern[str], ...]] = {}
     for folded in dict.fromkeys((whole, joined)):

@@ -123,11 +123,11 @@ class _Checker:
 
     def _nearest(self, quote: Quote, passages: Iterable[Passage]) -> _Result:
         """The passage with the most similar text."""
-        said = quote.folded[:_MAX_COMPARED]
+        quoted = quote.folded[:_MAX_COMPARED]
         score, best = MIN_SIMILARITY, None
-        for passage in self._similar(said, passages):
+        for passage in self._similar(quoted, passages):
             folded = fold(passage.content)
-            alignment = partial_ratio_alignment(said, folded.text, score_cutoff=score)
+            alignment = partial_ratio_alignment(quoted, folded.text, score_cutoff=score)
             if alignment and alignment.score > score and alignment.dest_start < alignment.dest_end:
                 score = alignment.score
                 best = passage, *folded.original(alignment.dest_start, alignment.dest_end)
@@ -138,14 +138,14 @@ class _Checker:
         note = quote.problem or _difference(quote.folded, fold(true_text).text)
         return _Result("near", passage, true_text, note)
 
-    def _similar(self, said: str, passages: Iterable[Passage]) -> list[Passage]:
+    def _similar(self, quoted: str, passages: Iterable[Passage]) -> list[Passage]:
         """The passages that share the most words with a quote."""
         if self._aligned >= _MAX_ALIGNED:
             return []
-        words = _distinct_words(said)
+        words = _distinct_words(quoted)
         counts = [(len(words & _distinct_words(passage.content)), passage) for passage in passages]
         counts.sort(key=lambda count: -count[0])
-        is_wide = is_unspaced(said)
+        is_wide = is_unspaced(quoted)
         similar = [passage for count, passage in counts[:_MAX_SIMILAR] if count or is_wide]
         self._aligned += len(similar)
         return similar
@@ -182,9 +182,9 @@ def _is_word_character(character: str) -> bool:
     return character.isalnum() or character in "'’"
 
 
-def _difference(said: str, true: str) -> str:
+def _difference(quoted: str, passage: str) -> str:
     """What differs between a quote and the passage; changed negations and figures first."""
-    words, true_words = said.split()[:300], true.split()[:300]
+    words, true_words = quoted.split()[:300], passage.split()[:300]
     matcher = SequenceMatcher(None, words, true_words, autojunk=False)
     changes = []
     for operation, first, last, true_first, true_last in matcher.get_opcodes():

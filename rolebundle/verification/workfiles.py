@@ -177,10 +177,10 @@ class WorkFolder:
             return []
         everything = bool(_FILLED_BY_TOOLS.intersection(path.split("/")))
         names, is_complete = self._walk(prefix, everything=everything)
-        found = [name for name in names if globs.matches(path, name)]
-        if not is_complete or len(found) > MAX_MATCHES:
+        matching = [name for name in names if globs.matches(path, name)]
+        if not is_complete or len(matching) > MAX_MATCHES:
             raise NotReadable("names too many files", is_known=False)
-        return found
+        return matching
 
     def read(self, path: str) -> Content:
         """Read a file of the work.
