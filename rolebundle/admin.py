@@ -284,11 +284,11 @@ class Admin:
             UsageError: nothing has this reference, or it names a part of a document.
         """
         from rolebundle.contracts.document import Mark
-        from rolebundle.retrieval.lookup import resolve_reference
+        from rolebundle.retrieval.lookup import ReferenceScope, resolve_reference
         from rolebundle.verification import marks
 
         with self._open_writer() as corpus:
-            kind, passages, _ = resolve_reference(corpus, reference)
+            kind, passages, _ = resolve_reference(corpus, reference, ReferenceScope(absolute=True))
             record = marks.put_mark(
                 corpus,
                 marks.resolve_target(corpus, reference, kind, passages),

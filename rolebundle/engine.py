@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
-from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
+from rolebundle.contracts.request import NO_RERANK, ListRequest, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import (
     AccessDenied,
@@ -42,12 +42,13 @@ if TYPE_CHECKING:
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
     from rolebundle.contracts.document import DocumentMetadata, Passage
     from rolebundle.contracts.gate import GateReport
-    from rolebundle.contracts.lookup import CorpusStatus, Lookup
+    from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
     from rolebundle.contracts.remembered import RememberedFact, RememberRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.verification import Verification, VerifyRequest
     from rolebundle.contracts.why import Why
+    from rolebundle.retrieval.lookup import ReferenceScope
     from rolebundle.retrieval.reranker import Reranker, RerankModels
     from rolebundle.verification.gate import Output
     from rolebundle.verification.judge import Judge
@@ -75,6 +76,8 @@ class Engine:
         approvals: where approvals come from. Default: the request, for a program that fills in the
             field itself.
         judge: gives an opinion on the sentences that :meth:`verify` calls covered.
+        folder: where relative paths in references begin, besides those of the corpus; ``None`` for
+            a caller that has no working folder.
 
     Raises:
         ConfigurationError: ``rerank`` names no known provider.
@@ -89,12 +92,14 @@ class Engine:
         rerank: str = "",
         approvals: Approvals = Approvals("request"),  # noqa: B008 - immutable
         judge: Judge | None = None,
+        folder: str | None = None,
     ) -> None:
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent
         self.approvals = approvals
         self.judge = judge
+        self.folder = folder
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
             self.rerank_models.check_model(self.default_rerank)
@@ -139,8 +144,8 @@ class Engine:
 
         Args:
             request: the task and its limits.
-            reference: a chunk id, a document id, or ``path:start-end``. If it names several
-                passages, the one that ranks best is explained.
+            reference: a chunk id, a document id, a path, or ``path:start-end``. If it names
+                several passages, the one that ranks best is explained.
             overlay: used instead of the overlay of ``request.role``.
 
         Raises:
@@ -158,7 +163,12 @@ class Engine:
                 self._inputs(request, overlay) as inputs,
             ):
                 explanation = explain(
-                    inputs.corpus, inputs.request, reference, inputs.provider, inputs.reranker
+                    inputs.corpus,
+                    inputs.request,
+                    reference,
+                    inputs.provider,
+                    inputs.reranker,
+                    self._reference_scope(inputs.view),
                 )
             self.workspace.recorder.note(
                 self.workspace.corpus,
@@ -302,7 +312,9 @@ class Engine:
         """Look up the passage, document or lines that a reference names.
 
         Args:
-            reference: a chunk id, a document id, ``path:start-end``, or ``#id:from:count``.
+            reference: a chunk id, a document id, a path, ``path:start-end``, or
+                ``#id:from:count``. A path is that of the corpus, or one on this machine if the
+                agent may learn where files lie.
             agent: the agent that asks.
 
         Raises:
@@ -317,7 +329,7 @@ class Engine:
                 self._naming_quarantined(reference, agent),
                 self.open_view(agent) as (corpus, view),
             ):
-                lookup = look_up(corpus, reference, self._may_read(view))
+                lookup = look_up(corpus, reference, self._reference_scope(view))
             self.workspace.recorder.note(
                 self.workspace.corpus,
                 "get",
@@ -325,6 +337,45 @@ class Engine:
                 allowed=len(lookup.passages),
             )
             return lookup
+
+    def multi_get(self, references: Sequence[str], agent: str | None = None) -> Lookups:
+        """Look up several references or globs, as :meth:`get` looks up each.
+
+        Args:
+            references: each as for :meth:`get`, or a glob of paths or document ids.
+            agent: the agent that asks.
+
+        Raises:
+            AccessDenied: the agent may see nothing of this corpus.
+        """
+        from rolebundle.retrieval.listing import look_up_all
+
+        with self._errors_for(agent):
+            with self.open_view(agent) as (corpus, view):
+                answer = look_up_all(corpus, references, self._reference_scope(view))
+            self.workspace.recorder.note(
+                self.workspace.corpus,
+                "get",
+                agent=self._resolve_agent(agent),
+                allowed=sum(len(lookup.passages) for lookup in answer.lookups),
+            )
+            return answer
+
+    def ls(self, request: ListRequest | None = None) -> Listing:
+        """List the documents below a path or of a source, as far as an agent may see them.
+
+        Args:
+            request: what is listed. Default: the first page of all documents.
+
+        Raises:
+            UsageError: no document has this prefix, or the agent may not see it.
+            AccessDenied: the agent may see nothing of this corpus.
+        """
+        from rolebundle.retrieval.listing import list_documents
+
+        request = request or ListRequest()
+        with self._errors_for(request.agent), self.open_view(request.agent) as (corpus, view):
+            return list_documents(corpus, request, self._reference_scope(view))
 
     def check(self, request: CheckRequest, now: datetime | None = None) -> CheckAnswer:
         """Compare what an agent is about to do with what was decided. The answer is advice.
@@ -394,8 +445,9 @@ class Engine:
             agent = self._resolve_agent(request.agent)
             with self.open_view(agent) as (corpus, view):
                 self._check_write("mark", agent, view)
-                kind, passages, _ = resolve_reference(corpus, request.id)
-                may_read = self._may_read(view)
+                scope = self._reference_scope(view)
+                kind, passages, _ = resolve_reference(corpus, request.id, scope)
+                may_read = scope.may_read
                 if may_read is not None and not all(map(may_read, passages)):
                     from rolebundle.policy.access import role_denied
 
@@ -643,6 +695,12 @@ class Engine:
         ]
         return lambda passage: any(is_readable(passage, role) for role in roles)
 
+    def _reference_scope(self, view: AgentView) -> ReferenceScope:
+        """What the references of somebody with this view may name."""
+        from rolebundle.retrieval.lookup import ReferenceScope
+
+        return ReferenceScope(view.show_paths, self.folder, self._may_read(view))
+
     @contextmanager
     def open_view(self, agent: str | None) -> Iterator[tuple[Corpus, AgentView]]:
         """Open the corpus as an agent may see it, in one snapshot.
@@ -756,7 +814,8 @@ class Engine:
             if error.code == "not_found" and self._is_owner(agent):
                 from rolebundle.retrieval.kept_back import quarantined_error
 
-                if quarantined := quarantined_error(self.workspace.corpus, reference):
+                scope = self._reference_scope(UNRESTRICTED_VIEW)
+                if quarantined := quarantined_error(self.workspace.corpus, reference, scope):
                     raise quarantined from None
             raise
 

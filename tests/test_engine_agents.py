@@ -11,7 +11,7 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RequestEcho, RetrievalBundle
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.interfaces.operations import Operations
@@ -533,3 +533,20 @@ def test_an_unknown_reference_is_a_usage_error(db: Path) -> None:
     with Engine(db) as engine, pytest.raises(UsageError) as caught:
         engine.get("none", "ada")
     assert caught.value.code == "not_found"
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_absolute_paths_are_only_for_agents_that_may_know_them(tmp_path: Path, shown: bool) -> None:
+    db = build(tmp_path, [document("plan", ["the token plan"])])
+    with Admin(db) as admin:
+        policy = {"ada": {"scopes": [], "access_level": "internal", "show_paths": shown}}
+        admin.set_policy(json.dumps(policy), "json")
+    with Engine(db, folder="/docs") as engine:
+        [item] = engine.ls(ListRequest(agent="ada")).documents
+        assert item.file == ("/docs/plan.md" if shown else None)
+        for reference in ("/docs/plan.md", "./plan.md", "/docs/plan.md:1-1"):
+            if shown:
+                assert engine.get(reference, "ada").document.document_id == "plan"
+            else:
+                with pytest.raises(UsageError):
+                    engine.get(reference, "ada")

@@ -106,8 +106,9 @@ CompactMetadata: Any = _part(
 CompactCitation: Any = _part(
     "CompactCitation",
     Citation,
-    "``locator`` is ``path:start-end``, lines from 1, inclusive.",
-    "locator",
+    "``locator`` is ``path:start-end``, lines from 1, inclusive; ``anchor`` is such as ``p. 3``.",
+    "locator anchor",
+    optional="anchor",
 )
 CompactProvenance: Any = _part(
     "CompactProvenance",

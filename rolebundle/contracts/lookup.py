@@ -1,4 +1,4 @@
-"""The answers to `get` and `status`."""
+"""The answers to `get`, `multi_get`, `ls` and `status`."""
 
 from typing import Literal
 
@@ -88,6 +88,64 @@ class Lookup(Contract):
     document: FoundDocument
     passages: list[FoundPassage]
     more: LookupMore | None = None
+
+
+class LookupFailure(Contract):
+    """A reference that gave nothing, and the error that `get` raises for it."""
+
+    reference: str
+    code: str
+    message: str
+    hint: str
+
+
+class Lookups(Contract):
+    """The answer to `multi_get`.
+
+    Attributes:
+        lookups: the answers of `get`, in the order of the references.
+        failures: the references that gave nothing.
+        omitted: number of lookups and failures that did not fit in `max_chars`; 0 without it.
+        next: the first of these references, shortened if it is long; missing if there are none.
+    """
+
+    lookups: list[Lookup]
+    failures: list[LookupFailure] = []
+    omitted: int = 0
+    next: str | None = None
+
+
+class ListedDocument(Contract):
+    """One document of a listing.
+
+    Attributes:
+        path: path of its file within its root.
+        updated_at: its date, ISO 8601; missing if it has none.
+        inferred_at: a date that nobody declared, for a document without one.
+        chunks: number of its passages.
+        file: absolute path of its file; missing if whoever asks must not learn it.
+    """
+
+    document_id: str
+    source_id: str
+    path: str
+    title: str
+    trust_tier: TrustTier
+    updated_at: str | None = None
+    inferred_at: str | None = None
+    chunks: int
+    file: str | None = None
+
+
+class Listing(Contract):
+    """The answer to `ls`: documents ordered by id.
+
+    Attributes:
+        next: `after` of the next page; missing if this is the last one.
+    """
+
+    documents: list[ListedDocument]
+    next: str | None = None
 
 
 class SourceStatus(Contract):

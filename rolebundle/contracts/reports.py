@@ -161,6 +161,7 @@ class AgentAccess(Contract):
         roles: the roles that the agent may use; ``None`` for every role.
         role_required: whether the agent must name a role.
         may_write: what the agent may write.
+        show_paths: whether the agent learns where files lie on this machine.
         documents: number of documents that the agent may read.
     """
 
@@ -171,6 +172,7 @@ class AgentAccess(Contract):
     roles: list[str] | None = None
     role_required: bool = False
     may_write: list[Literal["mark", "remember"]] = []
+    show_paths: bool = False
     documents: int
 
 

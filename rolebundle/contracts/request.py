@@ -24,8 +24,15 @@ MAX_SEEN = 1_000
 """How many ids ``seen`` may have."""
 NO_RERANK = "none"
 """The value of ``rerank`` for no reranking, even if the server has a default model."""
+MAX_LISTED = 1_000
+"""How many documents `ls` lists at most."""
+DEFAULT_LISTED = 100
+MAX_REFERENCES = 100
+"""How many references `multi_get` takes, and how many documents each of its globs may match."""
 MIN_MAX_CHARS = 1_000
 """The smallest ``max_chars``: the smallest answer has nearly as many characters."""
+MIN_MULTI_CHARS = 2_000
+"""The smallest ``max_chars`` of `multi_get`."""
 
 
 def _parse_moment(value: object) -> object:
@@ -165,7 +172,8 @@ class WhyRequest(RetrievalRequest):
     """A request for passages, and the passage or document whose result is explained."""
 
     id: Reference = Field(
-        description="The chunk_id, document_id or path:start-end to follow through the search."
+        description="The chunk_id, document_id, path or path:start-end to follow through the "
+        "search."
     )
 
 
@@ -173,11 +181,41 @@ class GetRequest(Contract):
     """A request for a passage or document by its reference."""
 
     id: Reference = Field(
-        description="A chunk_id, a document_id, path:start-end or #document_id:place:count, from "
-        "an answer."
+        description="A chunk_id, a document_id, a path, path:start-end or "
+        "#document_id:place:count, from an answer."
     )
     agent: Name | None = Field(None, description=_AGENT)
     max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(None, description=_MAX_CHARS)
+
+
+class ListRequest(Contract):
+    """A request for the documents below a path or of a source."""
+
+    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
+        None,
+        description="A folder, a path, a source_id, or a glob such as guides/**. Default: all "
+        "documents.",
+    )
+    agent: Name | None = Field(None, description=_AGENT)
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = Field(
+        None, description=f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
+    )
+    after: Reference | None = Field(
+        None, description="The document_id that the page before ended with: `next` of its answer."
+    )
+
+
+class MultiGetRequest(Contract):
+    """A request for several passages or documents."""
+
+    ids: Annotated[list[Reference], Field(min_length=1, max_length=MAX_REFERENCES)] = Field(
+        description="References as for `get`, or globs of paths, such as guides/*.md."
+    )
+    agent: Name | None = Field(None, description=_AGENT)
+    max_chars: Annotated[int, Field(ge=MIN_MULTI_CHARS)] | None = Field(
+        None,
+        description="Upper bound on the characters of the whole answer as JSON, at least 2000.",
+    )
 
 
 class RoleRequest(Contract):

@@ -20,7 +20,7 @@ from rolebundle.contracts.decisions import (
 from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSet
 from rolebundle.contracts.gate import GateContract, GateReport, GateStart
-from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
@@ -56,6 +56,8 @@ from rolebundle.contracts.request import (
     ALIASES,
     GetRequest,
     IngestRequest,
+    ListRequest,
+    MultiGetRequest,
     RetrievalRequest,
     RoleRequest,
     WhyRequest,
@@ -90,7 +92,9 @@ SCHEMAS: dict[str, type[Contract]] = {
     "gate-start": GateStart,
     "golden-set": GoldenSet,
     "ingest-result": IngestResult,
+    "listing": Listing,
     "lookup": Lookup,
+    "lookups": Lookups,
     "mark": MarkRecord,
     "mark-list": MarkList,
     "mark-request": MarkRequest,
@@ -115,6 +119,8 @@ SCHEMAS: dict[str, type[Contract]] = {
     "role-list": RoleList,
     "get-request": GetRequest,
     "ingest-request": IngestRequest,
+    "list-request": ListRequest,
+    "multi-get-request": MultiGetRequest,
     "remember-request": RememberRequest,
     "request": RetrievalRequest,
     "role-request": RoleRequest,

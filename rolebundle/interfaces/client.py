@@ -121,6 +121,14 @@ class Sidecar:
         """The passage, document or lines that a reference names."""
         return self._answer("get", {"id": id, **fields})
 
+    def multi_get(self, ids: Sequence[str], **fields: Any) -> dict[str, Any]:
+        """What several references or globs name."""
+        return self._answer("multi_get", {"ids": [*ids], **fields})
+
+    def ls(self, prefix: str | None = None, **fields: Any) -> dict[str, Any]:
+        """The documents below a path or of a source."""
+        return self._answer("ls", {"prefix": prefix, **fields})
+
     def verify(
         self,
         draft: str,

@@ -17,6 +17,7 @@ from rolebundle.interfaces.render import (
     one_line,
     source_note,
 )
+from rolebundle.text.counts import counted
 
 Values = Mapping[str, Any]
 
@@ -50,6 +51,10 @@ def answer_text(method: str, answer: Values) -> str:
             return "\n".join(lines if answer.get("selected") else [*lines, _ASK_AGAIN])
         case "get":
             return document_text(answer)
+        case "multi_get":
+            return _lookups(answer)
+        case "ls":
+            return _listing(answer)
         case "roles.list":
             return _roles(answer)
         case "why":
@@ -78,6 +83,28 @@ def document_text(lookup: Values) -> str:
     if more.get("params") and more.get("omitted", {}).get("passages"):
         lines += ["", f"To read on, call get with id {more['params']['id']}"]
     return "\n".join(lines)
+
+
+def _lookups(answer: Values) -> str:
+    parts = [document_text(lookup) for lookup in answer["lookups"]]
+    parts += [
+        f"error: {failure['message']} [{failure['code']}]\nnext: {failure['hint']}"
+        for failure in answer["failures"]
+    ]
+    if answer.get("next"):
+        parts.append(f"{answer['omitted']} did not fit; the first of them is {answer['next']}")
+    return "\n\n".join(parts)
+
+
+def _listing(answer: Values) -> str:
+    lines = [
+        f"- {one_line(document['document_id'], _LOCATOR_CHARS)}: {one_line(document['title'])} "
+        f"({_about(document)}; {counted(document['chunks'], 'passage')})"
+        for document in answer["documents"]
+    ]
+    if answer.get("next"):
+        lines.append(f"There are more. Call ls with after {answer['next']}")
+    return "\n".join(lines) or "There are no documents."
 
 
 def error_text(error: Values) -> str:

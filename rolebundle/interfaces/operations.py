@@ -22,6 +22,8 @@ from rolebundle.contracts.request import (
     NO_RERANK,
     GetRequest,
     IngestRequest,
+    ListRequest,
+    MultiGetRequest,
     RetrievalRequest,
     RoleRequest,
     StatusRequest,
@@ -33,7 +35,12 @@ from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup, shaped_verification
+from rolebundle.interfaces.shape import (
+    shaped_bundle,
+    shaped_lookup,
+    shaped_lookups,
+    shaped_verification,
+)
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
 
@@ -43,6 +50,8 @@ Progress = Callable[[str, int, int], None]
 METHODS = (
     "retrieve",
     "get",
+    "multi_get",
+    "ls",
     "why",
     "verify",
     "roles.list",
@@ -152,6 +161,14 @@ class Operations:
                 return self._remember(parsed(RememberRequest, fields))
             case "ingest":
                 return self._ingest(parsed(IngestRequest, fields), progress)
+        return self._call_lookup(method, fields)
+
+    def _call_lookup(self, method: str, fields: Mapping[str, object]) -> Answer:
+        match method:
+            case "multi_get":
+                return self._multi_get(parsed(MultiGetRequest, fields))
+            case "ls":
+                return self.engine.ls(parsed(ListRequest, fields)).model_dump(exclude_none=True)
         raise LookupError(method)
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
@@ -161,6 +178,9 @@ class Operations:
 
     def _get(self, request: GetRequest) -> Answer:
         return shaped_lookup(self.engine.get(request.id, request.agent), request.max_chars)
+
+    def _multi_get(self, request: MultiGetRequest) -> Answer:
+        return shaped_lookups(self.engine.multi_get(request.ids, request.agent), request.max_chars)
 
     def _why(self, request: WhyRequest) -> Answer:
         self._check_rerank(request)

@@ -22,7 +22,8 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.lookup import FoundPassage, Lookup
+from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
+from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ _MIN_BUDGETS = (
     CharacterBudget(text=0),
 )
 _LOOKUP_TEXTS = (200, 40, 12)
+_LOOKUPS_CHARS = 300
+"""Of an answer with several lookups, without them: its keys, counts and one reference."""
 
 
 # -- the fields of the smaller details ---------------------------------------------------------
@@ -445,6 +448,38 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
         if fits(budget):
             break
     return _lookup_answer(lookup, head, budget)
+
+
+def shaped_lookups(lookups: Lookups, max_chars: int | None = None) -> Answer:
+    """Several lookups as plain values.
+
+    Args:
+        lookups: what was looked up.
+        max_chars: upper bound on the answer as compact JSON, 2,000 or more. As many lookups come
+            as fit, and the last one may be shortened. Of the texts of failures the beginning comes.
+    """
+    if max_chars is None or characters(lookups.model_dump(exclude_none=True)) <= max_chars:
+        return lookups.model_dump(exclude_none=True)
+    answer: Answer = {"lookups": [], "failures": []}
+    left = max_chars - _LOOKUPS_CHARS
+    for failure in lookups.failures:
+        values = {key: _line(value, _MAX_LINE) for key, value in failure.model_dump().items()}
+        size = characters(values) + 1
+        if left - size < (MIN_MAX_CHARS if lookups.lookups else 0):
+            break
+        answer["failures"].append(values)
+        left -= size
+    for lookup in lookups.lookups:
+        if left < MIN_MAX_CHARS:
+            break
+        answer["lookups"].append(shaped_lookup(lookup, left))
+        left -= characters(answer["lookups"][-1]) + 1
+    rest: list[Lookup | LookupFailure] = [
+        *lookups.lookups[len(answer["lookups"]) :],
+        *lookups.failures[len(answer["failures"]) :],
+    ]
+    answer["omitted"] = len(rest)
+    return answer | ({"next": _line(rest[0].reference, _MAX_LINE)} if rest else {})
 
 
 def _lookup_answer(lookup: Lookup, head: Answer, budget: CharacterBudget) -> Answer:

@@ -11,7 +11,7 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.decisions import CheckAnswer
-from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
 from rolebundle.contracts.marks import MarkRecord
 from rolebundle.contracts.remembered import RememberedFact
 from rolebundle.contracts.reports import RoleList
@@ -102,13 +102,36 @@ TOOLS = (
         "get",
         "Read a passage or document",
         "Read a whole passage, a whole document, or some lines of one. Give a chunk_id, a "
-        "document_id, or path:start-end, copied from an earlier answer. Call it if you need more "
-        "than a passage shows, or to check a citation. The answer has the document's metadata "
-        "(including what supersedes it) and its passages in order. The error `not_found` means "
-        "that the corpus does not have this reference. Copy references from answers; never make "
-        "one up.",
+        "document_id, a path, or path:start-end, copied from an earlier answer. Call it if you "
+        "need more than a passage shows, or to check a citation. The answer has the document's "
+        "metadata (including what supersedes it) and its passages in order. The error `not_found` "
+        "means that the corpus does not have this reference; its hint may name similar ones. Copy "
+        "references from answers; never make one up.",
         "get-request",
         (Lookup,),
+    ),
+    Tool(
+        "multi_get",
+        "multi_get",
+        "Read several passages or documents",
+        "Read several passages or documents at once. Call it instead of several calls of `get`. "
+        "Give references as for `get`, or globs of paths such as guides/*.md. Set `max_chars`, "
+        "because documents can be long. What did not fit is counted in `omitted`, and `next` is "
+        "the first of it. A reference that gives nothing is listed in `failures`, and the others "
+        "are answered.",
+        "multi-get-request",
+        (Lookups,),
+    ),
+    Tool(
+        "ls",
+        "ls",
+        "List the documents",
+        "List the documents below a folder or of a source, with title, trust tier, date and number "
+        "of passages. Call it to see what there is or how a document is called; to find what the "
+        "documents say, call `retrieve`. If the answer has `next`, send it as `after` for the next "
+        "page.",
+        "list-request",
+        (Listing,),
     ),
     Tool(
         "why",

@@ -130,6 +130,7 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
         _decision_scopes(rule),
         rule.scopes,
         None if rule.access_level == "denied" else rule.access_level,
+        rule.show_paths,
     )
 
 

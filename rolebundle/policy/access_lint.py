@@ -149,6 +149,7 @@ def report_policy(corpus: Corpus, agent: str | None = None) -> PolicySummary:
                 roles=None if rule.roles is None else list(rule.roles),
                 role_required=rule.role_required,
                 may_write=list(rule.may_write),
+                show_paths=rule.show_paths,
                 documents=0
                 if problem
                 else sum(

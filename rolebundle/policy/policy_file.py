@@ -7,6 +7,7 @@
     roles = ["security-reviewer"]   # the roles that it may use; if missing, any role or none
     role_required = true            # whether it must name one; true by default if it has `roles`
     may_write = ["mark"]            # what it may write: mark, remember; nothing by default
+    show_paths = true               # whether it learns where files lie; false by default
 
 JSON with the same content works too. If the file also has a trust table, the agents are under
 ``agents`` and the table is under ``trust``.
@@ -30,7 +31,15 @@ LEVELS: tuple[AccessLevel, ...] = ("denied", "public", "group", "internal", "con
 
 MAX_POLICY_BYTES = 1_000_000
 
-_KEYS = ("scopes", "access_level", "deny_patterns", "roles", "role_required", "may_write")
+_KEYS = (
+    "scopes",
+    "access_level",
+    "deny_patterns",
+    "roles",
+    "role_required",
+    "may_write",
+    "show_paths",
+)
 _MAX_ID_CHARS = 200
 _MAX_PATTERN_CHARS = 500
 _MAX_ENTRIES = 1000
@@ -47,6 +56,7 @@ class AgentRule:
         roles: the roles that it may use; ``None`` for every role.
         role_required: whether it must name a role.
         may_write: what it may write.
+        show_paths: whether it learns where the files that it sees lie on this machine.
     """
 
     scopes: tuple[str, ...]
@@ -55,6 +65,7 @@ class AgentRule:
     roles: tuple[str, ...] | None = None
     role_required: bool = False
     may_write: tuple[WriteKind, ...] = ()
+    show_paths: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +194,7 @@ def _rule(agent: str, rule: object, source: str) -> AgentRule:
     if level not in LEVELS:
         raise _bad_policy(source, f"{agent}: access_level {level!r} is unknown", " < ".join(LEVELS))
     roles = _texts(values["roles"], f"{agent}: roles", source) if "roles" in values else None
-    role_required = values.get("role_required", roles is not None)
-    if not isinstance(role_required, bool):
-        raise _bad_policy(
-            source, f"{agent}: role_required is {repr(role_required)[:40]}", "true or false"
-        )
+    role_required = _flag(values, "role_required", agent, source, default=roles is not None)
     if roles == () and role_required:
         raise _bad_policy(
             source,
@@ -201,7 +208,17 @@ def _rule(agent: str, rule: object, source: str) -> AgentRule:
         roles=roles,
         role_required=role_required,
         may_write=_may_write(values.get("may_write", []), agent, source),
+        show_paths=_flag(values, "show_paths", agent, source, default=False),
     )
+
+
+def _flag(
+    values: Mapping[str, object], key: str, agent: str, source: str, *, default: bool
+) -> bool:
+    value = values.get(key, default)
+    if not isinstance(value, bool):
+        raise _bad_policy(source, f"{agent}: {key} is {repr(value)[:40]}", "true or false")
+    return value
 
 
 def _may_write(value: object, agent: str, source: str) -> tuple[WriteKind, ...]:

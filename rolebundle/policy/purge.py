@@ -8,18 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.receipt import Obstacle, Receipt
 from rolebundle.errors import UsageError
 from rolebundle.storage import decisions
+from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as purge_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
-from rolebundle.storage.purge import Extent, PurgeableDocument
+from rolebundle.storage.purge import Extent
 from rolebundle.text.globs import matches
+from rolebundle.text.paths import locations
+from rolebundle.text.references import (
+    MAX_SUGGESTIONS,
+    may_be_stored,
+    named_document,
+    parse_lines,
+    similar_names,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +38,19 @@ class PurgeSelection:
     """Which documents to purge: those that are named, and those that the glob matches.
 
     Attributes:
-        names: each the id of a document or source, or the path of a file.
+        names: each the id of a document, source or chunk, the path of a file, or
+            ``path:start-end``, which is the whole document that has these lines.
         matching: a glob for the path or the id of a document; empty matches none.
         as_sources: the names are ids of sources only.
         decisions: ids of decisions.
+        folder: where relative paths on this machine begin; ``None``: only absolute ones are known.
     """
 
     names: Sequence[str] = ()
     matching: str = ""
     as_sources: bool = False
     decisions: Sequence[str] = ()
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +79,13 @@ def plan_purge(corpus: Corpus, selection: PurgeSelection) -> PurgePlan:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
     """
     documents, facts = _with_facts(corpus, selection)
-    locations = {Path(document.location) for document in documents}
+    files = {Path(document.location) for document in documents}
     return PurgePlan(
         tuple(document.document_id for document in documents),
         tuple(document.document_id for document in facts),
         purge_storage.extent(corpus, [document.row for document in documents]),
         # A fact has no file, and no absolute location.
-        tuple(sorted(str(path) for path in locations if path.is_absolute() and path.exists())),
+        tuple(sorted(str(path) for path in files if path.is_absolute() and path.exists())),
         tuple(f"{scope}-{number}" for scope, number in _select_decisions(corpus, selection)),
     )
 
@@ -102,10 +116,10 @@ def purge(corpus: Corpus, selection: PurgeSelection) -> Receipt:
 
 def _with_facts(
     corpus: Corpus, selection: PurgeSelection
-) -> tuple[list[PurgeableDocument], list[PurgeableDocument]]:
+) -> tuple[list[DocumentName], list[DocumentName]]:
     """The selected documents with the facts that cite them, and those of the facts not selected."""
-    purgeable = purge_storage.purgeable_documents(corpus)
-    selected = select_documents(purgeable, selection)
+    purgeable = stored.document_names(corpus)
+    selected = select_documents(purgeable, selection, partial(_ids_of_part, corpus, selection))
     rows = {document.row for document in selected}
     citing = citing_facts(corpus, [document.document_id for document in selected]) - rows
     facts = [document for document in purgeable if document.row in citing]
@@ -137,10 +151,34 @@ def _with_obstacle(receipt: Receipt, obstacle: Obstacle) -> Receipt:
     return receipt.model_copy(update={"waiting_for": obstacle})
 
 
+def _ids_of_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[str]:
+    """The ids of the documents of a chunk, or of the lines ``path:start-end``."""
+    if not may_be_stored(name):
+        return set()
+    passage = stored.passage_by_id(corpus, name)
+    if passage is not None:
+        return {passage.document.document_id}
+    lines = parse_lines(name)
+    if lines is None:
+        return set()
+    named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
+    passages = stored.passages_of_documents(
+        corpus, [document.row for document in named], lines.start, lines.end
+    )
+    return {passage.document.document_id for passage in passages}
+
+
 def select_documents(
-    documents: Sequence[PurgeableDocument], selection: PurgeSelection
-) -> list[PurgeableDocument]:
+    documents: Sequence[DocumentName],
+    selection: PurgeSelection,
+    ids_of_part: Callable[[str], set[str]] = lambda _name: set(),
+) -> list[DocumentName]:
     """The selected documents, each once, in the order of their ids.
+
+    Args:
+        documents: all documents.
+        selection: which of them.
+        ids_of_part: the ids of the documents that a name of a part means.
 
     Raises:
         UsageError: a name is unknown or ambiguous, or the glob matches nothing.
@@ -148,7 +186,8 @@ def select_documents(
     by_id = _grouped(documents, lambda document: document.document_id)
     by_source = _grouped(documents, lambda document: document.source_id)
     by_path = _grouped(documents, lambda document: document.path)
-    selected: dict[int, PurgeableDocument] = {}
+    by_location = _grouped(documents, lambda document: document.location)
+    selected: dict[int, DocumentName] = {}
     for name in selection.names:
         with_id, of_source = by_id.get(name, []), by_source.get(name, [])
         if selection.as_sources:
@@ -160,10 +199,16 @@ def select_documents(
                 "add --source for the whole source, or name the document by its path",
             )
         else:
-            named = with_id or of_source or by_path.get(name, [])
+            places = locations(name, selection.folder)
+            at_location = [found for place in places for found in by_location.get(place, ())]
+            named = with_id or of_source or at_location or by_path.get(name, [])
+            named = named or [
+                found for part in sorted(ids_of_part(name)) for found in by_id.get(part, ())
+            ]
         if not named:
             kind = "source" if selection.as_sources else "document"
-            raise _nothing_to_purge(f"{name!r} names no {kind}")
+            near = _similar(name, documents, as_sources=selection.as_sources)
+            raise _nothing_to_purge(f"{name!r} names no {kind}", near)
         selected |= {document.row: document for document in named}
     if selection.matching:
         matching = [
@@ -199,17 +244,27 @@ def _select_decisions(corpus: Corpus, selection: PurgeSelection) -> list[Decisio
 
 
 def _grouped(
-    documents: Sequence[PurgeableDocument], key: Callable[[PurgeableDocument], str]
-) -> dict[str, list[PurgeableDocument]]:
-    groups: dict[str, list[PurgeableDocument]] = {}
+    documents: Sequence[DocumentName], key: Callable[[DocumentName], str]
+) -> dict[str, list[DocumentName]]:
+    groups: dict[str, list[DocumentName]] = {}
     for document in documents:
         groups.setdefault(key(document), []).append(document)
     return groups
 
 
-def _nothing_to_purge(message: str) -> UsageError:
+def _similar(name: str, documents: Sequence[DocumentName], *, as_sources: bool) -> list[str]:
+    if as_sources:
+        sources = {document.source_id for document in documents}
+        return similar_names(name, ((source, source) for source in sorted(sources)))
+    return similar_names(
+        named_document(name), ((document.document_id, document.path) for document in documents)
+    )
+
+
+def _nothing_to_purge(message: str, near: Sequence[str] = ()) -> UsageError:
+    guess = f"did you mean {' or '.join(near[:MAX_SUGGESTIONS])}? " if near else ""
     return UsageError(
         "nothing_to_purge",
         f"{message}; nothing was purged",
-        "see `rolebundle status` for the sources, or try --matching GLOB with --dry-run",
+        f"{guess}see `rolebundle status` for the sources, or try --matching GLOB with --dry-run",
     )

@@ -323,6 +323,7 @@ class AgentView(NamedTuple):
         decision_scopes: the scopes whose decisions the agent sees; ``None`` for every scope.
         scopes: the agent's scopes; empty for every scope.
         access_level: the highest sensitivity that the agent sees; ``None`` without a policy.
+        show_paths: whether the agent learns where files lie on this machine, and may name them so.
     """
 
     trust: TrustTable = DEFAULT_TABLE
@@ -333,6 +334,7 @@ class AgentView(NamedTuple):
     decision_scopes: tuple[str, ...] | None = None
     scopes: tuple[str, ...] = ()
     access_level: Sensitivity | None = None
+    show_paths: bool = True
 
     def allows_role(self, role: str | None) -> bool:
         """Whether the agent may ask with this role, or without one."""

@@ -63,7 +63,7 @@ from rolebundle.retrieval.filter import (
 )
 from rolebundle.retrieval.lanes import Lanes, first_depth, open_lanes
 from rolebundle.retrieval.lexical import matching_words
-from rolebundle.retrieval.lookup import resolve_reference
+from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope, resolve_reference
 from rolebundle.retrieval.merge import merge
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
@@ -216,23 +216,25 @@ def explain(
     reference: str,
     provider: EmbeddingProvider | None = None,
     reranker: Reranker | None = None,
+    scope: ReferenceScope = IDS_AND_PATHS,
 ) -> Why:
     """Explain what happened to a passage in the answer to a request.
 
     Args:
         corpus: an open corpus; it is only read.
         request: the resolved request.
-        reference: a chunk id, a document id, or ``path:start-end``. If it names several passages,
-            the one that ranks best is explained.
+        reference: a chunk id, a document id, a path, or ``path:start-end``. If it names several
+            passages, the one that ranks best is explained.
         provider: embeds the query; ``None`` for the lexical lane alone.
         reranker: scores the best candidates again; ``None`` for no reranking.
+        scope: what the reference may name.
 
     Raises:
         UsageError: nothing has this reference.
         CorpusCorrupt, CorpusBusy, StorageError: the corpus cannot be read.
     """
     with corpus.reading():
-        kind, passages, _ = resolve_reference(corpus, reference)
+        kind, passages, _ = resolve_reference(corpus, reference, scope)
         query = build_query(request.task, request.overlay)
         lanes = open_lanes(corpus, query, provider)
         retrieval = run(lanes, request, reranker)

@@ -8,11 +8,12 @@ from shlex import quote
 from rolebundle.contracts.bundle import KeptBack
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.lexical import match_expression
-from rolebundle.retrieval.lookup import may_be_stored, named_document
+from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import compartments, lexical_index, quarantine
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.quarantine import Flagged
+from rolebundle.text.references import may_be_stored, named_document
 
 MAX_NAMED = 5
 """So many documents are named; `rolebundle quarantine list` has all."""
@@ -51,12 +52,15 @@ def _kinds(document: Flagged) -> list[str]:
     return kinds
 
 
-def quarantined_error(corpus: Corpus, reference: str) -> UsageError | None:
+def quarantined_error(
+    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
+) -> UsageError | None:
     """The error for a reference that names a quarantined document; ``None`` if it names none."""
     if not may_be_stored(reference):
         return None
+    name = named_document(reference)
     with corpus.reading():
-        document = quarantine.quarantined_named(corpus, reference, named_document(reference))
+        document = quarantine.quarantined_named(corpus, reference, name, scope.locations(name))
     if document is None:
         return None
     return UsageError(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.lookup import (
@@ -25,32 +25,61 @@ from rolebundle.storage import approximate_index, documents, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import verify_passages
+from rolebundle.text import references
+from rolebundle.text.paths import locations
+from rolebundle.text.references import Lines, Passages, may_be_stored
 
-_LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
-_PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
+_MAX_NAMED = 5
+"""So many documents are named in an error."""
+_MAX_TRIED = 20
+"""Of so many documents it is checked whether a role may read them, to suggest them."""
 
 
-def look_up(
-    corpus: Corpus, reference: str, may_read: Callable[[Passage], bool] | None = None
-) -> Lookup:
+class ReferenceScope(NamedTuple):
+    """What the references of somebody may name.
+
+    Attributes:
+        absolute: whether a path on this machine may name a file.
+        folder: where a relative path on this machine begins; ``None`` if there are only absolute
+            ones.
+        may_read: whether a role of the agent may read a passage; ``None`` if it may read all that
+            it sees.
+    """
+
+    absolute: bool = False
+    folder: str | None = None
+    may_read: Callable[[Passage], bool] | None = None
+
+    def locations(self, path: str) -> list[str]:
+        """The locations of files that a path may mean."""
+        return locations(path, self.folder) if self.absolute else []
+
+
+IDS_AND_PATHS = ReferenceScope()
+"""References may name what answers name: ids, and paths in the corpus."""
+
+
+def look_up(corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS) -> Lookup:
     """Look up the chunk, the document, the passages or the lines that a reference names.
 
     Args:
         corpus: an open corpus.
-        reference: a chunk id, a document id, ``path:start-end`` with lines from 1, inclusive, or
-            ``#document_id:from:count`` with passages from 1.
-        may_read: whether a role of the agent may read a passage; others are left out.
+        reference: a chunk id; a document id or path; ``path:start-end`` with lines from 1,
+            inclusive, where an id may stand for the path; or ``#document_id:from:count`` with
+            passages from 1.
+        scope: what it may name. Passages that no role may read are left out.
 
     Raises:
-        UsageError: nothing has this reference, or the lines belong to several documents.
+        UsageError: nothing has this reference, or it names several documents.
         AccessDenied: ``role_denied``: every passage was left out.
         CorpusCorrupt: a passage or its document is not what was stored.
     """
-    kind, passages, lines = resolve_reference(corpus, reference)
-    if may_read is not None:
-        passages = [passage for passage in passages if may_read(passage)]
+    kind, passages, lines = resolve_reference(corpus, reference, scope)
+    if scope.may_read is not None:
+        passages = [passage for passage in passages if scope.may_read(passage)]
         if not passages:
             raise AccessDenied(
                 "role_denied",
@@ -62,75 +91,114 @@ def look_up(
 
 
 def resolve_reference(
-    corpus: Corpus, reference: str
+    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
 ) -> tuple[LookupKind, list[Passage], tuple[int, int] | None]:
     """The kind of a reference, the passages that it names, and the lines if it names any.
 
     Raises:
         UsageError: as :func:`look_up`.
     """
-    is_storable = may_be_stored(reference)
-    passage = documents.passage_by_id(corpus, reference) if is_storable else None
+    if not may_be_stored(reference):
+        raise _not_found(reference, [])
+    passage = documents.passage_by_id(corpus, reference)
     if passage is not None:
         return "chunk", [passage], None
-    passages = documents.passages_of_document(corpus, reference) if is_storable else []
-    if passages:
-        return "document", passages, None
-    match = _PASSAGES.match(reference) if is_storable else None
-    passages = _numbered_passages(corpus, match) if match else []
+    named = documents.documents_named(corpus, reference, scope.locations(reference))
+    if len(named) > 1:
+        raise _ambiguous(f"{reference}: several documents have this path", named)
+    if named:
+        return "document", documents.passages_of_documents(corpus, [named[0].row]), None
+    counted = references.parse_passages(reference)
+    passages = _numbered_passages(corpus, reference, counted) if counted else []
     if passages:
         return "passages", passages, None
-    match = _LINES.match(reference) if is_storable else None
-    start, end = (int(match["start"]), int(match["end"])) if match else (1, 0)
-    if match and start <= end:
-        passages = documents.passages_at_lines(corpus, match["path"], start, end)
-        document_ids = sorted({passage.document.document_id for passage in passages})
-        if len(document_ids) > 1:
-            raise UsageError(
-                "ambiguous_reference",
-                f"{reference}: these lines belong to several documents",
-                f"name one of them: {', '.join(document_ids)}",
-            )
+    lines = references.parse_lines(reference)
+    if lines is not None and lines.start <= lines.end:
+        passages = _passages_at_lines(corpus, reference, lines, scope)
         if passages:
-            return "lines", passages, (start, end)
+            return "lines", passages, (lines.start, lines.end)
     # A secret in the name of a document is masked in the corpus.
     from rolebundle.scan.confidential import without_secrets
 
-    if is_storable and (stored := without_secrets(reference)) != reference:
-        return resolve_reference(corpus, stored)
-    raise UsageError(
-        "not_found",
-        f"{reference}: no chunk, document or lines of that name in this corpus",
-        "copy a chunk_id, document_id or locator from a bundle",
-    )
+    if (stored := without_secrets(reference)) != reference:
+        return resolve_reference(corpus, stored, scope)
+    raise _not_found(reference, _suggestions(corpus, reference, scope))
 
 
-def may_be_stored(reference: str) -> bool:
-    """Whether a stored name may be this: SQLite accepts no text with an unpaired surrogate."""
-    return not any("\ud800" <= character <= "\udfff" for character in reference)
+def _passages_at_lines(
+    corpus: Corpus, reference: str, lines: Lines, scope: ReferenceScope
+) -> list[Passage]:
+    named = documents.documents_named(corpus, lines.path, scope.locations(lines.path))
+    rows = [document.row for document in named]
+    passages = documents.passages_of_documents(corpus, rows, lines.start, lines.end)
+    ids = {passage.document.document_id for passage in passages}
+    if len(ids) > 1:
+        raise _ambiguous(
+            f"{reference}: these lines belong to several documents",
+            [document for document in named if document.document_id in ids],
+        )
+    whole = documents.passages_of_documents(corpus, rows) if len(named) == 1 else []
+    if whole and not passages and scope.may_read is None:
+        ends = (min(part.start_line for part in whole), max(part.end_line for part in whole))
+        raise UsageError(
+            "not_found",
+            f"{reference}: there is no text at these lines",
+            f"{lines.path} has text at the lines {ends[0]} to {ends[1]}",
+        )
+    return passages
 
 
-def named_document(reference: str) -> str:
-    """The document id or path that a reference begins with; the whole reference if it is one."""
-    match = _PASSAGES.match(reference)
-    if match:
-        return match["document"]
-    match = _LINES.match(reference)
-    return match["path"] if match else reference
-
-
-def _numbered_passages(corpus: Corpus, match: re.Match[str]) -> list[Passage]:
-    """The passages that ``#document_id:first:count`` names; none if there is no such document."""
-    document, first, count = match["document"], int(match["first"]), int(match["count"])
+def _numbered_passages(corpus: Corpus, reference: str, counted: Passages) -> list[Passage]:
+    """The passages that a reference numbers; none if there is no such document."""
+    document, first, count = counted
     passages = documents.passages_from(corpus, document, first, count) if first and count else []
     total = 0 if passages else len(documents.passages_of_document(corpus, document))
     if total:
         raise UsageError(
             "not_found",
-            f"{match[0]}: {document} has the passages 1 to {total}, and none of these",
+            f"{reference}: {document} has the passages 1 to {total}, and none of these",
             f"ask for #{document}:1:{total}, or less of it",
         )
     return passages
+
+
+def _ambiguous(message: str, named: Sequence[DocumentName]) -> UsageError:
+    more = len(named) - _MAX_NAMED
+    return UsageError(
+        "ambiguous_reference",
+        message,
+        f"name one of them: {', '.join(document.document_id for document in named[:_MAX_NAMED])}"
+        + (f", or one of {more} more" if more > 0 else ""),
+    )
+
+
+def _not_found(reference: str, near: Sequence[str]) -> UsageError:
+    return UsageError(
+        "not_found",
+        f"{reference}: no chunk, document or lines of that name in this corpus",
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else "copy a chunk_id, document_id or locator from a bundle, or list the documents with ls",
+    )
+
+
+def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[str]:
+    """References with the names of documents that a wrong one may mean."""
+    lines = references.parse_lines(reference)
+    end = f":{lines.start}-{lines.end}" if lines else ""
+    names = documents.document_names(corpus)
+    near = references.similar_names(
+        references.named_document(reference), ((name.document_id, name.path) for name in names)
+    )
+    rows = {name.document_id: name.row for name in names}
+    found: list[str] = []
+    for document_id in near[:_MAX_TRIED]:
+        passages = documents.passages_of_documents(corpus, [rows[document_id]])
+        if scope.may_read is None or any(map(scope.may_read, passages)):
+            found.append(f"{document_id}{end}")
+        if len(found) == references.MAX_SUGGESTIONS:
+            break
+    return found
 
 
 def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:

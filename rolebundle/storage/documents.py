@@ -205,6 +205,76 @@ def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int)
     return _passages(corpus, rows)
 
 
+class DocumentName(NamedTuple):
+    """The names of a document: its id, its source, and the path and location of its file."""
+
+    row: int
+    document_id: str
+    source_id: str
+    path: str
+    location: str
+
+
+_NAMES = (
+    "SELECT d.id, d.document_id, s.source_id, f.path, f.location FROM document d "
+    "JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file"
+)
+
+
+def document_names(corpus: Corpus) -> list[DocumentName]:
+    """The names of every document, ordered by id."""
+    return _names(corpus.rows(f"{_NAMES} ORDER BY d.document_id"))
+
+
+def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list[DocumentName]:
+    """The documents that a name means: the one with this id, else of the file at one of these
+    absolute locations, else of the files with this path; ordered by id.
+    """  # noqa: D205
+    for column, names in (
+        ("d.document_id", [name]),
+        ("f.location", locations),
+        ("f.path", [name]),
+    ):
+        condition = f"{column} IN (SELECT value FROM json_each(?)) ORDER BY d.document_id"
+        rows = corpus.rows(f"{_NAMES} WHERE {condition}", (json.dumps([*names]),)) if names else []
+        if rows:
+            return _names(rows)
+    return []
+
+
+def listed_documents(
+    corpus: Corpus, rowids: Sequence[int]
+) -> list[tuple[DocumentName, DocumentMetadata, int]]:
+    """Names, metadata and number of chunks of these documents, ordered by id."""
+    rows = corpus.rows(
+        "SELECT d.id, d.document_id, s.source_id, f.path, f.location, "
+        f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {_DOCUMENT_COLUMNS} "
+        "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
+        "WHERE d.id IN (SELECT value FROM json_each(?)) ORDER BY d.document_id",
+        (json.dumps([*rowids]),),
+    )
+    return [(_names([row[:5]])[0], _metadata(row[6:]), row[5]) for row in rows]
+
+
+def _names(rows: Sequence[Row]) -> list[DocumentName]:
+    for row in rows:
+        check_types(row, (int, str, str, str, str), "a document")
+    return [DocumentName(*row) for row in rows]
+
+
+def passages_of_documents(
+    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
+) -> list[Passage]:
+    """The chunks of these documents that share a line with the range, by document and in order."""
+    rows = corpus.rows(
+        passages_sql(
+            "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
+        ),
+        (json.dumps([*rowids]), end_line, start_line),
+    )
+    return _passages(corpus, rows)
+
+
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     """(rowid, metadata) of every document."""
     rows = corpus.rows(

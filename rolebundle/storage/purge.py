@@ -37,6 +37,7 @@ from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.backup import KEPT
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import DecisionKey
+from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.partial import files_beside
 
 _THESE = "IN (SELECT value FROM json_each(?))"
@@ -53,25 +54,6 @@ class Extent(NamedTuple):
     vectors: int
 
 
-class PurgeableDocument(NamedTuple):
-    """A document that can be purged, and the file that it came from."""
-
-    row: int
-    document_id: str
-    source_id: str
-    path: str
-    location: str
-
-
-def purgeable_documents(corpus: Corpus) -> list[PurgeableDocument]:
-    """Every document, with the names that a request to purge can match."""
-    rows = corpus.rows(
-        "SELECT d.id, d.document_id, s.source_id, f.path, f.location FROM document d "
-        "JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file ORDER BY d.document_id"
-    )
-    return [PurgeableDocument(*row) for row in rows]
-
-
 def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
     """How much is purged with these documents. Vectors of all embedding indexes count."""
     chosen = (json.dumps(list(documents)),)
@@ -85,7 +67,7 @@ def extent(corpus: Corpus, documents: Sequence[int]) -> Extent:
 
 def erase(
     corpus: Corpus,
-    documents: Sequence[PurgeableDocument],
+    documents: Sequence[DocumentName],
     purged_at: str,
     decided: Sequence[DecisionKey] = (),
 ) -> str:
@@ -224,14 +206,14 @@ def _has_remains(corpus: Corpus, part: IndexPart, block: int) -> bool:
     )
 
 
-def _forget_files(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> None:
+def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     corpus.run(
         f"DELETE FROM file WHERE location {_THESE} AND id NOT IN (SELECT file FROM document)",
         (json.dumps(sorted({document.location for document in documents})),),
     )
 
 
-def _forget_claims(corpus: Corpus, documents: Sequence[PurgeableDocument]) -> None:
+def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
     """Remove purged documents from what other documents claim to replace or to contradict."""
     names = {document.document_id for document in documents}
     names |= {document.path for document in documents}

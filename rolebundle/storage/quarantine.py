@@ -6,7 +6,7 @@ A quarantined document is stored and indexed like any other, in a compartment th
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
@@ -56,12 +56,18 @@ def flagged_document(corpus: Corpus, document_id: str) -> Flagged | None:
     return _flagged(rows[0]) if rows else None
 
 
-def quarantined_named(corpus: Corpus, reference: str, document: str) -> Flagged | None:
-    """The quarantined document that has this chunk id, or this id or path; ``None`` if none has."""
+def quarantined_named(
+    corpus: Corpus, reference: str, document: str, locations: Sequence[str] = ()
+) -> Flagged | None:
+    """The quarantined document that has this chunk id, id or path, or is at one of these locations.
+
+    ``None`` if none is.
+    """
     rows = corpus.rows(
         f"SELECT {_COLUMNS} WHERE s.verdict = 'quarantine' AND (d.document_id = ? OR f.path = ? OR "
+        "f.location IN (SELECT value FROM json_each(?)) OR "
         "d.id IN (SELECT document FROM chunk WHERE chunk_id = ?)) ORDER BY d.document_id LIMIT 1",
-        (document, document, reference),
+        (document, document, json.dumps([*locations]), reference),
     )
     return _flagged(rows[0]) if rows else None
 

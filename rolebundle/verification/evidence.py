@@ -20,11 +20,11 @@ from rolebundle.errors import UsageError
 from rolebundle.retrieval.candidate import Pool
 from rolebundle.retrieval.filter import as_valid, first_rejection
 from rolebundle.retrieval.lanes import open_lanes
-from rolebundle.retrieval.lookup import may_be_stored
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
+from rolebundle.text.references import may_be_stored
 from rolebundle.verification.draft import DraftCitation
 
 DEPTH = 20

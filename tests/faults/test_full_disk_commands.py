@@ -66,6 +66,8 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "replay": (Use("read", ("{}/bundle.json", *DB)),),
     "why": (Use("read", ("n1.md:1-3", "note", *LEXICAL)),),
     "get": (Use("read", ("n1.md:1-3", *DB)),),
+    "multi-get": (Use("read", ("n1.md:1-3", *DB)),),
+    "ls": (READ,),
     "status": (READ,),
     "overlay lint": (Use("read", ("docs-writer",)),),
     "overlay list": (Use("read"),),

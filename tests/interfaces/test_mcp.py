@@ -68,7 +68,7 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
         return (await session.list_tools()).tools
 
     tools = {tool.name: tool for tool in server.speak(talk)}
-    assert list(tools) == ["retrieve", "get", "why", "verify", "check", "list_roles", "status"]
+    assert " ".join(tools) == "retrieve get multi_get ls why verify check list_roles status"
     for tool in tools.values():
         assert "Call it" in tool.description
         assert tool.annotations.read_only_hint and tool.annotations.idempotent_hint
@@ -124,6 +124,8 @@ def test_the_other_tools_answer_within_their_schemas(server: SharedServer, sampl
     chunk_id, document_id = some_chunk(sample_db)
     calls: dict[str, dict[str, Any]] = {
         "get": {"id": chunk_id},
+        "multi_get": {"ids": [chunk_id, "product/*.md", "nothing"], "max_chars": 4000},
+        "ls": {"prefix": "product", "limit": 2},
         "list_roles": {},
         "status": {},
     }

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
-from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.request import MIN_MAX_CHARS
+from rolebundle.contracts.lookup import Lookup, LookupFailure, Lookups
+from rolebundle.contracts.request import MIN_MAX_CHARS, MIN_MULTI_CHARS
 from rolebundle.contracts.terms import (
     REJECTION_CODES,
     Detail,
@@ -27,7 +27,12 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.engine import Engine
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.shape import COMPACT_CHARS, shaped_bundle, shaped_lookup
+from rolebundle.interfaces.shape import (
+    COMPACT_CHARS,
+    shaped_bundle,
+    shaped_lookup,
+    shaped_lookups,
+)
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.lookup import look_up
 from support.corpora import ask, built, document, overlay, scratch_folder
@@ -396,6 +401,32 @@ class TestLookup:
         answer = shaped_lookup(lookups("long#0"), 1000)
         assert answer["more"]["params"] == {"id": "long#0"}
         assert answer["passages"][0]["truncated"]
+
+
+class TestLookups:
+    def test_without_a_bound_everything_comes(self, lookups: Callable[[str], Lookup]) -> None:
+        found = Lookups(lookups=[lookups("guide"), lookups("long")])
+        assert shaped_lookups(found) == found.model_dump(exclude_none=True)
+
+    @pytest.mark.parametrize("most", [MIN_MULTI_CHARS, 3000, 12_000])
+    @pytest.mark.parametrize("failed", [0, 1, 40])
+    def test_what_does_not_fit_is_counted(
+        self, lookups: Callable[[str], Lookup], most: int, failed: int
+    ) -> None:
+        failure = LookupFailure(
+            reference="\"'" * 900, code="not_found", message="m" * 9000, hint=""
+        )
+        found = Lookups(
+            lookups=[lookups("long"), lookups("guide"), lookups("long#0")],
+            failures=[failure] * failed,
+        )
+        answer = shaped_lookups(found, most)
+        assert size(answer) <= most
+        Lookups.model_validate(answer)
+        assert answer["lookups"]
+        shown = len(answer["lookups"]) + len(answer["failures"])
+        assert shown + answer["omitted"] == 3 + failed
+        assert ("next" in answer) == bool(answer["omitted"])
 
 
 def test_the_example_of_the_documentation() -> None:

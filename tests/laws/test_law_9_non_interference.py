@@ -2,8 +2,8 @@
 
 A corpus with documents of several scopes, sensitivities and folders goes through random changes.
 Each request of an agent is repeated on a copy from which everything was deleted that the agent may
-not see; this test decides that by itself. The answers of `retrieve`, `get`, `why`, `verify`,
-`compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list` and the listings of
+not see; this test decides that by itself. The answers of `retrieve`, `get`, `multi_get`, `ls`,
+`why`, `verify`, `compare`, `replay`, `status`, `gate check`, `check`, `mark`, `roles.list` and the listings of
 documents and decisions are equal: passages, order, scores, counts, rejections, constraints,
 warnings and errors; so is what the host's program for approvals gets. The policy binds some agents
 to roles. Passages are marked, and decisions are made in several scopes. `eval` and `bridges` are
@@ -33,7 +33,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest, NewDecision
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import RetrievalRequest, Where
+from rolebundle.contracts.request import ListRequest, RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
@@ -97,6 +97,7 @@ _rules = choices(
     ({}, {}, {}, {"roles": ["reviewer"]}, {"roles": ["reviewer", "writer"], "role_required": False},
      {"role_required": True}, {"roles": [], "role_required": False}),
     ({}, {"may_write": ["mark"]}),
+    ({}, {"show_paths": True}),
 )  # fmt: skip
 _others = choices(
     (False, True),
@@ -119,13 +120,14 @@ def policies(draw: st.DrawFn) -> dict[str, Any]:
     named = draw(st.sampled_from([AGENTS, AGENTS[:2]]))
     policy = {}
     for agent in named:
-        scopes, level, patterns, roles, writes = draw(_rules)
+        scopes, level, patterns, roles, writes, paths = draw(_rules)
         policy[agent] = {
             "scopes": list(scopes),
             "access_level": level,
             "deny_patterns": list(patterns),
             **roles,
             **writes,
+            **paths,
         }
     return policy
 
@@ -354,7 +356,19 @@ class Machine(RuleBasedStateMachine):
         task=word_text,
         role=st.sampled_from((None, *ROLES, "nobody")) | overlays(),
         limit=st.none() | st.integers(1, 4),
-        reference=st.sampled_from((*NAMES, "d1#0", "d3#1", "open/d2.md:1-2", "#d4:1:2")),
+        reference=st.sampled_from(
+            (
+                *NAMES,
+                "d1#0",
+                "d3#1",
+                "open/d2.md:1-2",
+                "#d4:1:2",
+                "d3.md",
+                "closed/d3.md",
+                "/docs/closed/d3.md",
+                "d33",
+            )
+        ),
         where=st.sampled_from((*WHERES, {"path": "closed/**"})),
         seen=st.sampled_from(SEENS),
         as_of=st.sampled_from(AS_OF),
@@ -440,6 +454,9 @@ class Machine(RuleBasedStateMachine):
             answers = [
                 outcome(lambda: engine.retrieve(request, overlay)),
                 outcome(lambda: engine.get(reference, agent)),
+                outcome(lambda: engine.multi_get([reference, "*/d*", "/docs/closed/*"], agent)),
+                outcome(lambda: engine.ls(ListRequest(agent=agent))),
+                outcome(lambda: engine.ls(ListRequest(prefix=reference, agent=agent))),
                 outcome(lambda: engine.why(request, reference, overlay)),
                 outcome(lambda: engine.status(agent)),
                 outcome(lambda: _governed(engine, request)),

@@ -9,7 +9,12 @@ import pytest
 
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import UsageError
-from rolebundle.retrieval.lookup import corpus_status, look_up
+from rolebundle.retrieval.lookup import (
+    IDS_AND_PATHS,
+    ReferenceScope,
+    corpus_status,
+    look_up,
+)
 from rolebundle.storage import store
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -117,7 +122,7 @@ class TestLookUp:
 
     @pytest.mark.parametrize(
         "reference",
-        ["", "nothing", "guide.md:4-4", "guide.md:3-1", "guide.md", "other.md:1-3",
+        ["", "nothing", "guide.md:4-4", "guide.md:3-1", "other.md:1-3",
          "guide.md:1-99999999999", "guide.md:-1-2", "\x00", "' OR 1=1 --", "%", "\ud800",
          "#guide", "#guide:1", "#guide:1:", "#guide:-1:1", "#other:1:1", "##:1:1", "#:1:1", "#\ud800:1:1"],
     )  # fmt: skip
@@ -141,6 +146,73 @@ class TestLookUp:
             look_up(corpus, "both.md:1-1")
         assert error.value.code == "ambiguous_reference"
         assert "d1, d2" in error.value.hint
+
+    def test_a_path_names_the_only_document_of_its_file(self, corpus: Corpus) -> None:
+        found = look_up(corpus, "guide.md")
+        assert (found.kind, found.reference) == ("document", "guide.md")
+        assert found.passages == look_up(corpus, "guide").passages
+
+    def test_an_id_may_stand_for_the_path_of_lines(self, corpus: Corpus) -> None:
+        assert look_up(corpus, "guide:2-2").passages == look_up(corpus, "guide.md:2-2").passages
+
+    def test_a_document_without_these_lines_says_which_it_has(self, corpus: Corpus) -> None:
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, "guide.md:7-9")
+        assert "the lines 1 to 6" in error.value.hint
+
+    @pytest.mark.parametrize(
+        ("scope", "reference", "is_found"),
+        [
+            (ReferenceScope(absolute=True), "/docs/guide.md", True),
+            (ReferenceScope(absolute=True), "/docs/./guide.md:1-2", True),
+            (ReferenceScope(absolute=True), "../docs/guide.md", False),
+            (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md", True),
+            (ReferenceScope(absolute=True, folder="/other"), "../docs/guide.md:1-2", True),
+            (ReferenceScope(folder="/other"), "../docs/guide.md", False),
+            (IDS_AND_PATHS, "/docs/guide.md", False),
+        ],
+    )
+    def test_a_path_on_this_machine_counts_only_where_it_may(
+        self, tmp_path: Path, scope: ReferenceScope, reference: str, is_found: bool
+    ) -> None:
+        path = build(tmp_path, [])
+        with open_writer(path) as corpus, corpus.writing():
+            store.put_file(corpus, file_of("guide"), [document("guide", ["one"])])
+        with open_reader(path) as corpus:
+            if is_found:
+                assert look_up(corpus, reference, scope).document.document_id == "guide"
+            else:
+                with pytest.raises(UsageError) as error:
+                    look_up(corpus, reference, scope)
+                assert error.value.code == "not_found"
+
+    @pytest.mark.parametrize(
+        ("reference", "suggested"),
+        [
+            ("Guide", "guide"),
+            ("giude.md", "guide"),
+            ("notes/guide.md:1-2", "guide:1-2"),
+            ("#page-2:1:1", "page"),
+            ("entirely different", None),
+            ("", None),
+        ],
+    )
+    def test_an_error_suggests_what_may_have_been_meant(
+        self, corpus: Corpus, reference: str, suggested: str | None
+    ) -> None:
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, reference)
+        if suggested is None:
+            assert "did you mean" not in error.value.hint
+        else:
+            first = error.value.hint.removeprefix("did you mean ").rstrip("?").split(" or ")[0]
+            assert first == suggested
+
+    def test_what_no_role_may_read_is_not_suggested(self, corpus: Corpus) -> None:
+        scope = ReferenceScope(may_read=lambda passage: passage.document.source_id != "wiki")
+        with pytest.raises(UsageError) as error:
+            look_up(corpus, "giude.md", scope)
+        assert "guide" not in error.value.hint
 
 
 class TestStatus:

@@ -26,6 +26,8 @@ _COMMANDS = {
     "replay": "rolebundle.interfaces.cli.replay",
     "why": "rolebundle.interfaces.cli.why",
     "get": "rolebundle.interfaces.cli.get",
+    "multi-get": "rolebundle.interfaces.cli.multi_get",
+    "ls": "rolebundle.interfaces.cli.ls",
     "verify": "rolebundle.interfaces.cli.verify",
     "status": "rolebundle.interfaces.cli.status",
     "overlay": "rolebundle.interfaces.cli.overlay",
@@ -79,7 +81,7 @@ class _LazyGroup(click.Group):
         # Modules live as long as the process. A search for garbage among them while they load
         # takes a twentieth of a cold start.
         gc.disable()
-        command = getattr(import_module(module), cmd_name)
+        command = getattr(import_module(module), cmd_name.replace("-", "_"))
         gc.freeze()
         gc.enable()
         gc.set_threshold(_GC_THRESHOLD)

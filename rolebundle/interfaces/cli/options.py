@@ -270,8 +270,12 @@ def engine_for(
     approvals: str = "request",
     judge: str = "",
     judge_url: str = "",
+    here: bool = False,
 ) -> Engine:
-    """The engine for a command's options."""
+    """The engine for a command's options.
+
+    With ``here``, relative paths in references begin in the working folder, too.
+    """
     return Engine(
         Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host),
         overlay_folders(overlay_dirs),
@@ -279,6 +283,7 @@ def engine_for(
         rerank=rerank_setting(),
         approvals=Approvals.parse(approvals),
         judge=_judge(judge, judge_url, allow_host) if judge else None,
+        folder=str(Path.cwd()) if here else None,
     )
 
 

@@ -11,6 +11,9 @@ from typing import Any
 import click
 
 from rolebundle.contracts.base import Contract
+from rolebundle.text.counts import counted
+
+__all__ = ["Progress", "counted", "duration", "print_json", "progress_bar", "writable"]
 
 Progress = Callable[[str, int, int], None]
 
@@ -23,11 +26,6 @@ def duration(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"
     return f"{seconds:.1f} s"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 document``, ``2 documents``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def writable(text: str) -> str:

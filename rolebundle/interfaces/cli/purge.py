@@ -23,7 +23,7 @@ _MAX_LISTED = 20
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[DOCUMENT|SOURCE]...")
+@click.argument("names", nargs=-1, metavar="[DOCUMENT|PATH|SOURCE]...")
 @db_option
 @click.option(
     "--matching", default="", metavar="GLOB", help="Purge documents whose path or id matches."
@@ -62,6 +62,9 @@ def purge(
     erased, but not what. If another process is still reading the old data, the purge is pending
     (exit code 5). `--finish` or the next ingest completes it.
 
+    A document is named by its id, by the path of its file, here or in the corpus, or by a chunk id
+    or path:start-end: the whole document is erased.
+
     The marks of what is erased go with it. Of a decision (--decision) the words and names are
     erased; its number stays, and it has ended.
 
@@ -76,7 +79,7 @@ def purge(
     """
     from rolebundle.policy.purge import PurgeSelection
 
-    selection = PurgeSelection(names, matching, as_sources, decisions)
+    selection = PurgeSelection(names, matching, as_sources, decisions, str(Path.cwd()))
     chosen = bool(names or matching or decisions)
     if chosen and finishing:
         raise click.UsageError("--finish takes no names and no --matching")

@@ -109,6 +109,8 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
             click.echo(f"    roles: {named}" + ("" if entry.role_required else ", or none"))
         if entry.may_write:
             click.echo(f"    may write: {', '.join(entry.may_write)}")
+        if entry.show_paths:
+            click.echo("    learns where files lie")
         for pattern in entry.deny_patterns:
             click.echo(f"    never {pattern}")
 

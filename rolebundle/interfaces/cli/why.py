@@ -54,9 +54,9 @@ def why(
 ) -> None:
     """Explain why a passage was selected for ROLE and TASK, or was not.
 
-    CHUNK_OR_DOCUMENT is a chunk id, a document id or path:start-end. If it names several passages,
-    the one with the best rank is followed: through the lanes, the filter, the score and the
-    selection, with the passages that ranked above it and what would have to be different.
+    CHUNK_OR_DOCUMENT is a chunk id, a document id, a path or path:start-end. If it names several
+    passages, the one with the best rank is followed: through the lanes, the filter, the score and
+    the selection, with the passages that ranked above it and what would have to be different.
 
     \b
     rolebundle why security/token-lifecycle-audit.md:12-20 "Review the token refresh flow"
@@ -66,7 +66,9 @@ def why(
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
     request = request_from({"task": task, **fields})
-    with engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host) as engine:
+    with engine_for(
+        db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, here=True
+    ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)
     click.echo(answer.model_dump_json(indent=2) if as_json else text(answer))

@@ -1,0 +1,51 @@
+"""`rolebundle ls`: list the documents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from rolebundle.contracts.request import ListRequest
+from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.render import one_line
+
+_TITLE_CHARS = 60
+_ID_CHARS = 1_000
+
+
+@click.command()
+@click.argument("prefix", required=False)
+@db_option
+@request_options(ListRequest, without=["prefix"])
+@json_option
+def ls(prefix: str | None, db: str | None, fields: dict[str, Any], as_json: bool) -> None:
+    """List documents with date, number of passages and title, ordered by id.
+
+    PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A date after
+    ~ was not declared: it is that of the last commit or change of the file.
+
+    \b
+    rolebundle ls
+    rolebundle ls security-review
+    rolebundle ls "product/**" --json
+    """
+    request = parsed(ListRequest, {**({"prefix": prefix} if prefix else {}), **fields})
+    with engine_for(db, here=True) as engine:
+        listing = engine.ls(request)
+    if as_json:
+        values = listing.model_dump(exclude_none=True)
+        click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
+        return
+    for document in listing.documents:
+        inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
+        date = document.updated_at[:10] if document.updated_at else inferred
+        chunks = counted(document.chunks, "passage")
+        title = one_line(document.title, _TITLE_CHARS)
+        name = one_line(document.document_id, _ID_CHARS)
+        click.echo(writable(f"{date:<11}  {chunks:>12}  {name}  {title}"))
+    if listing.next:
+        click.echo(writable(f"there are more: --after {listing.next}"), err=True)

@@ -1,0 +1,55 @@
+"""`rolebundle multi-get`: read what several references name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from rolebundle.contracts.lookup import Lookups
+from rolebundle.contracts.request import MultiGetRequest
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.get import lookup_lines
+from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.shape import shaped_lookups
+
+
+@click.command("multi-get")
+@click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
+@db_option
+@request_options(MultiGetRequest, only=["agent", "max_chars"])
+@json_option
+def multi_get(
+    references: tuple[str, ...], db: str | None, fields: dict[str, Any], as_json: bool
+) -> None:
+    """Show several chunks, documents or parts of them.
+
+    REFERENCE is as for `get`, or a glob of paths. --max-chars bounds the answer as JSON. The exit
+    code is 2 if a reference gave nothing; the others are shown.
+
+    \b
+    rolebundle multi-get security/token-lifecycle-audit.md product/brief-release-3.0.md:1-20
+    rolebundle multi-get "security/*.md" --max-chars 20000 --json
+    """
+    request = parsed(MultiGetRequest, {"ids": [*references], **fields})
+    with engine_for(db, here=True) as engine:
+        answer = engine.multi_get(request.ids, request.agent)
+    shaped = shaped_lookups(answer, request.max_chars)
+    if as_json:
+        click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
+    else:
+        shown = Lookups.model_validate(shaped)
+        texts = ("\n".join(lookup_lines(lookup)) for lookup in shown.lookups)
+        click.echo(writable("\n\n".join(texts)))
+        if shown.next:
+            click.echo(writable(f"{shown.omitted} left out, from {shown.next} on"), err=True)
+    if answer.failures:
+        first = answer.failures[0]
+        raise UsageError(
+            first.code,
+            f"{counted(len(answer.failures), 'reference')} gave nothing: {first.message}",
+            first.hint,
+        )

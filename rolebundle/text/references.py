@@ -1,0 +1,106 @@
+"""References to documents and their parts: how they are written, and which name was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher, get_close_matches
+from typing import NamedTuple
+
+MAX_SUGGESTIONS = 3
+_LINES = re.compile(r"^(?P<path>.+):(?P<start>\d{1,9})-(?P<end>\d{1,9})$", re.DOTALL)
+_PASSAGES = re.compile(r"^#(?P<document>.+):(?P<first>\d{1,9}):(?P<count>\d{1,9})$", re.DOTALL)
+_MAX_COMPARED = 20_000
+"""With more names of files, none is compared letter by letter: that would take seconds."""
+_MAX_RANKED = 1_000
+_MAX_CHARACTERS = 300
+_MIN_LIKENESS = 0.7
+
+
+class Lines(NamedTuple):
+    """``path:start-end``: lines from 1, inclusive."""
+
+    path: str
+    start: int
+    end: int
+
+
+class Passages(NamedTuple):
+    """``#document:first:number``: passages from 1."""
+
+    document: str
+    first: int
+    number: int
+
+
+def may_be_stored(reference: str) -> bool:
+    """Whether a stored name may be this: SQLite accepts no text with an unpaired surrogate."""
+    return not any("\ud800" <= character <= "\udfff" for character in reference)
+
+
+def parse_lines(reference: str) -> Lines | None:
+    """The lines that a reference names; ``None`` if it names none."""
+    match = _LINES.match(reference)
+    return Lines(match["path"], int(match["start"]), int(match["end"])) if match else None
+
+
+def parse_passages(reference: str) -> Passages | None:
+    """The numbered passages that a reference names; ``None`` if it names none."""
+    match = _PASSAGES.match(reference)
+    return Passages(match["document"], int(match["first"]), int(match["count"])) if match else None
+
+
+def named_document(reference: str) -> str:
+    """The document id or path that a reference begins with; the whole reference if it is one."""
+    if passages := parse_passages(reference):
+        return passages.document
+    lines = parse_lines(reference)
+    return lines.path if lines else reference
+
+
+def is_glob(reference: str) -> bool:
+    """Whether a reference has the wildcards of a glob."""
+    return "*" in reference or "?" in reference
+
+
+def similar_names(name: str, known: Iterable[tuple[str, str]]) -> list[str]:
+    """The ids of the documents that a wrong name may mean, the most likely first.
+
+    First those whose path or id is the name in another case or ends with it, then those of a file
+    with the same name, then those of a file with a similar name; suffixes do not count.
+
+    Args:
+        name: a document id or path that names nothing.
+        known: (document id, path) of each document.
+    """
+    wanted = name.strip().replace("\\", "/").casefold()[-_MAX_CHARACTERS:].removeprefix("./")
+    if not wanted.strip("/"):
+        return []
+    by_file: dict[str, list[tuple[str, str]]] = {}
+    found: list[tuple[int, str, str]] = []
+    tail, file_name = f"/{wanted.lstrip('/')}", _stem(wanted)
+    for document_id, path in known:
+        spellings = (document_id.casefold(), path.casefold())
+        if any(f"/{spelling}".endswith(tail) for spelling in spellings):
+            found.append((0, document_id, spellings[0]))
+        else:
+            by_file.setdefault(_stem(spellings[1]), []).append((document_id, spellings[0]))
+    found += [(1, *document) for document in by_file.get(file_name, ())]
+    if len(found) < MAX_SUGGESTIONS and len(by_file) <= _MAX_COMPARED:
+        near = get_close_matches(file_name, sorted(by_file), MAX_SUGGESTIONS, _MIN_LIKENESS)
+        found += [
+            (2, *document) for other in near if other != file_name for document in by_file[other]
+        ]
+    best = sorted(found)[:_MAX_RANKED]
+    best.sort(key=lambda match: (match[0], -_likeness(wanted, match[2]), match[1]))
+    return list(dict.fromkeys(document_id for _, document_id, _ in best))
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its suffix."""
+    name = path.rstrip("/").rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
+def _likeness(left: str, right: str) -> float:
+    return SequenceMatcher(None, left, right[-_MAX_CHARACTERS:], autojunk=False).quick_ratio()
