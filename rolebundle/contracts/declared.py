@@ -14,28 +14,29 @@ from rolebundle.contracts.terms import Action, DecisionEffect, Origin, Sensitivi
 
 
 def _parse_utc(value: object) -> str:
-    day = _parse_day(value)
-    return _utc_text(value if day is None else datetime.combine(day, time()))
+    return _utc_text(value, time())
 
 
 def _parse_utc_end(value: object) -> str:
-    day = _parse_day(value)
-    return _utc_text(value if day is None else datetime.combine(day, time(23, 59, 59)))
+    return _utc_text(value, time(23, 59, 59))
 
 
-def _parse_day(value: object) -> date | None:
-    """The day, if the value has no time of day."""
-    if isinstance(value, date):
-        return None if isinstance(value, datetime) else value
+def utc_text(value: str) -> str | None:
+    """A date or time, as ISO 8601 in UTC; ``None`` if the text is none."""
     try:
-        return date.fromisoformat(value.strip()) if isinstance(value, str) else None
+        return _parse_utc(value)
     except ValueError:
         return None
 
 
-def _utc_text(value: object) -> str:
+def _utc_text(value: object, of_day: time) -> str:
+    # Its patterns are needed at ingest only.
+    from rolebundle.contracts.dates import moment_of
+
+    moment = moment_of(value) if isinstance(value, str) else value
     try:
-        moment = datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if isinstance(moment, date) and not isinstance(moment, datetime):
+            moment = datetime.combine(moment, of_day)
         if isinstance(moment, datetime):
             # A time without a zone is taken as UTC, so that the result does not depend on the
             # machine.
@@ -49,12 +50,31 @@ def _without_repeats(values: list[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+_TAG_SEPARATOR = re.compile(r"[,\n]")
 _KEYWORD_SEPARATOR = re.compile(r"[,;\n]")
 # A comma may be part of a name: "Kim, A. and Lee, B.".
 _AUTHOR_SEPARATOR = re.compile(r"[;\n]|\s(?:and|&)\s")
 _MAX_KEYWORD_CHARS = 200
 _MAX_AUTHOR_CHARS = 1000
 _MAX_NAMES = 50
+
+
+def _one_as_list(value: object) -> object:
+    """A text as a list of one, and a blank text as an empty list."""
+    if isinstance(value, str):
+        return [value] if value.strip() else []
+    return value
+
+
+def _roles(value: object) -> object:
+    # No id of a role has a comma.
+    if isinstance(value, str):
+        return [role.strip() for role in value.split(",")] if value.strip() else []
+    return value
+
+
+def _tags(value: object) -> object:
+    return _split_names(value, _TAG_SEPARATOR, _MAX_KEYWORD_CHARS, most=None)
 
 
 def _keywords(value: object) -> object:
@@ -65,14 +85,17 @@ def _authors(value: object) -> object:
     return _split_names(value, _AUTHOR_SEPARATOR, _MAX_AUTHOR_CHARS)
 
 
-def _split_names(value: object, separator: re.Pattern[str], max_chars: int) -> list[str]:
-    """Return the first 50 different names in a value.
+def _split_names(
+    value: object, separator: re.Pattern[str], max_chars: int, most: int | None = _MAX_NAMES
+) -> list[str]:
+    """Return the different names in a value.
 
     Args:
-        value: a string with separators, an integer, an object with a ``name``, or a list of
-            strings, integers and such objects.
+        value: a string with separators, an integer, an object with a ``name`` or ``label``, or a
+            list of strings, integers and such objects.
         separator: what separates the names in a string. Strings in a list are not split.
         max_chars: longer names are wrapped into several.
+        most: at most so many names; ``None`` for all.
 
     Raises:
         ValueError: the value has another form.
@@ -80,14 +103,17 @@ def _split_names(value: object, separator: re.Pattern[str], max_chars: int) -> l
     items = separator.split(value) if isinstance(value, str) else value
     names: list[str] = []
     for item in items if isinstance(items, list) else [items]:
-        name = item.get("name") if isinstance(item, dict) else item
+        if item is None:
+            continue
+        name = item.get("name", item.get("label")) if isinstance(item, dict) else item
         if isinstance(name, int) and not isinstance(name, bool):
             name = str(name)  # Some collections number their authors.
         if not isinstance(name, str):
             raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
         names += textwrap.wrap(name, max_chars)
-    # More names would make the document long for BM25, and do not describe its content.
-    return list(dict.fromkeys(names))[:_MAX_NAMES]
+    # More authors or keywords would make the document long for BM25, and do not describe its
+    # content.
+    return list(dict.fromkeys(names))[:most]
 
 
 UtcText = Annotated[str, BeforeValidator(_parse_utc)]
@@ -102,7 +128,12 @@ ShortLine = Annotated[
     ),
 ]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1000)]
-ShortLines = Annotated[list[ShortLine], AfterValidator(_without_repeats)]
+ShortLines = Annotated[
+    list[ShortLine], BeforeValidator(_one_as_list), AfterValidator(_without_repeats)
+]
+Lines = Annotated[list[Line], BeforeValidator(_one_as_list)]
+Roles = Annotated[list[RoleId], BeforeValidator(_roles)]
+Tags = Annotated[list[ShortLine], BeforeValidator(_tags)]
 Keywords = Annotated[list[ShortLine], BeforeValidator(_keywords)]
 Authors = Annotated[list[Line], BeforeValidator(_authors)]
 
@@ -128,6 +159,7 @@ class DeclaredMetadata(Contract):
 
     ``None`` means that the key is not declared. ``keywords``, ``authors`` and ``author`` are keys
     of other tools: keywords are added to ``tags``, authors to ``retrieval_hints``, at most 50 each.
+    A single text is a list of one; in tags and roles, commas separate several.
     """
 
     document_id: ShortLine | None = None
@@ -145,11 +177,11 @@ class DeclaredMetadata(Contract):
     sensitivity: Sensitivity | None = None
     origin: Origin | None = None
     scope: ShortLine | None = None
-    tags: ShortLines | None = None
+    tags: Tags | None = None
     keywords: Keywords | None = None
-    applicable_roles: list[RoleId] | None = None
-    excluded_roles: list[RoleId] | None = None
-    retrieval_hints: list[Line] | None = None
+    applicable_roles: Roles | None = None
+    excluded_roles: Roles | None = None
+    retrieval_hints: Lines | None = None
     authors: Authors | None = None
     author: Authors | None = None
     supersedes: ShortLines | None = None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 from rolebundle.contracts.document import DocumentMetadata, SupersessionReach
@@ -34,10 +35,50 @@ GOVERNANCE_KEYS = frozenset(
     }
 )
 """Keys that decide who may see a document, for what, and what it outranks or hides."""
+_GUARDED_KEYS = tuple(sorted(GOVERNANCE_KEYS | {"valid_from", "valid_until"}))
+"""Keys that a typing error must not lift."""
+# Plain words of other tools that are one or two letters away from a guarded key.
+_OTHER_WORDS = frozenset(
+    "contracts document documented documents score scoped slope superseded".split()
+)
+_MIN_CHARS_FOR_TWO_MISTAKES = 9
 _MATCHED_KEYS = frozenset({"document_type", "domain"})
 """Keys that a role's source rules match. They bind a document whose trust the owner has limited."""
 _DEFAULTS: Mapping[str, Any] = DocumentMetadata._field_defaults
 _SENSITIVITIES = get_args(Sensitivity)
+
+
+def governing_key(key: str) -> str:
+    """The key that ``key`` is, or is a misspelling of, if that governs a document; else empty."""
+    return guarded_key(key, _GUARDED_KEYS)
+
+
+@lru_cache(maxsize=4096)
+def guarded_key(key: str, guarded: tuple[str, ...]) -> str:
+    """The one of some keys that ``key`` is, or is a misspelling of; empty if it is none of them.
+
+    Case and separators do not count. Up to 8 letters, one may be wrong, missing, too many or
+    swapped with the next one; in longer keys two.
+    """
+    if key in guarded:
+        return key
+    # It costs 15 ms, and only few documents have keys of other tools.
+    from rapidfuzz.distance import OSA
+
+    letters = folded_key(key)
+    if letters in _OTHER_WORDS:
+        return ""
+    for name in guarded:
+        expected = folded_key(name)
+        most = 2 if len(expected) >= _MIN_CHARS_FOR_TWO_MISTAKES else 1
+        if OSA.distance(letters, expected, score_cutoff=most) <= most:
+            return name
+    return ""
+
+
+def folded_key(key: str) -> str:
+    """The letters and digits of a key without case: ``lastMod`` and ``last-mod`` are the same."""
+    return "".join(filter(str.isalnum, key.casefold()))
 
 
 class Weighed(NamedTuple):

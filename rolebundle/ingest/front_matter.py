@@ -1,27 +1,29 @@
 """Front matter at the start of a document: YAML between ``---``, TOML between ``+++``.
 
-YAML is read strictly: no anchors, aliases or tags (alias bombs, object construction), no duplicate
-keys, no merge keys. Only ``true`` and ``false`` are booleans, so that ``language: no`` stays
-Norwegian. Dates, decimal numbers and ``null`` have their types; all other scalars are strings.
+All scalars are texts as they were written. Front matter that cannot be read costs a document
+nothing but the values that cannot be read, unless it may declare what governs the document: then
+the document is refused, so that a typing error does not lift a limit.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
-from functools import cache
-from typing import Any
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.authority import governing_key
 from rolebundle.text.decoding import clean
 
 _MAX_BYTES = 64 * 1024
-_MAX_DEPTH = 20
 _FENCES = {"---": ("---", "..."), "+++": ("+++",)}
 _TOML_POSITION = re.compile(r"\(at line (\d+), column \d+\)")
+# A key at the beginning of a line, and what separates keys and values in it.
+_KEY = re.compile(r"""["']?\w[^:=#\[\]{}]*(?::(?!\S)|=)""")
+_SEPARATOR = re.compile(r"[:=]")
+_BEFORE_KEY = re.compile(r"""[{}\[\],?"'\n]""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,21 @@ class FrontMatter:
     """The front matter of a document.
 
     ``declared_at`` is the line after the opening fence, from 1. ``body_index`` is the index of the
-    first line after the front matter, from 0.
+    first line after the front matter, from 0. ``notes`` are remarks on what could not be read.
     """
 
     declared: Mapping[str, object]
     declared_at: int
     body_index: int
+    notes: tuple[str, ...] = ()
+
+
+class _Unreadable(Exception):
+    """Front matter that is not valid. ``line`` counts from 0, after the opening fence."""
+
+    def __init__(self, reason: str, line: int = 0) -> None:
+        super().__init__(reason)
+        self.line = line
 
 
 def read_front_matter(
@@ -42,7 +53,8 @@ def read_front_matter(
 ) -> FrontMatter | None:
     """The front matter that begins at index ``start`` of ``lines``, or None.
 
-    An opening fence without a closing one is a thematic break.
+    An opening fence without a closing one is a thematic break. So are two fences around a text that
+    does not begin with a key.
 
     Raises:
         DocumentError: ``bad_front_matter``, with the path, the line and the reason.
@@ -55,14 +67,30 @@ def read_front_matter(
     end = next((i for i in range(start + 1, stop) if lines[i].rstrip() in closing), None)
     if end is None:
         return None
-    text = "\n".join(lines[start + 1 : end]) + "\n"
+    own = lines[start + 1 : end]
+    text = "\n".join(own) + "\n"
     first_line = start + 2
-    if len(text.encode()) > _MAX_BYTES:
-        raise _bad(path, first_line, f"longer than {_MAX_BYTES // 1024} KiB")
-    parse = _yaml if opening == "---" else _toml
-    values = parse(text, path, first_line)
+    is_yaml = opening == "---"
+    notes: tuple[str, ...] = ()
+    try:
+        if len(text.encode(errors="replace")) > _MAX_BYTES:
+            raise _Unreadable(f"longer than {_MAX_BYTES // 1024} KiB")
+        if is_yaml:
+            values, repeated = _yaml(text)
+            notes = _notes_on_repeated(repeated, path, first_line)
+        else:
+            values = _toml(text)
+    except _Unreadable as problem:
+        line = first_line + problem.line
+        if governing := _governing_key_in(text):
+            raise _bad(path, line, f"{problem}, and it may declare {governing}") from problem
+        if not _begins_with_key(own):
+            return None
+        values = dict(_line_by_line(own)) if is_yaml and len(text) <= _MAX_BYTES else {}
+        result = "so it was read line by line" if values else "so it was ignored"
+        notes = (f"{path}:{line}: front matter: {problem}, {result}",)
     declared = {_clean_text(key): _normalize(value) for key, value in values.items()}
-    return FrontMatter(declared, first_line, end + 1)
+    return FrontMatter(declared, first_line, end + 1, notes)
 
 
 def _bad(path: str, line: int, reason: str) -> DocumentError:
@@ -74,109 +102,90 @@ def _bad(path: str, line: int, reason: str) -> DocumentError:
 
 
 def _normalize(value: object) -> object:
-    """``value`` with dates as ISO strings, and with cleaned strings."""
-    if isinstance(value, str):
-        return _clean_text(value)
-    if isinstance(value, date | datetime | time):
-        return value.isoformat()
+    """``value`` with clean texts instead of numbers, booleans and dates."""
     if isinstance(value, list):
         return [_normalize(item) for item in value]
     if isinstance(value, dict):
         return {_clean_text(key): _normalize(item) for key, item in value.items()}
-    return value
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else _clean_text(str(value))
 
 
 def _clean_text(value: str) -> str:
     return clean(value)[0]
 
 
-def _toml(text: str, path: str, first_line: int) -> dict[str, Any]:
+def _toml(text: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text, parse_float=str)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         position = _TOML_POSITION.search(str(error))
-        line = first_line + int(position[1]) - 1 if position else first_line
         reason = _TOML_POSITION.sub("", str(error)).strip()
-        raise _bad(path, line, f"not valid TOML: {reason}") from error
+        raise _Unreadable(
+            f"not valid TOML: {reason}", int(position[1]) - 1 if position else 0
+        ) from error
 
 
-def _yaml(text: str, path: str, first_line: int) -> dict[str, Any]:
-    import yaml
+def _yaml(text: str) -> tuple[dict[str, object], Sequence[tuple[str, int]]]:
+    """The values by key, and the keys that occur more than once, with their lines from 0."""
+    # Importing yaml takes 15 ms.
+    from rolebundle.ingest.plain_yaml import YamlError, read_mapping
 
-    loader = _loader()
     try:
-        _refuse_unsafe(text, path, first_line)
-        value = yaml.load(text, Loader=loader)  # a restricted SafeLoader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = first_line + (mark.line if mark else 0)
-        raise _bad(path, line, f"{error.problem or 'not valid YAML'}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _bad(path, first_line, f"not valid YAML: {error}") from error
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise _bad(path, first_line, "not a mapping of keys to values")
-    return value
+        mapping = read_mapping(text)
+    except YamlError as error:
+        raise _Unreadable(f"not valid YAML: {error}", error.line) from error
+    if mapping is None:
+        raise _Unreadable("not a mapping of keys to values")
+    if "<<" in mapping.values:
+        # Its value may have any key.
+        raise _Unreadable("merge keys are not read")
+    return mapping
 
 
-def _refuse_unsafe(text: str, path: str, first_line: int) -> None:
-    """Check the parser events before objects are created, because an alias bomb expands then."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        line = first_line + (event.start_mark.line if event.start_mark else 0)
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise _bad(path, line, "anchors and aliases are not allowed")
-        tag = getattr(event, "tag", None)
-        if tag:
-            raise _bad(path, line, f"the tag {tag} is not allowed")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                raise _bad(path, line, f"nested more than {_MAX_DEPTH} levels deep")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-@cache
-def _loader() -> Any:
-    """The strict loader class. Created on first use: importing yaml takes 15 ms."""
-    import yaml
-
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class StrictLoader(base):  # type: ignore[misc]
-        yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012
-
-    def resolve(tag: str, pattern: str, first: str) -> None:
-        StrictLoader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), first)
-
-    def mapping(loader: Any, node: Any) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise _error_at(key_node, "a key must be a string")
-            key = key_node.value
-            if key in result:
-                raise _error_at(key_node, f"duplicate key {key!r}")
-            result[key] = loader.construct_object(value_node, deep=True)
-        return result
-
-    def _error_at(node: Any, reason: str) -> yaml.MarkedYAMLError:
-        return yaml.constructor.ConstructorError(None, None, reason, node.start_mark)
-
-    resolve("null", r"^(?:~|null|Null|NULL|)$", "~nN\0")
-    resolve("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF")
-    resolve("int", r"^[-+]?[0-9]{1,18}$", "-+0123456789")
-    resolve("float", r"^[-+]?[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]{1,3})?$", "-+0123456789")
-    resolve(
-        "timestamp",
-        r"^\d{4}-\d\d?-\d\d?(?:(?:[Tt]|[ \t]+)\d\d?:\d\d:\d\d(?:\.\d*)?"
-        r"(?:[ \t]*(?:Z|[-+]\d\d?(?::\d\d)?))?)?$",
-        "0123456789",
+def _notes_on_repeated(
+    repeated: Sequence[tuple[str, int]], path: str, first_line: int
+) -> tuple[str, ...]:
+    for key, line in repeated:
+        if governing_key(key):
+            raise _bad(path, first_line + line, f"duplicate key {_clean_text(key)!r}")
+    return tuple(
+        f"{path}:{first_line + line}: front matter: duplicate key {_clean_text(key)!r}, "
+        "the last one counts"
+        for key, line in repeated
     )
-    StrictLoader.add_constructor("tag:yaml.org,2002:map", mapping)
-    StrictLoader.add_constructor("tag:yaml.org,2002:int", lambda _loader, node: int(node.value))
-    return StrictLoader
+
+
+def _governing_key_in(text: str) -> str:
+    """The first governing key that a text may declare, or an empty string."""
+    for before in _SEPARATOR.split(text)[:-1]:
+        words = _BEFORE_KEY.split(before.rstrip("\"' \t\n"))[-1].strip()
+        if found := governing_key(words) or governing_key(words.rpartition(" ")[2]):
+            return found
+    return ""
+
+
+def _begins_with_key(lines: Sequence[str]) -> bool:
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    return _KEY.match(first) is not None
+
+
+def _line_by_line(lines: Sequence[str]) -> Iterator[tuple[str, object]]:
+    """The keys of invalid YAML, each with its value, or with the text after it."""
+    first = 0
+    for number in range(1, len(lines) + 1):
+        if number < len(lines) and not _KEY.match(lines[number]):
+            continue
+        entry = lines[first:number]
+        first = number
+        if not _KEY.match(entry[0]):
+            continue
+        try:
+            values, _ = _yaml("\n".join(entry).expandtabs(2))
+        except _Unreadable:
+            key, _, rest = "\n".join(entry).partition(":")
+            values = {key.strip(" \t\"'"): " ".join(rest.split()).strip("\"'")}
+        yield from values.items()

@@ -13,7 +13,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.document import Attributes, DocumentMetadata
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.hidden_text import find_hidden, normalized
@@ -88,6 +88,7 @@ def _scanned_document(
         tags=_clean_all(metadata.tags, masks),
         retrieval_hints=_clean_all(metadata.retrieval_hints, masks),
         refused_claims=_clean_all(metadata.refused_claims, masks),
+        attributes=_clean_attributes(metadata.attributes, masks),
     )
     if masks:
         clean_metadata = _without_secrets(clean_metadata)
@@ -121,8 +122,20 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     words += [metadata.uri, metadata.source_id]
     words += [*metadata.tags, *metadata.retrieval_hints]
     words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
+    words += [f"{key}: {text}" for key, texts in metadata.attributes for text in texts]
     words += [tag for chunk in parsed.ready for tag in chunk.tags]
     return "\n".join(words)
+
+
+def _clean_attributes(attributes: Attributes, masks: bool) -> Attributes:
+    # Each value is read after its key, because `password: …` is a secret of any form.
+    lines = (f"{key}: {text}" for key, texts in attributes for text in texts)
+    clean: dict[str, dict[str, None]] = {}
+    for line in _clean_all(tuple(lines), masks):
+        key, _, text = line.partition(": ")
+        if key and text.strip():
+            clean.setdefault(key, {})[text] = None
+    return tuple(sorted((key, tuple(texts)) for key, texts in clean.items()))
 
 
 def _clean_all(texts: Sequence[str], masks: bool) -> tuple[str, ...]:

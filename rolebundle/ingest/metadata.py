@@ -7,7 +7,7 @@ the keys that govern a document the order is the other way round; see :mod:`auth
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePosixPath
@@ -16,12 +16,20 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract
-from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata
-from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.mistakes import mistakes_in
+from rolebundle.contracts.declared import DeclaredDecision, DeclaredMetadata, utc_text
+from rolebundle.contracts.document import Attributes, DocumentMetadata
+from rolebundle.contracts.mistakes import Mistake, mistakes_in
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
-from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority, lower_tier
+from rolebundle.ingest.attributes import flattened
+from rolebundle.ingest.authority import (
+    GOVERNANCE_KEYS,
+    Authority,
+    folded_key,
+    governing_key,
+    guarded_key,
+    lower_tier,
+)
 from rolebundle.ingest.readers import reader_names
 from rolebundle.storage.decisions import DECISION_TYPE
 from rolebundle.text.globs import matches
@@ -30,7 +38,22 @@ C = TypeVar("C", bound=Contract)
 
 MANIFEST_NAME = "rolebundle.toml"
 
+METADATA_VERSION = 1
+"""Must be raised if documents get other metadata, so that unchanged files are read again."""
+
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
+_DESCRIPTIVE_KEYS = frozenset(
+    "title uri language source_kind tags keywords retrieval_hints authors author".split()
+)
+"""Keys that decide nothing. A value that has another form in other tools becomes an attribute."""
+_DECISION_KEYS = tuple(DeclaredDecision.model_fields)
+_BY_LETTERS = {folded_key(key): key for key in (*_DESCRIPTIVE_KEYS, "document_type", "domain")}
+_DATE_KEYS = (
+    "updatedat lastmod lastmodified lastmodifiedat lastupdated lastupdatedat lastupdate "
+    "lastupdatedate modified modifiedat modifieddate datemodified updated updateddate dateupdated "
+    "date pubdate publishdate datepublished"
+).split()
+"""The letters of other tools' keys for the date of a document; the first one counts."""
 _READER_KEYS = ("reader", "separator")
 _AUTHORITY_KEYS = ("max_trust", "trust_documents")
 _RULE_KEYS = frozenset({"glob", *_READER_KEYS, *_AUTHORITY_KEYS})
@@ -204,34 +227,50 @@ def validated(
     """Validate declared metadata.
 
     Raises:
-        RolebundleError: of type ``error_type``, with the place, the key and the allowed values.
+        RolebundleError: of type ``error_type``, with the place, the keys and the allowed values.
     """
     if not isinstance(values, Mapping):
         raise error_type(
             code, f"{place}: must be a table of keys", "write each value as KEY = VALUE"
         )
-    return _checked(DeclaredMetadata, values, place, error_type, code)
+    checked, mistakes = _checked(DeclaredMetadata, values)
+    _raise_any(map(_sentence, mistakes), place, error_type, code)
+    return checked
 
 
-def _checked(
-    contract: type[C],
-    values: Mapping[str, object],
-    place: str,
-    error_type: type[RolebundleError],
-    code: str,
-) -> C:
+def _checked(contract: type[C], values: Mapping[str, object]) -> tuple[C, list[Mistake]]:
+    """The valid part of ``values``, and what is wrong with the rest."""
     try:
-        return contract.model_validate(dict(values))
+        return contract.model_validate(dict(values)), []
     except ValidationError as error:
-        mistake = mistakes_in(error, contract)[0]
-        key = str(mistake.place[0])
-        if mistake.kind == "unknown":
-            raise _unknown(error_type, code, place, key, METADATA_KEYS) from None
-        raise error_type(
-            code,
-            f"{place}: {key} = {_short(mistake.value)} {mistake.message}",
-            f"correct {key} and run the same command again",
-        ) from None
+        mistakes = mistakes_in(error, contract)
+        bad = {mistake.place[0] for mistake in mistakes}
+        good = {key: value for key, value in values.items() if key not in bad}
+        return contract.model_validate(good), mistakes
+
+
+def _sentence(mistake: Mistake) -> str:
+    key = str(mistake.place[0])
+    if mistake.kind == "unknown":
+        return _unknown_key(key, _similar(key, METADATA_KEYS))
+    return f"{key} = {_short(mistake.value)} {mistake.message}"
+
+
+def _raise_any(
+    mistakes: Iterable[str], place: str, error_type: type[RolebundleError], code: str
+) -> None:
+    """Raise one error that names all mistakes, if there are any."""
+    distinct = list(dict.fromkeys(mistakes))
+    if not distinct:
+        return
+    message = distinct[0]
+    if distinct[1:]:
+        named = [f"({number}) {mistake}" for number, mistake in enumerate(distinct, start=1)]
+        message = f"{len(distinct)} mistakes: {' '.join(named[:_MAX_REFUSED])}"
+    hint = "correct it and run the same command again"
+    if any(mistake.startswith("unknown key") for mistake in distinct):
+        hint = f"allowed keys: {', '.join(METADATA_KEYS)}"
+    raise error_type(code, f"{place}: {message}", hint)
 
 
 def resolve(
@@ -250,27 +289,36 @@ def resolve(
         path: the file, relative to the ingested folder.
         authority: what flags and manifests say of the file.
         declared: unvalidated metadata that the document declares. It takes precedence, unless the
-            levels above bind the key.
-        inferred: metadata from the format; everything else takes precedence.
+            levels above bind the key. Keys of other tools become attributes.
+        inferred: metadata and other properties from the format; everything else takes precedence.
         record_name: the name of the document in a file of several documents, else empty.
         declared_at: the line where the declaration of the document begins.
         ignore_keys: declared keys that the manifest ignores.
 
     Raises:
-        DocumentError: the document declares an unknown key or an invalid value, or is never valid.
+        DocumentError: the document has a misspelled governance key or an invalid value, or is never
+            valid. The message names all mistakes.
     """
     own = {name: value for name, value in declared.items() if name not in ignore_keys}
-    decision = DeclaredDecision()
-    if own.get("document_type", authority.values.get("document_type")) == DECISION_TYPE:
-        keys = {name: own.pop(name) for name in DeclaredDecision.model_fields if name in own}
-        decision = _checked(
-            DeclaredDecision, keys, f"{path}:{declared_at}", DocumentError, "bad_metadata"
-        )
-    merged: dict[str, Any] = {**_usable(inferred), **authority.values}
+    place = f"{path}:{declared_at}"
+    own_type = own.get("document_type", authority.values.get("document_type"))
+    decision, mistakes = (
+        _pop_decision(own) if own_type == DECISION_TYPE else (DeclaredDecision(), [])
+    )
+    claims, attributes, wrong = _sorted_keys(own)
+    mistakes += wrong
+    given, others = _usable(inferred)
+    merged: dict[str, Any] = {**given, **authority.values}
     refused: tuple[str, ...] = ()
     self_declared: list[str] = []
-    if own:
-        checked = validated(own, f"{path}:{declared_at}", DocumentError, "bad_metadata")
+    if claims:
+        checked, wrong_values = _checked(DeclaredMetadata, claims)
+        for mistake in wrong_values:
+            key = str(mistake.place[0])
+            if key in _DESCRIPTIVE_KEYS:
+                attributes.setdefault(key, claims[key])
+            else:
+                mistakes.append(_sentence(mistake))
         weighed = authority.weigh(checked.declared_values(), has_no_say=authority.has_no_say)
         self_declared = [
             key
@@ -286,11 +334,8 @@ def resolve(
         merged["trust_tier"] = lower_tier("general", authority.max_trust)
     valid_from, valid_until = merged.get("valid_from"), merged.get("valid_until")
     if valid_from and valid_until and valid_from > valid_until:
-        raise DocumentError(
-            "bad_metadata",
-            f"{path}:{declared_at}: valid_from {valid_from} is after valid_until {valid_until}",
-            "correct one of them and run the same command again",
-        )
+        mistakes.append(f"valid_from {valid_from} is after valid_until {valid_until}")
+    _raise_any(mistakes, place, DocumentError, "bad_metadata")
     _fold(merged, "tags", "keywords")
     _fold_decision(merged, decision)
     _fold(merged, "retrieval_hints", "authors", "author")
@@ -309,6 +354,7 @@ def resolve(
         document_id=document_id,
         source_id=source_id,
         **{**merged, **lists},
+        attributes=flattened({**others, **attributes}) if others or attributes else (),
         self_declared=tuple(sorted(self_declared)),
         refused_claims=tuple(claim for claim in refused if claim not in harmless)[:_MAX_REFUSED],
         reach=authority.reach(self_declared),
@@ -332,13 +378,59 @@ def _fold_decision(merged: dict[str, Any], decision: DeclaredDecision) -> None:
     _add(merged, "retrieval_hints", decision.about or [])
 
 
-def _usable(inferred: Mapping[str, object]) -> dict[str, Any]:
-    """The valid part of inferred metadata. Invalid values are no error, as nobody declared them."""
-    try:
-        return DeclaredMetadata.model_validate(dict(inferred)).declared_values()
-    except ValidationError as error:
-        bad = {mistake.place[0] for mistake in mistakes_in(error, DeclaredMetadata)}
-        return _usable({key: value for key, value in inferred.items() if key not in bad})
+def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, object]]:
+    """The valid part of inferred metadata, and properties of the format without a meaning here.
+
+    Invalid values are no error, as nobody declared them.
+    """
+    known = {key: value for key, value in inferred.items() if key in METADATA_KEYS}
+    checked, _ = _checked(DeclaredMetadata, known)
+    others = {key: value for key, value in inferred.items() if key not in METADATA_KEYS}
+    return checked.declared_values(), others
+
+
+def _pop_decision(own: dict[str, object]) -> tuple[DeclaredDecision, list[str]]:
+    """The further keys of a decision, removed from ``own``, and what is wrong with them."""
+    keys = {name: own.pop(name) for name in _DECISION_KEYS if name in own}
+    decision, mistakes = _checked(DeclaredDecision, keys)
+    misspelled = {name: guarded_key(name, _DECISION_KEYS) for name in own}
+    return decision, [
+        *map(_sentence, mistakes),
+        *(_unknown_key(name, meant) for name, meant in misspelled.items() if meant),
+    ]
+
+
+def _sorted_keys(
+    own: Mapping[str, object],
+) -> tuple[dict[str, object], dict[str, object], list[str]]:
+    """The metadata, the attributes, and the keys that look like misspelled governance keys.
+
+    Keys of other tools that have the same meaning as a key of ours are metadata.
+    """
+    claims: dict[str, object] = {}
+    attributes: dict[str, object] = {}
+    mistakes: list[str] = []
+    for name, value in own.items():
+        letters = folded_key(name)
+        if name in METADATA_KEYS:
+            if value != "" or name not in _DESCRIPTIVE_KEYS:
+                claims[name] = value
+        elif meant := governing_key(name):
+            mistakes.append(_unknown_key(name, meant))
+        elif letters in _BY_LETTERS and _BY_LETTERS[letters] not in own:
+            claims[_BY_LETTERS[letters]] = value
+        else:
+            attributes[name] = value
+    if claims.get("updated_at") is None and (date := _date_in(flattened(attributes))):
+        claims["updated_at"] = date
+    return claims, attributes, mistakes
+
+
+def _date_in(attributes: Attributes) -> str | None:
+    """The date of a document, from the keys of other tools; ``None`` if there is none."""
+    texts = {folded_key(key): texts[0] for key, texts in attributes}
+    dates = (utc_text(texts[letters]) for letters in _DATE_KEYS if letters in texts)
+    return next(filter(None, dates), None)
 
 
 def _rule(raw: Mapping[str, object], place: str) -> Rule:
@@ -413,13 +505,19 @@ def _chunking(raw: object, path: str) -> Mapping[str, int]:
 def _unknown(
     error_type: type[RolebundleError], code: str, place: str, key: str, allowed: Sequence[str]
 ) -> RolebundleError:
-    similar = get_close_matches(key, allowed, n=1)
-    suggestion = f"; did you mean {similar[0]}?" if similar else ""
     return error_type(
         code,
-        f"{place}: unknown key {key!r}{suggestion}",
+        f"{place}: {_unknown_key(key, _similar(key, allowed))}",
         f"allowed keys: {', '.join(allowed)}",
     )
+
+
+def _similar(key: str, allowed: Sequence[str]) -> str:
+    return next(iter(get_close_matches(key, allowed, n=1)), "")
+
+
+def _unknown_key(key: str, meant: str) -> str:
+    return f"unknown key {key!r}{f'; did you mean {meant}?' if meant else ''}"
 
 
 def _short(value: object) -> str:

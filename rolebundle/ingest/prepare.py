@@ -25,7 +25,7 @@ from rolebundle.ingest.intake_scan import (
     ScannedDocument,
     scan_documents,
 )
-from rolebundle.ingest.metadata import resolve
+from rolebundle.ingest.metadata import METADATA_VERSION, resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
@@ -271,6 +271,7 @@ def _recipe_hash(
         FORMS_VERSION,
         defaults,
         AUTHORITY_VERSION,
+        METADATA_VERSION,
         default_source,
         sorted(ignore_keys),
     )

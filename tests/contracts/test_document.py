@@ -59,12 +59,11 @@ class TestTimes:
         {"document_id": ""},
         {"document_id": "a\x00b"},
         {"source_id": "x" * 201},
-        {"tags": "a, b"},
-        {"tags": [""]},
+        {"tags": {"a": "b"}},
         {"applicable_roles": ["No Role"]},
         {"retrieval_hints": [" "]},
-        {"supersedes": "old"},
-        {"contradicts": "old"},
+        {"supersedes": {"old": "x"}},
+        {"contradicts": 3},
     ],
 )
 def test_what_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:

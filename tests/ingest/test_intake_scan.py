@@ -244,7 +244,7 @@ def test_names_and_tags_are_scanned(world: World) -> None:
     assert tags == ('["ab"]',)
 
 
-def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_removed() -> None:
+def test_a_secret_in_a_tag_or_attribute_is_masked_and_an_empty_one_removed() -> None:
     key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     metadata = DocumentMetadata(
         document_id="d",
@@ -252,6 +252,7 @@ def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_removed() -> None:
         title="Plan",
         uri="file:d",
         tags=(f"key {key}", "\u200b", "plain"),
+        attributes=(("a", (f"x {key}", "\u200b", "plain")), ("db_password", ("9!kL-mm2-Qq81z",))),
     )
     block = Block("paragraph", "A token plan.", 1, 1)
     parsed = ParsedDocument(blocks=(block,), lines=("A token plan.",))
@@ -262,3 +263,7 @@ def test_a_secret_in_a_tag_is_masked_and_an_empty_tag_removed() -> None:
     assert key not in " ".join(shown.tags)
     assert "" not in shown.tags
     assert "plain" in shown.tags
+    attributes = dict(shown.attributes)
+    assert (len(attributes["a"]), attributes["a"][-1]) == (2, "plain")
+    assert key not in attributes["a"][0]
+    assert "9!kL" not in str(attributes)

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from rolebundle.contracts.declared import utc_text
 from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.terms import Origin, Sensitivity, TrustTier
 from rolebundle.errors import ConfigurationError, DocumentError, RolebundleError
@@ -151,11 +154,11 @@ def test_values_without_names_are_errors(bad: str) -> None:
 
 def test_a_rejected_record_does_not_affect_the_others(tmp_path: Path) -> None:
     """One line of many: its file is taken, and the run still ends as a mistake does."""
-    lines = ('{"_id": "a", "text": "x", "metadata": {"authors": 5.5}}',
+    lines = ('{"_id": "a", "text": "x", "metadata": {"updated_at": 5.5}}',
              '{"_id": "b", "text": "y", "metadata": {"trust_tier": "divine"}}',
              '{"_id": "c", "text": "z"}')  # fmt: skip
     (tmp_path / "notes.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    wrong = ("notes.jsonl:1: authors = 5.5", "must be a text, or a list", "notes.jsonl:2: trust")
+    wrong = ("notes.jsonl:1: updated_at = 5.5", "must be an ISO 8601 date", "notes.jsonl:2: trust")
     command = ("ingest", tmp_path / "notes.jsonl", "--lexical-only", "--db", tmp_path / "c")
     for _ in ("the first run", "and every other"):
         outcome = invoke(*command)
@@ -242,10 +245,140 @@ def test_the_error_for_an_unknown_key_names_file_key_and_allowed_keys(tmp_path: 
     )
 
 
-def test_an_unknown_key_without_similar_keys_gets_no_suggestion() -> None:
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("trust_teir", "trust_tier"), ("trustTier", "trust_tier"), ("Trust-Tier", "trust_tier"),
+        ("sensitvity", "sensitivity"), ("Scope", "scope"), ("scpoe", "scope"), ("scopes", "scope"),
+        ("orgin", "origin"), ("supercedes", "supersedes"), ("supersede", "supersedes"),
+        ("exclude_roles", "excluded_roles"), ("applicable_role", "applicable_roles"),
+        ("valid_untill", "valid_until"), ("validFrom", "valid_from"), ("source-id", "source_id"),
+        ("documentid", "document_id"), ("contradict", "contradicts"),
+    ],
+)  # fmt: skip
+def test_a_misspelled_governance_key_refuses_the_document(key: str, meant: str) -> None:
+    with pytest.raises(DocumentError, match=rf"unknown key '{key}'; did you mean {meant}\?"):
+        resolve("a.md", PLAIN, {key: "x"}, {})
+
+
+@pytest.mark.parametrize(
+    "key",
+    "score slope superseded superseded_by contracts documents documented source sources resource_id"
+    " original tier trust trust_level sensitive roles role valid doc_id status layout name".split(),
+)
+def test_other_words_are_attributes(key: str) -> None:
+    assert resolve("a.md", PLAIN, {key: "x"}, {}).attributes == ((key, ("x",)),)
+
+
+def test_all_mistakes_are_in_one_message() -> None:
+    declared = {
+        "trust_teir": "x", "sensitivity": "secret", "applicable_roles": ["No Role"],
+        "valid_from": "2026-02-01", "valid_until": "2026-01-01", "title": {"en": "t"}, "layout": "p",
+    }  # fmt: skip
     with pytest.raises(DocumentError) as caught:
-        resolve("a.md", PLAIN, {"zzzzzz": "x"}, {})
-    assert "did you mean" not in caught.value.message
+        resolve("a.md", PLAIN, declared, {}, declared_at=2)
+    assert caught.value.message.startswith("a.md:2: 4 mistakes: (1) ")
+    for part in ("trust_teir", "sensitivity = 'secret'", "No Role", "is after valid_until"):
+        assert part in caught.value.message
+    assert not any(key in caught.value.message for key in ("title", "layout", "Input"))
+
+
+# -- other tools ---------------------------------------------------------------------------------
+
+TOOLS = {
+    "obsidian": "---\naliases: [Note]\ntags:\n  - a\n  - b\ncssclasses: wide\n"
+    "created: 2023-01-01\nupdated: 2024-05-03T10:00\n---\n",
+    "hugo": '+++\ntitle = "T"\ndate = 2024-05-03T10:00:00+02:00\ndraft = false\n'
+    'tags = ["a", "b"]\n[menu.main]\nweight = 10\n+++\n',
+    "jekyll": "---\nlayout: post\ntitle: T\ndate: 2024-05-03 10:00:00 +0200\ncategories: x\n"
+    "tags: a, b\n---\n",
+    "docusaurus": "---\nid: intro\nsidebar_position: 1\ntags: [{label: a, permalink: /a}, b]\n"
+    "last_update:\n  date: 2024-05-03\n  author: Kim\n---\n",
+    "skill": "---\nname: pdf-forms\ndescription: Fill in forms.\nallowed-tools: Read, Write\n"
+    "tags: [a, b]\nmetadata:\n  version: 1.10\n  date: unknown\nmodified: 3 May 2024\n---\n",
+    "zettlr": "---\ntitle: T\nid: 20240503100000\nkeywords:\n  - a\n  - b\ndate: 2024/05/03\n---\n",
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_front_matter_of_other_tools(tmp_path: Path, tool: str) -> None:
+    """Each has the tags a and b and a date on 2024-05-03; its other keys become attributes."""
+    [metadata] = ingested(tmp_path, {"a.md": f"{TOOLS[tool]}\nText.\n"}).values()
+    assert metadata.tags == ("a", "b")
+    assert str(metadata.updated_at).startswith("2024-05-03T")
+    expected = {
+        "obsidian": ("cssclasses", "wide"), "hugo": ("menu.main.weight", "10"),
+        "jekyll": ("layout", "post"), "docusaurus": ("last_update.author", "Kim"),
+        "skill": ("metadata.version", "1.10"), "zettlr": ("id", "20240503100000"),
+    }[tool]  # fmt: skip
+    assert dict(metadata.attributes)[expected[0]] == (expected[1],)
+
+
+def test_the_nearest_date_counts_and_what_is_none_is_an_attribute() -> None:
+    declared = {"date": "2024-01-01", "lastmod": "someday", "updated": "2024-02-01"}
+    metadata = resolve("a.md", PLAIN, declared, {"updated_at": "2020-01-01"})
+    assert metadata.updated_at == "2024-02-01T00:00:00Z"
+    assert dict(metadata.attributes)["lastmod"] == ("someday",)
+    metadata = resolve("a.md", PLAIN, {**declared, "updated_at": "2025-01-01"}, {})
+    assert metadata.updated_at == "2025-01-01T00:00:00Z"
+
+
+def test_single_values_are_lists_of_one() -> None:
+    lists = {"tags": "x", "supersedes": "x", "contradicts": "x", "retrieval_hints": "x, y"}
+    metadata = resolve("a.md", PLAIN, {**lists, "applicable_roles": "r, s"}, {})
+    assert (metadata.tags, metadata.supersedes, metadata.contradicts) == (("x",),) * 3
+    assert metadata.retrieval_hints == ("x, y",)
+    assert metadata.applicable_roles == ("r", "s")
+
+
+@pytest.mark.parametrize("value", ["", {"en": "t"}, ["a", "b"], "x" * 1001])
+def test_a_title_of_another_form_is_no_mistake(value: object) -> None:
+    assert resolve("a_b.md", PLAIN, {"title": value}, {}).title == "a b"
+
+
+def test_properties_of_a_format_are_attributes() -> None:
+    metadata = resolve("a.eml", PLAIN, {"status": "x"}, {"title": "t", "from": ["k", "l"]})
+    assert metadata.attributes == (("from", ("k", "l")), ("status", ("x",)))
+
+
+def test_attributes_are_limited() -> None:
+    declared = {f"key{number:03}": "x" * 5000 for number in range(500)}
+    attributes = resolve("a.md", PLAIN, declared, {}).attributes
+    assert len(attributes) == 100
+    assert {len(text) for _, texts in attributes for text in texts} == {1000}
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-5-3", "2024-05-03T00:00:00Z"),
+        ("2024/05/03 10:00", "2024-05-03T10:00:00Z"),
+        ("2024-05-03 10:00:00 +0200", "2024-05-03T08:00:00Z"),
+        ("2024-05-03T10:00:00.123456789-07:00", "2024-05-03T17:00:00Z"),
+        ("3 May 2024", "2024-05-03T00:00:00Z"),
+        ("May 3rd, 2024 at 5:30 pm", "2024-05-03T17:30:00Z"),
+        ("Fri, 03 May 2024 10:00:00 GMT", "2024-05-03T10:00:00Z"),
+        ("Fri May 03 2024 10:00:00 GMT+0200 (CEST)", "2024-05-03T08:00:00Z"),
+        ("1714723200", "2024-05-03T08:00:00Z"),
+        ("1714723200123", "2024-05-03T08:00:00Z"),
+        ("03/05/2024", None),
+        ("2024-13-01", None),
+        ("May 2024", None),
+        ("1.10", None),
+        ("0001-01-01T00:00:00+14:00", None),
+    ],
+)
+def test_dates_as_tools_write_them(text: str, utc: str | None) -> None:
+    assert utc_text(text) == utc
+
+
+@given(st.text(alphabet="0123456789-/:.TZ+ ,MayFri()GMTapm", max_size=40) | st.text(max_size=120))
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    found = utc_text(text)
+    assert found is None or utc_text(found) == found
+
+
+# -- bad values ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -270,9 +403,8 @@ def test_the_error_for_an_invalid_value_names_the_allowed_values(key: str, kinds
         {"updated_at": "2026-13-01"},
         {"title": ""},
         {"title": "x" * 1001},
-        {"tags": "a, b"},
-        {"tags": [1]},
-        {"tags": [""]},
+        {"tags": {"a": "b"}},
+        {"tags": [True]},
         {"applicable_roles": ["Not A Role"]},
         {"document_id": "a\nb"},
         {"retrieval_hints": {"a": "b"}},
@@ -309,10 +441,11 @@ def test_ignored_keys(tmp_path: Path) -> None:
     }
     [metadata] = ingested(tmp_path, files).values()
     assert metadata.title == "own"
-    (tmp_path / "notes" / "b.md").write_text("---\nweight: 3\n---\n\nText.\n", encoding="utf-8")
+    assert metadata.attributes == ()
+    (tmp_path / "notes" / "b.md").write_text("---\nscopes: 3\n---\n\nText.\n", encoding="utf-8")
     outcome = invoke("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
     assert outcome.code == 10
-    assert "b.md:2: unknown key 'weight'" in outcome.err
+    assert "b.md:2: unknown key 'scopes'" in outcome.err
 
 
 def test_no_manifest(tmp_path: Path) -> None:

@@ -416,7 +416,7 @@ def test_errors_stop_the_run_before_the_first_write(world: World, tmp_path: Path
 def test_workers_create_the_same_corpus(world: World, tmp_path: Path) -> None:
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
-    world.write("many/bad.md", "---\ntitel: x\n---\n")
+    world.write("many/bad.md", "---\ntrust_teir: x\n---\n")
     world.write("rolebundle.toml", "[[rule]]\nglob = 'many/**'\ntags = ['many']\n")
     alone = world.ingest()
     expected = contents(world.db)

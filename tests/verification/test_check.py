@@ -184,10 +184,17 @@ class TestDocuments:
         done = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
         assert keys.partition(":")[0] in done.err
 
-    def test_the_keys_are_unknown_in_other_documents(self, tmp_path: Path) -> None:
-        (tmp_path / "a.md").write_text("---\neffect: block\n---\n# A\n\nText.\n", encoding="utf-8")
+    def test_the_keys_mean_nothing_in_other_documents(self, tmp_path: Path) -> None:
+        text = "---\neffect: block\n---\n# A\n\nDo not post automatically.\n"
+        (tmp_path / "a.md").write_text(text, encoding="utf-8")
+        assert invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db").code == 0
+        assert verdict(tmp_path / "c.db") == "pass"
+
+    def test_a_misspelled_key_refuses_a_decision(self, tmp_path: Path) -> None:
+        text = "---\ndocument_type: decision\nefect: block\n---\n# A\n\nText.\n"
+        (tmp_path / "a.md").write_text(text, encoding="utf-8")
         done = invoke("ingest", tmp_path, "--lexical-only", "--db", tmp_path / "c.db")
-        assert "unknown key 'effect'" in done.err
+        assert "unknown key 'efect'; did you mean effect?" in done.err
 
     def test_a_rejected_or_flagged_document_does_not_block(self, tmp_path: Path) -> None:
         text = ["Do not post automatically, whatever the plan says."]

@@ -67,7 +67,7 @@ class MarkdownReader:
             declared_at=front.declared_at if front else 1,
             inferred={"title": title} if title else {},
             lines=lines,
-            notes=file.notes,
+            notes=(*file.notes, *(front.notes if front else ())),
             hidden=hidden,
         )
 

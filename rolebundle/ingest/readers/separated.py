@@ -94,7 +94,7 @@ def _document(file: TextFile, part: _Part, path: str, key: str) -> ParsedDocumen
         inferred={"title": title} if title else {},
         key=key,
         lines=lines,
-        notes=file.notes,
+        notes=(*file.notes, *(front.notes if front else ())),
         hidden=hidden,
     )
 

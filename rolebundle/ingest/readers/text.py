@@ -44,7 +44,7 @@ class TextReader:
             declared=front.declared if front else {},
             declared_at=front.declared_at if front else 1,
             lines=file.lines,
-            notes=file.notes,
+            notes=(*file.notes, *(front.notes if front else ())),
         )
 
 

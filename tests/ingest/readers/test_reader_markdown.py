@@ -87,7 +87,7 @@ def test_a_thematic_break_at_the_top_is_not_front_matter():
 
 def test_bad_front_matter_names_path_and_line():
     with pytest.raises(DocumentError, match=r"docs/x\.md:3"):
-        read("---\na: 1\na: 2\n---\n", "docs/x.md")
+        read("---\nscope: 1\nscope: 2\n---\n", "docs/x.md")
 
 
 def test_windows_line_ends_are_single_line_breaks():

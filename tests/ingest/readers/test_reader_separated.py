@@ -55,7 +55,7 @@ def test_no_separator_is_an_error():
 
 
 def test_bad_front_matter_in_one_part_does_not_affect_the_others():
-    good, bad, last = read("=== A\nx\n=== B\n---\na: 1\na: 2\n---\n=== C\ny\n")
+    good, bad, last = read("=== A\nx\n=== B\n---\nscope: 1\nscope: 2\n---\n=== C\ny\n")
     assert isinstance(bad, DocumentError)
     assert bad.code == "bad_front_matter"
     assert "cases.txt:6" in bad.message

@@ -123,7 +123,7 @@ def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
     foreign.write_bytes(data)
     other = build(tmp_path, [document("d", ["text"])], HashingProvider())
     notes.mkdir()
-    (notes / "a.md").write_text("---\ntitel: x\n---\n", encoding="utf-8")
+    (notes / "a.md").write_text("---\ntrust_teir: x\n---\n", encoding="utf-8")
     file = tmp_path / "file"
     file.write_text("", encoding="utf-8")
     quick = ("--lexical-only",)
