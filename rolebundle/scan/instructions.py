@@ -6,6 +6,7 @@ proves nothing (docs/security.md has the measured recall).
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -29,6 +30,14 @@ MAX_FINDINGS_PER_PATTERN = 20
 _BETWEEN_WORDS = r"[\s\pZ'\"“”„«»‘’`*_~>#|\\/-]+"
 # Simpler, because the whole text is searched for the beginnings.
 _BETWEEN_FIRST_WORDS = r"[\s'\"*_-]{1,2}"
+# "It will not delete any …" and "The kernel can run your …" describe. "You will …" orders.
+_DESCRIPTION = re.compile(
+    r"(?:\b(?!(?:you|ai|assistant|model|llm|agent|chatbot|bot|user)\b)\w+\s+"
+    r"(?:will|would|can|could|may|might)"
+    r"|\b(?:(?:will|would|can|could|may|might|does|did|is|are)[\s*_]+not|cannot|\w+n['’]t))[\s*_]+$",
+    re.IGNORECASE,
+)
+_MAX_BEFORE_CHARS = 80
 _REQUIRED = ("id", "category", "begins")
 _KEYS = (*_REQUIRED, "goes_on")
 
@@ -64,6 +73,7 @@ class Patterns:
                 ascii_note(f"{self.patterns[span.pattern].id}: {span.text[:80]!r}"),
             )
             for span in self._linear.spans(text, MAX_FINDINGS_PER_PATTERN, data)
+            if not _DESCRIPTION.search(text, max(0, span.start - _MAX_BEFORE_CHARS), span.start)
         )
 
 

@@ -6,7 +6,7 @@ The result is the findings and a verdict. The caller decides what to do with the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -33,6 +33,9 @@ _MIN_HIDDEN_LETTERS = 4
 WINDOW_CHARS = 20_000
 """A long document is judged by its worst part of this length, in characters: one finding here and
 another one far away are no attack."""
+NEAR_CHARS = 2_000
+"""Hidden text and an instruction belong together up to this distance: a bell or a stray character
+elsewhere in a document hides no instruction."""
 MAX_SECRET_SHARE = 1 / 3
 """A document is mostly secret if a larger share of its words is, such as a key file or a list."""
 
@@ -233,8 +236,8 @@ def _score(
             everywhere.add(finding.kind)
         else:
             in_body.append((finding.start, finding.kind))
-    in_body.sort()
-    score = _sum_of_weights(everywhere, hidden_kinds, weights)
+    in_body = list(_with_pairs(sorted(in_body), hidden_kinds))
+    score = _sum_of_weights(everywhere, everywhere, hidden_kinds, weights)
     counts: Counter[str] = Counter()
     first = 0
     for place, kind in in_body:
@@ -244,12 +247,32 @@ def _score(
             first += 1
         if counts[kind] == 1:  # Otherwise this part has no new kind.
             kinds = everywhere | {name for name, count in counts.items() if count}
-            score = max(score, _sum_of_weights(kinds, hidden_kinds, weights))
+            score = max(score, _sum_of_weights(kinds, everywhere, hidden_kinds, weights))
     return score
 
 
-def _sum_of_weights(kinds: set[str], hidden_kinds: set[str], weights: dict[str, float]) -> float:
-    total = sum(weights.get(kind, 0.0) for kind in sorted(kinds))
-    if kinds & hidden_kinds and any(kind.startswith("instruction_") for kind in kinds):
-        total += weights.get("hidden_instructions", 0.0)
-    return round(total, 6)
+def _with_pairs(
+    in_body: list[tuple[int, str]], hidden_kinds: set[str]
+) -> Iterator[tuple[int, str]]:
+    """The findings, in order, and ``hidden_instructions`` where two of them belong together."""
+    last: dict[bool, int] = {}
+    for place, kind in in_body:
+        yield place, kind
+        is_hidden = kind in hidden_kinds
+        other = last.get(not is_hidden)
+        if other is not None and place - other <= NEAR_CHARS:
+            yield place, "hidden_instructions"
+        last[is_hidden] = place
+
+
+def _sum_of_weights(
+    kinds: set[str], everywhere: set[str], hidden_kinds: set[str], weights: dict[str, float]
+) -> float:
+    if _has_both(kinds, everywhere, hidden_kinds) or _has_both(everywhere, kinds, hidden_kinds):
+        kinds = kinds | {"hidden_instructions"}
+    return round(sum(weights.get(kind, 0.0) for kind in sorted(kinds)), 6)
+
+
+def _has_both(kinds: set[str], others: set[str], hidden_kinds: set[str]) -> bool:
+    is_instruction = any(kind.startswith("instruction_") for kind in others)
+    return is_instruction and not kinds.isdisjoint(hidden_kinds)

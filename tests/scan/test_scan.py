@@ -162,6 +162,8 @@ def test_a_long_document_is_judged_by_its_parts() -> None:
     assert scan(f"{far}\n{FIRST}\n{PART}\n{SECOND}\n{far}").verdict == "quarantine"
     # Hidden text, too: a stray character is far away from the words that quote an attack.
     assert scan(f"A b\u200break.\n{far}\n{FIRST}").verdict == "label"
+    assert scan(f"Ring\x07!\n{PART * 100}\n{FIRST}").verdict == "label"
+    assert scan(f"Ring\x07!\n{PART}\n{FIRST}").verdict == "quarantine"
 
 
 def test_title_and_metadata_count_for_every_part() -> None:
