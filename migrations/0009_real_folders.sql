@@ -17,9 +17,10 @@ ALTER TABLE file ADD COLUMN modified_ns INTEGER NOT NULL DEFAULT 0;
 
 -- The folders and files that were ingested, and how.
 CREATE TABLE root (
-    location  TEXT    NOT NULL PRIMARY KEY,  -- real path
+    location  TEXT    NOT NULL PRIMARY KEY,  -- absolute path
+    prefix    TEXT    NOT NULL,  -- how the paths of its files begin; empty if it is their base
     source_id TEXT    NOT NULL,  -- the default source of its documents
-    options   TEXT    NOT NULL,  -- JSON object: reader, separator, chunking and the like
+    options   TEXT    NOT NULL,  -- JSON object: RootOptions without its defaults
     documents INTEGER NOT NULL,  -- how many it had after the last ingest
-    synced_at TEXT    NOT NULL
+    synced_at TEXT    NOT NULL   -- when a whole ingest of it changed the corpus last; or empty
 ) STRICT, WITHOUT ROWID;

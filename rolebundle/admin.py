@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -40,7 +41,14 @@ from rolebundle.policy.purge import PurgePlan, PurgeSelection
 from rolebundle.retrieval.lookup import corpus_status
 from rolebundle.scan import quarantine
 from rolebundle.scan.confidential import without_secrets
-from rolebundle.storage import approvals, documents, gate_baselines, path_flags, vector_index
+from rolebundle.storage import (
+    approvals,
+    documents,
+    gate_baselines,
+    path_flags,
+    roots,
+    vector_index,
+)
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
@@ -59,6 +67,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.marks import MarkRecord
     from rolebundle.contracts.remembered import FactRecord, RememberedFact, RememberRequest
     from rolebundle.contracts.reports import BridgeReport
+    from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.sync import IngestOptions, IngestReport
     from rolebundle.storage.marks import MarkKind
@@ -127,23 +136,74 @@ class Admin:
 
         The corpus file is created if it is missing. Pending purges are completed first.
         """
-        from rolebundle.ingest.sync import ingest
+        from rolebundle.ingest.sync import IngestOptions, ingest
 
+        options = replace(options or IngestOptions(), lexical_only=lexical_only)
         with self._open_writer(create=True) as corpus:
             self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
             provider = None if lexical_only else self.workspace.passage_provider(corpus)
-            report = ingest(corpus, paths, provider, options, progress=progress or _no_progress)
-            self.workspace.recorder.note(
-                corpus,
-                "ingest",
-                details={
-                    "added": report.added,
-                    "updated": report.updated,
-                    "removed": report.removed,
-                    "quarantined": report.quarantined,
-                },
-            )
+            report = ingest(corpus, paths, provider, options, progress or _no_progress)
+            self._record_ingest(corpus, report)
             return report
+
+    def update(
+        self,
+        options: IngestOptions | None = None,
+        *,
+        lexical_only: bool = False,
+        progress: Progress | None = None,
+    ) -> IngestReport:
+        """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
+
+        Chunks are embedded unless ``lexical_only`` is set or the last ingest of every root did not
+        embed. Pending purges are completed first.
+        """
+        from rolebundle.ingest.sync import update
+
+        with self._open_writer() as corpus:
+            self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
+            all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
+            is_lexical = lexical_only or all_lexical
+            provider = None if is_lexical else self.workspace.passage_provider(corpus)
+            report = update(corpus, provider, options, progress or _no_progress)
+            self._record_ingest(corpus, report)
+            return report
+
+    def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
+        self.workspace.recorder.note(
+            corpus,
+            "ingest",
+            details={
+                "added": report.added,
+                "updated": report.updated,
+                "removed": report.removed,
+                "quarantined": report.quarantined,
+            },
+        )
+
+    def roots(self) -> list[Root]:
+        """The folders and files that were ingested, and how, ordered by location."""
+        return roots.load(self.workspace.corpus)
+
+    def move_root(self, old: Path, new: Path) -> RootChange:
+        """See :func:`rolebundle.ingest.root_changes.move_root`."""
+        from rolebundle.ingest.root_changes import move_root
+
+        with self._open_writer() as corpus:
+            change = move_root(corpus, old, new)
+            self.workspace.recorder.note(corpus, "ingest", details={"moved": change.documents})
+        return change
+
+    def remove_root(self, path: Path, *, confirmed: bool = False) -> RootChange:
+        """See :func:`rolebundle.ingest.root_changes.remove_root`."""
+        from rolebundle.ingest.root_changes import remove_root
+
+        with self._open_writer() as corpus:
+            change = remove_root(corpus, path, confirmed=confirmed)
+            if confirmed:
+                details = {"removed": change.documents}
+                self.workspace.recorder.note(corpus, "ingest", details=details)
+        return change
 
     def embed(
         self, spec: ProviderSpec | None = None, *, progress: Progress | None = None

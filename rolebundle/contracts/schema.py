@@ -62,6 +62,7 @@ from rolebundle.contracts.request import (
     RoleRequest,
     WhyRequest,
 )
+from rolebundle.contracts.roots import RootChange, RootList
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.contracts.why import Why
 
@@ -117,6 +118,8 @@ SCHEMAS: dict[str, type[Contract]] = {
     "restore-result": RestoreReport,
     "role-details": RoleDetails,
     "role-list": RoleList,
+    "root-change": RootChange,
+    "root-list": RootList,
     "get-request": GetRequest,
     "ingest-request": IngestRequest,
     "list-request": ListRequest,

@@ -10,12 +10,13 @@ the next run continues.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.contracts.roots import Root, ScanOptions
 from rolebundle.contracts.terms import TrustTier, trust_rank
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
@@ -59,7 +60,24 @@ from rolebundle.ingest.remembered import (
     remember,
     without,
 )
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
+from rolebundle.ingest.root_changes import apply_move, manifests_below, record_counts
+from rolebundle.ingest.roots import (
+    Surroundings,
+    Visit,
+    anchor_of,
+    existing_start,
+    find_moved,
+    holder_of,
+    is_below,
+    missing_root_note,
+    moved,
+    moved_flags,
+    moved_path,
+    plan,
+    real_location,
+    source_name,
+)
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
 from rolebundle.ingest.workers import (
     find_unchanged,
     prepare_parallel,
@@ -67,7 +85,15 @@ from rolebundle.ingest.workers import (
 )
 from rolebundle.policy.access import deny_matcher
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage import approvals, compartments, documents, lexical_index, path_flags, store
+from rolebundle.storage import (
+    approvals,
+    compartments,
+    documents,
+    lexical_index,
+    path_flags,
+    store,
+)
+from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.identifiers import Renamed
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -133,35 +159,71 @@ class IngestReport:
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Settings of a run.
+    """Settings of a run. ``None`` stands for what an earlier ingest of the root was given.
 
     Attributes:
         flags: metadata of all files. Manifests and front matter take precedence, but may only lower
-            what governs a document. What governs is remembered for later ingests of the paths; the
-            value ``None`` lifts a remembered one.
+            what governs a document. The value ``None`` lifts a remembered one.
         max_trust: the highest trust tier that manifests and documents may declare.
-        manifests: whether folder manifests count; ``None`` for as in an earlier ingest, else yes.
+        manifests: whether folder manifests count. Default: they do.
         reader: the reader of files for which no manifest names one. Default: by the file's name.
         separator: in a ``separated`` file, a line that begins with this text starts a new document.
         chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
         size_cap: the maximum file size in bytes; larger files are skipped.
+        ignore: whether ignore files, and folders and files that are left out by default, count.
+            Default: they do.
+        scan: settings of the intake scan; False for no scan. Weights and thresholds are not
+            remembered.
+        lexical_only: whether the run does not embed; only remembered, for :func:`update`.
         workers: the number of processes that parse; 1 parses in the current process.
         connection: how to connect to the embedding model later, as JSON; stored with a new index.
-        scan: settings of the intake scan; ``None`` for no scan.
         reread: read every file, also those that did not change.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
     max_trust: TrustTier | None = None
     manifests: bool | None = None
-    reader: str = ""
-    separator: str = ""
+    reader: str | None = None
+    separator: str | None = None
     chunking: Mapping[str, int] = field(default_factory=dict)
-    size_cap: int = DEFAULT_SIZE_CAP
+    size_cap: int | None = None
+    ignore: bool | None = None
+    scan: ScanSettings | Literal[False] | None = None
+    lexical_only: bool | None = None
     workers: int = 1
     connection: str = NO_CONNECTION
-    scan: ScanSettings | None = field(default_factory=ScanSettings)
     reread: bool = False
+
+    def root_options(self) -> dict[str, Any]:
+        """The given options that a root remembers, by their name in ``RootOptions``."""
+        given = {
+            "reader": self.reader,
+            "separator": self.separator,
+            "max_size": self.size_cap,
+            "ignore": self.ignore,
+            "lexical_only": self.lexical_only,
+            "scan": None if self.scan is None else _scan_options(self.scan),
+            "chunking": self.chunking or None,
+            "meta": {key: value for key, value in self.flags.items() if key not in GOVERNANCE_KEYS}
+            or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:
+    if scan is False:
+        return ScanOptions(enabled=False)
+    patterns = "" if scan.patterns is None else str(scan.patterns.absolute())
+    return ScanOptions(secrets=scan.secrets, patterns=patterns)
+
+
+def _scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettings | None:
+    if options.scan is not None:
+        return options.scan or None
+    if not remembered.enabled:
+        return None
+    patterns = Path(remembered.patterns) if remembered.patterns else None
+    return ScanSettings(secrets=remembered.secrets, patterns=patterns)
 
 
 def _no_progress(_step: str, _done: int, _total: int) -> None:
@@ -195,6 +257,57 @@ def ingest(
         return _ingest(corpus, paths, provider, options or IngestOptions(), progress)
 
 
+def update(
+    corpus: Corpus,
+    provider: EmbeddingProvider | None,
+    options: IngestOptions | None = None,
+    progress: Progress = _no_progress,
+) -> IngestReport:
+    """Synchronize the corpus with all roots, each with the options that it was ingested with.
+
+    The documents of a root that is missing stay, and so do those of a root that is an empty folder
+    now: it may be a disk that is not mounted. Both are skipped with the code ``root_missing``.
+
+    Raises:
+        UsageError: the corpus has no roots.
+        Others: as :func:`ingest`.
+    """
+    roots = root_storage.load(corpus)
+    if not roots:
+        raise UsageError(
+            "no_roots",
+            f"{corpus.path}: no folder or file is remembered",
+            "run `rolebundle ingest PATH` once for each folder",
+        )
+    outer = [root for root in roots if not _has_root_above(root, roots)]
+    missing = [root for root in outer if _is_missing(root)]
+    paths = [Path(root.location) for root in outer if root not in missing]
+    report = ingest(corpus, paths, provider, options, progress)
+    report.skipped += [
+        Skipped(root.location, "root_missing", missing_root_note(root)) for root in missing
+    ]
+    report.notes = [note for note in report.notes if note.code != "flags_remembered"]
+    return report
+
+
+def _has_root_above(root: Root, roots: Iterable[Root]) -> bool:
+    return any(
+        is_below(root.location, other.location) and os.path.lexists(other.location)
+        for other in roots
+        if other != root
+    )
+
+
+def _is_missing(root: Root) -> bool:
+    path = Path(root.location)
+    if not os.path.lexists(path):
+        return True
+    try:
+        return bool(root.documents) and path.is_dir() and not any(path.iterdir())
+    except OSError:
+        return False  # The walk reports it.
+
+
 def _ingest(
     corpus: Corpus,
     paths: Sequence[Path],
@@ -202,33 +315,20 @@ def _ingest(
     options: IngestOptions,
     progress: Progress,
 ) -> IngestReport:
-    flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
-    check_reader(options.reader, "command line")
-    approved = {
-        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
-    }
-    given = given_flags(options.flags, flags, options.max_trust, options.manifests)
-    starts = [_start_of(path) for path in paths]
-    locations = [_real_location(start) for start in starts]
-    for location in locations if given else ():
-        check_path(Path(location))
-    before = path_flags.load(corpus)
-    memory = _Memory(before, remember(before, locations, given), given)
-    # All walks come first, so that a wrong path or manifest stops the run before the first write.
-    walks = [_walk_path(start, options, flags, approved, memory) for start in starts]
-    index, problem = _index_for(corpus, provider, options.connection)
-    if memory.after != before:
-        # Before the first document, so that they also hold after a run that is killed.
-        with corpus.writing():
-            latest = path_flags.load(corpus)
-            path_flags.save(corpus, remember(latest, locations, given))
+    run, index, problem = _prepared(corpus, paths, provider, options)
     known = store.known_files(corpus)
     if options.reread:
         # No file has such a recipe, so none is taken for unchanged.
         known = {location: (*file[:2], "") for location, file in known.items()}
     report = IngestReport()
-    for walk_result in walks:
+    report.notes += run.notes
+    changed: set[str] = set()
+    for walk_result in run.walks:
+        before = (report.added, report.updated, report.removed)
         _ingest_files(corpus, walk_result, known, options, report, progress)
+        if before != (report.added, report.updated, report.removed):
+            changed.add(walk_result.visit.root.location)
+    record_counts(corpus, [walk_result.visit for walk_result in run.walks], changed)
     if report.added or report.updated or report.removed:
         _merge_lexical_indexes(corpus)
     embedding = EmbeddingReport(0, count_waiting(corpus), problem)
@@ -241,6 +341,121 @@ def _ingest(
     # A model that is not needed may be away.
     report.embedding_problem = embedding.problem if report.waiting else ""
     return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a run is about to do. ``moves`` maps the former paths of roots to their new ones."""
+
+    roots: list[Root]
+    walks: list[_WalkResult]
+    memory: _Memory
+    moves: dict[str, str]
+    notes: list[Skipped]
+
+
+def _prepared(
+    corpus: Corpus,
+    paths: Sequence[Path],
+    provider: EmbeddingProvider | None,
+    options: IngestOptions,
+) -> tuple[_Run, EmbeddingIndex | None, str]:
+    """Walk all paths, then store the roots and flags, so that they also hold after a kill.
+
+    A wrong path or manifest stops the run before the first write.
+    """
+    flags = validated(options.flags, "command line", ConfigurationError, "bad_flag")
+    check_reader(options.reader or "", "command line")
+    given = given_flags(options.flags, flags, options.max_trust, options.manifests)
+    while True:
+        roots = root_storage.load(corpus)
+        run = _planned(corpus, roots, paths, options, given)
+        index, problem = _index_for(corpus, provider, options.connection)
+        if run.roots == roots and run.memory.after == run.memory.before and not run.moves:
+            return run, index, problem
+        with corpus.writing():
+            if root_storage.load(corpus) != roots:
+                continue  # Another process has ingested: a new root may need another source.
+            for old, new in run.moves.items():
+                apply_move(corpus, old, new)
+            locations = [real_location(walk_result.visit.start) for walk_result in run.walks]
+            path_flags.save(corpus, remember(path_flags.load(corpus), locations, given))
+            root_storage.save(corpus, run.roots)
+        return run, index, problem
+
+
+def _planned(
+    corpus: Corpus,
+    roots: Sequence[Root],
+    paths: Sequence[Path],
+    options: IngestOptions,
+    given: Flags,
+) -> _Run:
+    starts = [existing_start(path, roots) for path in paths]
+    flags: Remembered = path_flags.load(corpus)
+    approved = {
+        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
+    }
+    moves = _find_moves(corpus, roots, starts, flags)
+    notes: list[Skipped] = []
+    for old, new in moves.items():
+        roots = [moved(root, old, new) for root in roots]
+        real_old, real_new = real_location(Path(old)), real_location(Path(new))
+        flags = moved_flags(flags, real_old, real_new)
+        approved |= {
+            moved_path(path, old, new): approved[path] for path in manifests_below(approved, old)
+        }
+        notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
+    locations = [real_location(start) for start in starts]
+    for location in locations if given else ():
+        check_path(Path(location))
+    memory = _Memory(flags, remember(flags, locations, given), given)
+
+    def base_of(start: Path) -> Path:
+        return root_of(start, memory.policy_at(str(start), approved))[0]
+
+    def sources_of_others(base: Path, with_foreign: bool) -> set[str] | None:
+        if source_name(base) in root_storage.sources_below(corpus, str(base)):
+            return None
+        return root_storage.sources_outside(corpus, str(base), with_foreign=with_foreign)
+
+    def is_foreign(start: Path) -> bool:
+        limits = limits_in(memory.flags_at(real_location(start)))
+        origin = limits.get("origin", "internal")
+        return limits.get("trust_tier") == "untrusted" or origin != "internal"
+
+    surroundings = Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
+    planned = plan(roots, starts, options.root_options(), surroundings)
+    notes += [
+        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
+    ]
+    walks = []
+    for visit in planned.visits:
+        anchor = anchor_of(planned.roots, visit.root)
+        walks.append(_walk_visit(visit, base_of(anchor), options, approved, memory))
+    return _Run(planned.roots, walks, memory, moves, notes)
+
+
+def _find_moves(
+    corpus: Corpus, roots: Sequence[Root], starts: Sequence[Path], flags: Remembered
+) -> dict[str, str]:
+    moves: dict[str, str] = {}
+    for start in starts:
+        is_known = holder_of(roots, str(start)) or root_storage.files_below(corpus, str(start))
+        root = (
+            None
+            if is_known
+            else find_moved(
+                [root for root in roots if root.location not in moves],
+                start,
+                lambda location: root_storage.content_hashes(corpus, location),
+                flags,
+                DEFAULT_SIZE_CAP,
+            )
+        )
+        if root is not None:
+            moves[root.location] = str(start)
+    return moves
 
 
 def _index_for(
@@ -269,7 +484,7 @@ class _WalkResult:
     stay in the corpus. ``notes`` are remarks on manifests.
     """
 
-    start: str
+    visit: Visit
     files: list[FileEntry]
     skipped: list[Skipped]
     notes: list[Skipped]
@@ -277,13 +492,15 @@ class _WalkResult:
     settings: RunSettings
 
     def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
-        """Known locations below ``start`` that are neither present nor below an unreadable one."""
+        """Known locations of the visit that are neither present nor below an unreadable one."""
+        start = str(self.visit.start)
+        elsewhere = [*self.unreadable, *self.visit.excluded]
         return [
             location
             for location in known
             if location not in present  # first, because nearly all of them are present
-            and _is_below(location, self.start)
-            and not any(_is_below(location, folder) for folder in self.unreadable)
+            and is_below(location, start)
+            and not any(is_below(location, folder) for folder in elsewhere)
         ]
 
 
@@ -298,6 +515,17 @@ class _Memory:
     def flags_at(self, location: str) -> Flags:
         """The flags that hold for a file or folder in this run."""
         return combined(flags_at(self.after, location), self.given)
+
+    def policy_at(self, location: str, approved: Mapping[str, str]) -> ManifestPolicy:
+        """Which manifests count at and below a path, as it is spelled."""
+        real = real_location(Path(location))
+        excluded = [
+            location.rstrip(os.sep) + rest
+            for path, rest in self.nested(real).items()
+            if self.flags_at(path).get("manifests") is False
+        ]
+        enabled = self.flags_at(real).get("manifests") is not False
+        return ManifestPolicy(enabled, approved, frozenset(excluded))
 
     def nested(self, location: str) -> dict[str, str]:
         """The remembered paths below a folder → what follows the folder in them."""
@@ -341,22 +569,7 @@ class _Memory:
         return notes
 
 
-def _start_of(path: Path) -> Path:
-    start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
-    check_path(start)
-    if not os.path.lexists(start):
-        raise UsageError("path_missing", f"{path}: no such file or folder", "check the spelling")
-    return start
-
-
-def _real_location(start: Path) -> str:
-    """Where a path really is, so that a link above it does not hide it. It itself may be a link."""
-    return str(Path(os.path.realpath(start.parent)) / start.name)
-
-
-def _defaults_for(
-    flags: Flags, declared: DeclaredMetadata, options: IngestOptions, source_id: str
-) -> FileDefaults:
+def _defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDefaults:
     """The defaults of files for which these governance flags hold."""
     limits = limits_in(flags)
     governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
@@ -365,20 +578,21 @@ def _defaults_for(
         key: value for key, value in declared.declared_values().items() if key not in governed
     }
     max_trust = check_max_trust(limits.get("max_trust"), "flags of an earlier ingest")
-    authority, _ = Authority(default_source=source_id).with_level(
+    authority, _ = Authority(default_source=root.source_id).with_level(
         {**others, **values.declared_values()}, max_trust=max_trust
     )
-    return FileDefaults(authority, options.reader, options.separator)
+    return FileDefaults(authority, root.options.reader, root.options.separator)
 
 
-def _walk_path(
-    start: Path,
+def _walk_visit(
+    visit: Visit,
+    base: Path,
     options: IngestOptions,
-    declared: DeclaredMetadata,
     approved: Mapping[str, str],
     memory: _Memory,
 ) -> _WalkResult:
-    location = _real_location(start)
+    start, root = visit.start, visit.root
+    location = real_location(start)
     flags = memory.flags_at(location)
     if LOST in flags:
         raise UsageError(
@@ -386,38 +600,38 @@ def _walk_path(
             f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
             "give them again, or --max-trust authoritative if there were none",
         )
-    nested = {
-        str(start).rstrip(os.sep) + rest: memory.flags_at(path)
-        for path, rest in memory.nested(location).items()
-    }
-    excluded = frozenset(path for path, own in nested.items() if own.get("manifests") is False)
-    policy = ManifestPolicy(flags.get("manifests") is not False, approved, excluded)
-    root, ignored = root_of(start, policy)
+    declared = validated(
+        {**root.options.meta, **options.flags}, "command line", ConfigurationError, "bad_flag"
+    )
+    policy = memory.policy_at(str(start), approved)
+    _, ignored = root_of(start, policy)
     files: list[FileEntry] = []
     skipped: list[Skipped] = []
-    notes = memory.notes(str(start), location)
+    # A note on a folder covers what is below it.
+    notes = [] if visit.is_nested else memory.notes(str(start), location)
     notes += [
         Skipped(m.location, "manifest_ignored", f"{m.location}: ignored, because {m.reason}")
         for m in ignored
     ]
-    source_id = source_name(root)
-    defaults = _defaults_for(flags, declared, options, source_id)
     nested_defaults = {
-        path: _defaults_for(own, declared, options, source_id) for path, own in nested.items()
+        str(start).rstrip(os.sep) + rest: _defaults_for(memory.flags_at(path), declared, root)
+        for path, rest in memory.nested(location).items()
     }
-    for entry in walk(root, start, defaults, policy, nested_defaults):
+    defaults = _defaults_for(flags, declared, root)
+    for entry in walk(base, start, defaults, policy, nested_defaults, visit.excluded):
         if isinstance(entry, FileEntry):
             files.append(entry)
         elif entry.code in _MANIFEST_CODES:
             notes.append(entry)
         else:
             skipped.append(entry)
-    unreadable = [str(root / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
-    manifest = read_manifest(root, root, policy)
+    unreadable = [str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
+    manifest = read_manifest(base, base, policy)
     from_manifest = {} if isinstance(manifest, IgnoredManifest) else manifest.chunking
-    chunks = ChunkSettings(**{**from_manifest, **options.chunking})
-    settings = RunSettings(chunks, options.size_cap, options.scan)
-    return _WalkResult(str(start), files, skipped, notes, unreadable, settings)
+    chunks = ChunkSettings(**{**from_manifest, **root.options.chunking})
+    size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    settings = RunSettings(chunks, size_cap, _scan_settings(options, root.options.scan))
+    return _WalkResult(visit, files, skipped, notes, unreadable, settings)
 
 
 def _ingest_files(
@@ -467,15 +681,6 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
         store.drop_unused(corpus)
         store.increment_generation(corpus)
     report.removed += len(locations)
-
-
-def source_name(root: Path) -> str:
-    """The default source_id: the name of the folder as a slug."""
-    return re.sub(r"[^\w.-]+", "-", root.name).strip("-") or "files"
-
-
-def _is_below(location: str, folder: str) -> bool:
-    return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def _batches(

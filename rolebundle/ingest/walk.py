@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rolebundle.contracts.roots import Root
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.manifests import (
     MANIFEST_NAME,
@@ -75,6 +76,7 @@ def walk(
     flags: FileDefaults,
     policy: ManifestPolicy | None = None,
     nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
+    excluded: frozenset[str] = _NO_KEYS,
 ) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
 
@@ -87,6 +89,7 @@ def walk(
         policy: which manifests count.
         nested_flags: paths below ``start`` → the defaults that files there have instead of
             ``flags``.
+        excluded: paths below ``start`` that are left out, without a remark.
 
     Raises:
         ConfigurationError: a manifest is invalid.
@@ -100,10 +103,16 @@ def walk(
         if start != root:
             folder = folder.child(start.name)
         # One list for all folders: nested generators would pass each file through every level.
-        _walk_folder(folder, flags, nested_flags, entries)
+        _walk_folder(folder, flags, nested_flags, excluded, entries)
     else:
         entries.append(_entry_for(folder, start.name, str(start), start.lstat(), flags))
     return entries + findings.notes()
+
+
+def leaves_out(root: Root, start: Path) -> bool:
+    """Whether a walk of a root leaves out a file or folder below it."""
+    names = start.relative_to(root.location).parts
+    return any(name.startswith(".") or name in _GENERATED_FOLDERS for name in names)
 
 
 @dataclass(slots=True)
@@ -166,6 +175,7 @@ def _walk_folder(
     folder: _Folder,
     folder_flags: FileDefaults,
     nested_flags: Mapping[str, FileDefaults],
+    excluded: frozenset[str],
     result: list[FileEntry | Skipped],
 ) -> None:
     try:
@@ -179,7 +189,7 @@ def _walk_folder(
     for entry in entries:
         name = entry.name
         path = prefix + name
-        if name == MANIFEST_NAME:
+        if name == MANIFEST_NAME or (excluded and entry.path in excluded):
             continue
         if not (name.isascii() or _is_valid_text(name)):
             result.append(Skipped(path, "bad_name", "its name is not valid text"))
@@ -203,7 +213,7 @@ def _walk_folder(
         elif prefix.count("/") >= _MAX_DEPTH:
             result.append(Skipped(f"{path}/", "too_deep", f"more than {_MAX_DEPTH} folders deep"))
         else:
-            _walk_folder(folder.child(name), flags, nested_flags, result)
+            _walk_folder(folder.child(name), flags, nested_flags, excluded, result)
 
 
 def _entry_for(

@@ -30,6 +30,7 @@ from rolebundle.storage import (
     lexical_index,
     marks,
     rerank_cache,
+    roots,
     store,
     vector_index,
 )
@@ -211,6 +212,8 @@ def _forget_files(corpus: Corpus, documents: Sequence[DocumentName]) -> None:
         f"DELETE FROM file WHERE location {_THESE} AND id NOT IN (SELECT file FROM document)",
         (json.dumps(sorted({document.location for document in documents})),),
     )
+    # The location of a root may be that of a purged file.
+    roots.forget_empty(corpus, sorted({document.location for document in documents}))
 
 
 def _forget_claims(corpus: Corpus, documents: Sequence[DocumentName]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -40,7 +41,7 @@ class Use(NamedTuple):
     Attributes:
         kind: ``read`` answers. ``write`` ends with code 6. ``scratch`` answers or is refused: it
             needs room for temporary files.
-        arguments: after the command's name; ``{}`` is the folder.
+        arguments: after the command's name; ``{}`` is the folder, ``{tree}`` the ingested one.
         stdin: what a server is asked.
         code: of a read, if it is not 0.
     """
@@ -56,6 +57,13 @@ DB = ("--db", "{}/c.db")
 READ, WRITE = Use("read", DB), Use("write", DB)
 COMMANDS: dict[str, tuple[Use, ...]] = {
     "ingest": (Use("write", ("{}/more", *LEXICAL)), Use("write", ("{}/more", "--db", "{}/new.db"))),
+    "update": (Use("write", ("--reread", *DB)),),
+    "roots list": (READ,),
+    "roots move": (Use("write", ("{tree}", "{}/more", *DB)),),
+    "roots remove": (
+        Use("write", ("{tree}", "--confirm", *DB)),
+        Use("read", ("{tree}", *DB), code=2),
+    ),
     "retrieve": (Use("read", ("note", *LEXICAL)), Use("read", ("note", *DB))),
     "embed": (WRITE, Use("read", ("--provider", "static", "--dry-run", *DB))),
     "embed clear-cache": (WRITE,),
@@ -218,10 +226,11 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _at(place: Path, arguments: tuple[str, ...]) -> list[str]:
+def _at(place: Path, arguments: tuple[str, ...], tree: Path = Path("tree")) -> list[str]:
     # The name of the only fact is a hash of its text and its source.
     fact = "remembered/fact-2bcc8d56568b908316d42577"
-    return [argument.replace("{}", str(place)).replace("{fact}", fact) for argument in arguments]
+    values = {"{}": str(place), "{fact}": fact, "{tree}": str(tree)}
+    return [re.sub(r"\{\w*\}", lambda name: values[name[0]], text) for text in arguments]
 
 
 def logical_state(place: Path) -> dict[str, Any]:
@@ -293,7 +302,9 @@ def run_all(
     for name, use in all_uses[::step]:
         if prepared is None:
             prepared = prepare(base, place, state)
-        ended = run_command([*name.split(), *_at(place, use.arguments)], use.stdin)
+        ended = run_command(
+            [*name.split(), *_at(place, use.arguments, base.parent / "tree")], use.stdin
+        )
         changed = []
         if raw_state(place) != prepared.raw:
             after = logical_state(place)

@@ -551,7 +551,8 @@ def test_a_foreign_folder_with_the_name_of_ours_takes_no_id(tree: Tree, theirs_f
         report = tree.ingest(theirs if is_theirs else ours, flags=untrusted if is_theirs else {})
         assert report.refused() == []
     tiers = {name: one.trust_tier for name, one in tree.documents().items()}
-    assert tiers == {"docs/a.md": "general", "docs/a.md#docs/a.md": "untrusted"}
+    other = "docs/a.md#docs/a.md" if theirs_first else "theirs-docs/a.md"
+    assert tiers == {"docs/a.md": "general", other: "untrusted"}
 
 
 # -- manifests -----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             corpus.run("INSERT INTO purge VALUES ('id', '2026-01-01T00:00:00Z', 1, 1, 1, 'done')")
             corpus.run("INSERT INTO approved_manifest VALUES ('/m.toml', 'hash', 'now')")
             corpus.run("INSERT INTO path_flags VALUES ('/m', '{}')")
-            corpus.run("INSERT INTO root VALUES ('/m', 'm', '{}', 1, 'now')")
+            corpus.run("INSERT INTO root VALUES ('/m', '', 'm', '{}', 1, 'now')")
             corpus.run("INSERT INTO audit_state VALUES (1, 1, 'log', 7, 'hash')")
             corpus.run(
                 "INSERT INTO mark VALUES "

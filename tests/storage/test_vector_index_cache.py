@@ -194,7 +194,7 @@ def test_chunking_back_is_not_embedded_again(world: World) -> None:
     vectors = contents(world.db)["vectors"]
     world.ingest(size=300, maximum=400)
     smaller = world.provider.texts
-    world.ingest()
+    world.ingest(size=1200, maximum=1800)
     assert world.provider.texts == smaller
     assert contents(world.db)["vectors"] == vectors
 

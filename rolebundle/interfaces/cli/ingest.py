@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -14,7 +15,6 @@ from rolebundle.contracts.reports import IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
-from rolebundle.ingest.authority import GOVERNANCE_KEYS
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.remembered import UNTRUSTED
 from rolebundle.ingest.sync import IngestOptions, IngestReport
@@ -38,6 +38,20 @@ _LIST_KEYS = {
     "contradicts",
 }
 _MAX_LISTED = 20
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def run_options(command: Command) -> Command:
+    """``--workers N`` and ``--reread``."""
+    workers = click.option(
+        "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
+    )
+    reread = click.option(
+        "--reread", is_flag=True, help="Read every file again, also those that did not change."
+    )
+    return workers(reread(command))
 
 
 @click.command()
@@ -68,13 +82,11 @@ _MAX_LISTED = 20
 @request_options(IngestRequest, only=["lexical_only"])
 @click.option(
     "--reader",
-    default="",
     metavar="NAME",
     help="The reader of files for which no manifest names one.",
 )
 @click.option(
     "--separator",
-    default="",
     metavar="TEXT",
     help="A line that begins with this text starts a new document.",
 )
@@ -92,18 +104,13 @@ _MAX_LISTED = 20
 @click.option(
     "--max-size",
     type=int,
-    default=DEFAULT_SIZE_CAP,
-    show_default=True,
-    help="Skip files larger than this, in bytes.",
+    help=f"Skip files larger than this, in bytes.  [default: {DEFAULT_SIZE_CAP}]",
 )
-@click.option("--workers", type=click.IntRange(1, 64), help="Number of processes that read files.")
 @click.option(
     "--secrets",
     type=click.Choice(["mask", "quarantine", "off"]),
-    default="mask",
-    show_default=True,
     help="What to do with keys, tokens and passwords: mask them, keep their documents back whole, "
-    "or ignore them.",
+    "or ignore them.  [default: mask]",
 )
 @click.option(
     "--patterns",
@@ -111,10 +118,8 @@ _MAX_LISTED = 20
     type=click.Path(path_type=Path),
     help="More patterns for instructions to a model (TOML). See docs/security.md.",
 )
-@click.option(
-    "--reread", is_flag=True, help="Read every file again, also those that did not change."
-)
-@click.option("--no-scan", is_flag=True, help="Do not scan documents.")
+@click.option("--scan/--no-scan", default=None, help="Whether documents are scanned.")
+@run_options
 @embed_options
 @json_option
 def ingest(
@@ -125,17 +130,17 @@ def ingest(
     untrusted: bool,
     manifests: bool | None,
     fields: dict[str, Any],
-    reader: str,
-    separator: str,
+    reader: str | None,
+    separator: str | None,
     chunk_size: int | None,
     chunk_overlap: int | None,
     chunk_maximum: int | None,
-    max_size: int,
-    workers: int | None,
-    secrets: Literal["mask", "quarantine", "off"],
+    max_size: int | None,
+    secrets: Literal["mask", "quarantine", "off"] | None,
     patterns: Path | None,
+    scan: bool | None,
+    workers: int | None,
     reread: bool,
-    no_scan: bool,
     embed_url: str,
     allow_host: str,
     as_json: bool,
@@ -148,10 +153,14 @@ def ingest(
     supersedes) is the other way round: what --meta sets, a manifest may only lower, and what a
     manifest sets, a document may only lower.
 
-    The corpus remembers --untrusted, --max-trust, --no-manifests and the --meta that governs. They
-    hold for the path and what is below it in later ingests, also of folders above it, until you
-    give others: --max-trust authoritative lifts --untrusted, and --meta scope= a scope. `rolebundle
-    status` lists them, and counts the documents whose authority is their own word.
+    The corpus remembers what was ingested and how. `rolebundle update` synchronizes all of it, and
+    `rolebundle roots list` shows it. Options hold for the path and what is below it in later
+    ingests, also of folders above it, until you give others: --max-trust authoritative lifts
+    --untrusted, and --meta scope= a scope. `rolebundle status` lists the options that govern, and
+    counts the documents whose authority is their own word.
+
+    Folders with the same name get sources of their own, such as docs and project-docs. An ingest
+    that is interrupted (Ctrl-C, exit code 130) keeps what is complete; the next one continues.
 
     Each document is scanned for hidden text, instructions to a model and secrets. Documents with
     severe findings are quarantined; `rolebundle quarantine list` shows them.
@@ -168,22 +177,44 @@ def ingest(
         flags={**_flags(meta), **(UNTRUSTED if untrusted else {})},
         max_trust=max_trust,
         manifests=manifests,
-        reader=reader or ("separated" if separator else ""),
+        reader="separated" if separator and not reader else reader,
         separator=separator,
         chunking={name: value for name, value in chunking.items() if value is not None},
         size_cap=max_size,
         workers=workers or os.cpu_count() or 1,
-        scan=None if no_scan else ScanSettings(secrets=secrets, patterns=patterns),
+        scan=_scan_settings(scan, secrets, patterns),
         reread=reread,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
         report = admin.ingest(paths, options, progress=progress, **fields)
+    print_report(report, as_json=as_json)
+    refuse_problems(report)
+
+
+def _scan_settings(
+    scan: bool | None,
+    secrets: Literal["mask", "quarantine", "off"] | None,
+    patterns: Path | None,
+) -> ScanSettings | Literal[False] | None:
+    if scan is False:
+        return False
+    if scan is None and secrets is None and patterns is None:
+        return None
+    return ScanSettings(secrets=secrets or "mask", patterns=patterns)
+
+
+def print_report(report: IngestReport, *, as_json: bool) -> None:
+    """Print what an ingest has done."""
     if as_json:
         print_json(IngestResult.model_validate(asdict(report)))
     else:
         click.echo(_summary(report))
     _print_skips(report, quiet=as_json)
+
+
+def refuse_problems(report: IngestReport) -> None:
+    """Raise an error if documents were refused, or could not be embedded."""
     refused = report.refused()
     if refused:
         raise DocumentError(
@@ -208,7 +239,7 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
             raise click.UsageError(
                 f"--meta {pair}: write KEY=VALUE; keys: {', '.join(METADATA_KEYS)}"
             )
-        if key in GOVERNANCE_KEYS and not value.strip():
+        if not value.strip():
             flags[key] = None
             continue
         flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value

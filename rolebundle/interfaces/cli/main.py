@@ -20,6 +20,8 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
+    "update": "rolebundle.interfaces.cli.update",
+    "roots": "rolebundle.interfaces.cli.roots",
     "retrieve": "rolebundle.interfaces.cli.retrieve",
     "embed": "rolebundle.interfaces.cli.embed",
     "compare": "rolebundle.interfaces.cli.compare",
@@ -116,7 +118,8 @@ def cli() -> None:
 
     The corpus is one file: --db, or $ROLEBUNDLE_DB, or a file in your user data folder.
     Exit codes: 0 ok, 2 usage, 3 configuration or overlay, 4 denied, 5 busy,
-    6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document.
+    6 full or I/O, 7 corrupt, 8 wrong or newer file, 9 embedder, 10 bad document,
+    130 interrupted.
     """
 
 

@@ -1,0 +1,168 @@
+"""Changes of roots: what is recorded after a run, moving a root, and removing one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.contracts.roots import Root, RootChange
+from rolebundle.errors import UsageError
+from rolebundle.ingest.manifests import MANIFEST_NAME
+from rolebundle.ingest.remembered import Remembered
+from rolebundle.ingest.roots import (
+    Visit,
+    absolute,
+    holder_of,
+    is_below,
+    moved,
+    moved_flags,
+    moved_path,
+    real_location,
+)
+from rolebundle.storage import approvals, documents, path_flags, roots, store
+from rolebundle.storage.connection import Corpus
+
+
+def root_at(corpus: Corpus, path: Path) -> Root:
+    """The root with this path; it may be missing.
+
+    Raises:
+        UsageError: there is none.
+    """
+    known = roots.load(corpus)
+    location = str(absolute(path, known))
+    root = next((root for root in known if root.location == location), None)
+    if root is not None:
+        return root
+    holder = holder_of(known, location)
+    raise UsageError(
+        "no_root",
+        f"{path}: is {'a part of the root ' + holder.location if holder else 'no root'}",
+        "`rolebundle roots list` shows the roots",
+    )
+
+
+def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
+    """Let a root and the roots below it have another path. Ids, vectors and options stay.
+
+    Raises:
+        UsageError: ``old`` is no root, or ``new`` does not exist or belongs to another root.
+    """
+    with corpus.writing():
+        root = root_at(corpus, old)
+        known = roots.load(corpus)
+        others = [other for other in known if not is_below(other.location, root.location)]
+        target = str(absolute(new, others))
+        if not os.path.lexists(target):
+            raise UsageError(
+                "path_missing", f"{new}: no such file or folder", "move the files first"
+            )
+        is_taken = any(is_below(other.location, target) for other in others)
+        if is_taken or roots.files_below(corpus, target):
+            raise UsageError(
+                "root_exists",
+                f"{new}: the corpus has documents from it already",
+                f"`rolebundle roots remove {new} --confirm` removes them, if it is a root",
+            )
+        moved_documents = apply_move(corpus, root.location, target)
+        roots.save(corpus, [moved(other, root.location, target) for other in known])
+    return RootChange(location=target, documents=moved_documents)
+
+
+def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
+    """Forget a root and remove its documents.
+
+    The roots below it that share its source go with it; the others stay.
+
+    Args:
+        corpus: a corpus open for writing.
+        path: the root; it may be missing.
+        confirmed: if false, only count the documents.
+
+    Raises:
+        UsageError: it is no root.
+    """
+    root = root_at(corpus, path)
+    if not confirmed:
+        return RootChange(location=root.location, documents=root.documents)
+    with corpus.writing():
+        known = roots.load(corpus)
+        removed = {
+            other.location
+            for other in known
+            if other.source_id == root.source_id and is_below(other.location, root.location)
+        }
+        kept = [other for other in known if other.location not in removed]
+        inside = [other.location for other in kept if is_below(other.location, root.location)]
+        files = [
+            file
+            for file in roots.files_below(corpus, root.location)
+            if not any(is_below(file, location) for location in inside)
+        ]
+        before = documents.counts(corpus).documents
+        store.remove_files(corpus, files)
+        store.drop_unused(corpus)
+        roots.save(corpus, kept)
+        store.increment_generation(corpus)
+        after = documents.counts(corpus).documents
+    return RootChange(location=root.location, documents=before - after)
+
+
+def apply_move(corpus: Corpus, old: str, new: str) -> int:
+    """Let the files below a path, and its flags and approvals, have another one.
+
+    Return the number of their documents. The roots are not changed.
+
+    Call it inside a write transaction.
+    """
+    files = roots.files_below(corpus, old)
+    roots.move_files(corpus, {file: moved_path(file, old, new) for file in files})
+    flags: Remembered = path_flags.load(corpus)
+    path_flags.save(corpus, moved_flags(flags, real_location(Path(old)), real_location(Path(new))))
+    approved = {approval.location: approval for approval in approvals.approvals(corpus)}
+    for path in manifests_below(approved, old):
+        approvals.revoke(corpus, path)
+        approval = approved[path]._replace(location=moved_path(path, old, new))
+        approvals.approve(corpus, approval)
+    store.increment_generation(corpus)
+    return roots.count_documents(corpus, new)
+
+
+def manifests_below(approved: Iterable[str], folder: str) -> list[str]:
+    """The paths of approved manifests below a folder."""
+    # A contract of a gate is not among them: its commands may do other things in another folder.
+    return [
+        path
+        for path in approved
+        if is_below(path, folder) and path.endswith(os.sep + MANIFEST_NAME)
+    ]
+
+
+def record_counts(corpus: Corpus, visits: Sequence[Visit], changed: Container[str]) -> None:
+    """Record how many documents the visited roots have, and when the run changed them."""
+    now = iso_utc(datetime.now(UTC))
+    complete = {visit.root.location for visit in visits if str(visit.start) == visit.root.location}
+    visited = {visit.root.location for visit in visits}
+    before = roots.load(corpus)
+    counts = {root.location: roots.count_documents(corpus, root.location) for root in before}
+    after = []
+    for root in before:
+        inner = [
+            other.location
+            for other in before
+            if other != root
+            and holder_of((outer for outer in before if outer != other), other.location) == root
+        ]
+        updates: dict[str, object] = {
+            "documents": counts[root.location] - sum(counts[location] for location in inner)
+        }
+        is_new = root.location in changed or not root.synced_at
+        if root.location in complete and is_new:
+            updates["synced_at"] = now
+        after.append(root.model_copy(update=updates) if root.location in visited else root)
+    if after != before:
+        with corpus.writing():
+            roots.save(corpus, after)

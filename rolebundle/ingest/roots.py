@@ -1,0 +1,426 @@
+"""Which root a path belongs to, and what a run has to visit.
+
+A file belongs to the innermost root at or above it. Document ids begin with the root's source, so a
+root keeps its source for good: also when it is moved, or when another folder has the same name. A
+folder or file below a root becomes a root of its own only if its options differ, or if a walk of
+the outer root would leave it out. It then shares the source of the outer root, so that its ids do
+not depend on how it is ingested.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from rolebundle.contracts.roots import Root, RootOptions
+from rolebundle.errors import DocumentError, UsageError
+from rolebundle.ingest.manifests import check_path
+from rolebundle.ingest.prepare import hash_of_file
+from rolebundle.ingest.remembered import Flags, Remembered, combined, limits_in
+from rolebundle.ingest.walk import read_bytes
+
+_GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
+_MOVED_SHARE = 0.5
+"""The least share of a missing root's files that a folder must have to be taken for it."""
+
+Options = Mapping[str, Any]
+"""Fields of ``RootOptions`` that an ingest was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A folder or file that a run walks.
+
+    Attributes:
+        start: where the walk begins.
+        root: the root that the files belong to, with the options that hold in this run.
+        excluded: the roots below ``start``, which are visited on their own.
+        is_nested: whether it is visited because it lies below a path of the run.
+    """
+
+    start: Path
+    root: Root
+    excluded: frozenset[str] = frozenset()
+    is_nested: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run visits, the roots after it, and the roots that are missing below its paths."""
+
+    visits: list[Visit]
+    roots: list[Root]
+    missing: list[Root]
+
+
+def is_below(location: str, folder: str) -> bool:
+    """Whether a path is a folder or lies below it."""
+    return location == folder or location.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def real_location(path: Path) -> str:
+    """Where a path really is, so that a link above it does not hide it. It itself may be a link."""
+    return str(Path(os.path.realpath(path.parent)) / path.name)
+
+
+def absolute(path: Path, roots: Iterable[Root]) -> Path:
+    """The absolute path, spelled as the root that it belongs to.
+
+    A path through a symbolic link is the same root. Its files must not be stored twice.
+    """
+    start = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow a link
+    check_path(start)
+    location = real_location(start)
+    spelled = [
+        root.location.rstrip(os.sep) + location[len(real.rstrip(os.sep)) :]
+        for root in roots
+        if is_below(location, real := real_location(Path(root.location)))
+    ]
+    return Path(min(spelled, key=len)) if spelled else start
+
+
+def existing_start(path: Path, roots: Sequence[Root]) -> Path:
+    """The absolute path of a file or folder to ingest.
+
+    Raises:
+        UsageError: it does not exist.
+    """
+    start = absolute(path, roots)
+    if os.path.lexists(start):
+        return start
+    root = next((root for root in roots if root.location == str(start)), None)
+    if root is not None:
+        raise missing_root(root)
+    hint = "check the spelling"
+    if (holder := holder_of(roots, str(start))) is not None:
+        hint += f"; if it was deleted, `rolebundle ingest {holder.location}` removes its documents"
+    raise UsageError("path_missing", f"{path}: no such file or folder", hint)
+
+
+def missing_root(root: Root) -> UsageError:
+    """The error for a root that is not there."""
+    return UsageError(
+        "root_missing", f"{root.location}: {_missing(root)}", missing_root_hint(root.location)
+    )
+
+
+def _missing(root: Root) -> str:
+    documents = f"{root.documents} document{'' if root.documents == 1 else 's'}"
+    return f"this root is missing; the corpus keeps its {documents}"
+
+
+def missing_root_hint(location: str) -> str:
+    """What to do about a root that is not there."""
+    return (
+        f"if it was moved: `rolebundle roots move {location} NEW`; "
+        f"if it was deleted: `rolebundle roots remove {location} --confirm`"
+    )
+
+
+def missing_root_note(root: Root) -> str:
+    """A remark on a root that is not there."""
+    return f"{root.location}: {_missing(root)}; {missing_root_hint(root.location)}"
+
+
+def holder_of(roots: Iterable[Root], location: str) -> Root | None:
+    """The innermost root at or above a path."""
+    above = [root for root in roots if is_below(location, root.location)]
+    return max(above, key=lambda root: len(root.location), default=None)
+
+
+def anchor_of(roots: Iterable[Root], root: Root) -> Path:
+    """The outermost root above a root that shares its source. Paths are relative to its folder."""
+    sharing = [
+        other.location
+        for other in roots
+        if other.source_id == root.source_id and is_below(root.location, other.location)
+    ]
+    return Path(min([*sharing, root.location], key=len))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What planning asks of the files and of the corpus.
+
+    Attributes:
+        base_of: the folder that the paths of files below a path are relative to.
+        sources_of_others: the sources of documents that do not come from a folder; ``None`` if that
+            folder has documents whose source has its name already. The flag says whether foreign
+            documents count.
+        is_foreign: whether flags call a path untrusted or external. Such a root takes no name away
+            from others.
+        leaves_out: whether a walk of a root leaves out a path.
+    """
+
+    base_of: Callable[[Path], Path]
+    sources_of_others: Callable[[Path, bool], set[str] | None]
+    is_foreign: Callable[[Path], bool]
+    leaves_out: Callable[[Root, Path], bool]
+
+
+def plan(
+    roots: Sequence[Root], starts: Sequence[Path], given: Options, surroundings: Surroundings
+) -> Plan:
+    """What an ingest of some paths visits, and the roots after it.
+
+    Args:
+        roots: the roots before.
+        starts: existing paths, as :func:`existing_start` spells them.
+        given: the options of the run. They hold for what is below the paths, too.
+        surroundings: what is asked of the files and of the corpus.
+    """
+    planner = _Planner({root.location: root for root in roots}, given, surroundings)
+    for start in starts:
+        planner.add(start)
+    return planner.plan()
+
+
+@dataclass(slots=True)
+class _Planner:
+    """The roots, by location, and the paths to visit; each with whether it is nested."""
+
+    roots: dict[str, Root]
+    given: Options
+    surroundings: Surroundings
+    visited: dict[str, tuple[Path, bool]] = field(default_factory=dict)
+    missing: list[Root] = field(default_factory=list)
+
+    def add(self, start: Path) -> None:
+        location = str(start)
+        holder = holder_of(self.roots.values(), location)
+        if holder is None:
+            base = self.surroundings.base_of(start)
+            self.roots[location] = Root(
+                location=location,
+                prefix=_prefix(location, base),
+                source_id=self._source_of(start, base),
+                options=with_options(RootOptions(), self.given),
+            )
+        else:
+            base = self._renew_source(holder)
+            self._add_below(self.roots[holder.location], start, base)
+        self.visited[location] = start, False
+        self._add_nested(location)
+
+    def plan(self) -> Plan:
+        visits = []
+        for location, (start, is_nested) in self.visited.items():
+            holder = holder_of(self.roots.values(), location)
+            assert holder is not None
+            below = (other for other in self.roots if other != location)
+            excluded = frozenset(other for other in below if is_below(other, location))
+            visits.append(Visit(start, holder, excluded, is_nested))
+        roots = sorted(self.roots.values(), key=lambda root: root.location)
+        return Plan(visits, roots, self.missing)
+
+    def _renew_source(self, root: Root) -> Path:
+        """The base of a root's paths.
+
+        If it is another one than before, because a manifest above came or went, all ids change and
+        the source is chosen again.
+        """
+        anchor = self.roots[str(anchor_of(self.roots.values(), root))]
+        base = self.surroundings.base_of(Path(anchor.location))
+        if _prefix(anchor.location, base) == anchor.prefix:
+            return base
+        sharing = [
+            self.roots.pop(other.location)
+            for other in list(self.roots.values())
+            if other.source_id == anchor.source_id and is_below(other.location, anchor.location)
+        ]
+        source_id = self._source_of(Path(anchor.location), base)
+        for other in sharing:
+            updates = {"source_id": source_id, "prefix": _prefix(other.location, base)}
+            self.roots[other.location] = other.model_copy(update=updates)
+        return base
+
+    def _add_below(self, holder: Root, start: Path, base: Path) -> None:
+        """Add a path at or below a root: to the root itself, or as a root of its own."""
+        location = str(start)
+        options = with_options(holder.options, self.given)
+        if holder.location == location:
+            self.roots[location] = holder.model_copy(update={"options": options})
+        elif _differ(options, holder.options) or self.surroundings.leaves_out(holder, start):
+            self.roots[location] = Root(
+                location=location,
+                prefix=_prefix(location, base),
+                source_id=holder.source_id,
+                options=options,
+            )
+
+    def _add_nested(self, location: str) -> None:
+        """Visit the roots below a path, or forget those that the root above covers."""
+        for other in list(self.roots.values()):
+            if other.location == location or not is_below(other.location, location):
+                continue
+            root = other.model_copy(update={"options": with_options(other.options, self.given)})
+            path = Path(root.location)
+            self.roots[root.location] = root
+            if self._is_covered(root):
+                del self.roots[root.location]
+            elif os.path.lexists(path):
+                self.visited.setdefault(root.location, (path, True))
+            else:
+                self.missing.append(root)
+
+    def _is_covered(self, root: Root) -> bool:
+        """Whether a walk of the root above reads the same files with the same options and ids."""
+        others = (other for other in self.roots.values() if other != root)
+        outer = holder_of(others, root.location)
+        return (
+            outer is not None
+            and outer.source_id == root.source_id
+            and not _differ(outer.options, root.options)
+            and not self.surroundings.leaves_out(outer, Path(root.location))
+        )
+
+    def _source_of(self, start: Path, base: Path) -> str:
+        """The source of a root: that of its base, or else one that no other folder has.
+
+        The names of the folders above tell folders of the same name apart.
+        """
+        roots = list(self.roots.values())
+        for root in roots:
+            if os.path.lexists(root.location):
+                anchor = anchor_of(roots, root)
+                if self.surroundings.base_of(anchor) == base:
+                    return root.source_id
+        name = source_name(base)
+        is_foreign = self.surroundings.is_foreign
+        all_count = is_foreign(start)
+        others = self.surroundings.sources_of_others(base, all_count)
+        if others is None:
+            return name
+        counting = [root for root in roots if all_count or not is_foreign(Path(root.location))]
+        taken = {source_id.casefold() for source_id in others}
+        taken |= {root.source_id.casefold() for root in counting}
+        for parent in base.parents:
+            if name.casefold() not in taken:
+                return name
+            if parent.name:
+                name = f"{source_name(parent)}-{name}"
+        return next(
+            candidate
+            for candidate in (name, *(f"{name}-{number}" for number in count(2)))
+            if candidate.casefold() not in taken
+        )
+
+
+def _prefix(location: str, base: Path) -> str:
+    relative = Path(location).relative_to(base)
+    return relative.as_posix() if relative.parts else ""
+
+
+def _differ(options: RootOptions, others: RootOptions) -> bool:
+    """Whether files are read differently with these options."""
+    return options.model_copy(update={"lexical_only": others.lexical_only}) != others
+
+
+def with_options(options: RootOptions, given: Options) -> RootOptions:
+    """Options after others were given. A key of ``meta`` with the value ``None`` is lifted."""
+    values: dict[str, Any] = {**given}
+    for name in ("meta", "chunking"):
+        if name in given:
+            merged = {**getattr(options, name), **given[name]}
+            values[name] = {key: value for key, value in merged.items() if value is not None}
+    return options.model_copy(update=values)
+
+
+def source_name(folder: Path) -> str:
+    """The name of a folder as the id of a source."""
+    return re.sub(r"[^\w.-]+", "-", folder.name).strip("-") or "files"
+
+
+# -- moved roots --------------------------------------------------------------------------------
+
+
+def find_moved(
+    roots: Sequence[Root],
+    start: Path,
+    hashes_of: Callable[[str], Mapping[str, str]],
+    remembered: Remembered,
+    size_cap: int,
+) -> Root | None:
+    """The missing root whose content a new path has; ``None`` if there is none.
+
+    A root for which flags grant authority is not found if the path has any other content: that
+    content would get the authority, too.
+
+    Args:
+        roots: every root.
+        start: an existing path that belongs to no root.
+        hashes_of: the hashes of the stored files below a path; see
+            :func:`rolebundle.storage.roots.content_hashes`.
+        remembered: the flags of earlier ingests.
+        size_cap: larger files are not compared.
+    """
+    best: tuple[int, Root] | None = None
+    for root in roots:
+        if os.path.lexists(root.location):
+            continue
+        hashes = hashes_of(root.location)
+        same = {
+            rest for rest, known in hashes.items() if _has_hash(f"{start}{rest}", known, size_cap)
+        }
+        if not same or len(same) < _MOVED_SHARE * len(hashes):
+            continue
+        if _grants(remembered, root) and not _has_only(start, same):
+            continue
+        if best is None or len(same) > best[0]:
+            best = len(same), root
+    return best[1] if best else None
+
+
+def _has_hash(location: str, content_hash: str, size_cap: int) -> bool:
+    try:
+        return hash_of_file(read_bytes(location, location, size_cap)) == content_hash
+    except DocumentError:
+        return False
+
+
+def _grants(remembered: Remembered, root: Root) -> bool:
+    real = real_location(Path(root.location))
+    return any(
+        limits_in(flags).keys() & set(_GRANTING)
+        for location, flags in remembered.items()
+        if is_below(location, real)
+    )
+
+
+def _has_only(start: Path, same: set[str]) -> bool:
+    """Whether a path has no other file than these, apart from hidden ones."""
+    if not start.is_dir():
+        return True
+    for folder, folders, names in os.walk(start):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        rest = folder[len(str(start)) :]
+        if any(f"{rest}{os.sep}{name}" not in same for name in names if not name.startswith(".")):
+            return False
+    return True
+
+
+def moved(root: Root, old: str, new: str) -> Root:
+    """A root after the path ``old`` became ``new``; unchanged if it is not below ``old``."""
+    if not is_below(root.location, old):
+        return root
+    return root.model_copy(update={"location": moved_path(root.location, old, new)})
+
+
+def moved_path(location: str, old: str, new: str) -> str:
+    """A path at or below ``old`` after ``old`` became ``new``."""
+    return new.rstrip(os.sep) + location[len(old.rstrip(os.sep)) :]
+
+
+def moved_flags(remembered: Remembered, old: str, new: str) -> dict[str, Flags]:
+    """Remembered flags after the real path ``old`` became ``new``. Flags of ``new`` count first."""
+    flags = {path: given for path, given in remembered.items() if not is_below(path, old)}
+    for path, given in remembered.items():
+        if is_below(path, old):
+            after = moved_path(path, old, new)
+            flags[after] = combined(given, flags.get(after, {}))
+    return flags

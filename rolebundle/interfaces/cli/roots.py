@@ -1,0 +1,113 @@
+"""`rolebundle roots list | move | remove`: the folders and files that were ingested."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.roots import Root, RootList
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.group()
+def roots() -> None:
+    """List, move and remove the folders and files that were ingested.
+
+    \b
+    rolebundle roots list
+    rolebundle roots move notes /media/disk/notes
+    rolebundle roots remove old-project --confirm
+    """
+
+
+@roots.command("list")
+@db_option
+@json_option
+def list_command(db: str | None, as_json: bool) -> None:
+    """List the roots: where they are, their source, how many documents, and when they changed.
+
+    \b
+    rolebundle roots list
+    rolebundle roots list --json
+    """
+    with admin_for(db) as admin:
+        known = admin.roots()
+    if as_json:
+        print_json(RootList(roots=known))
+        return
+    for root in known:
+        click.echo(writable(_line(root)))
+    if not known:
+        click.echo("no root yet: run `rolebundle ingest PATH`", err=True)
+
+
+def _line(root: Root) -> str:
+    options = root.options.model_dump(exclude_defaults=True)
+    parts = [
+        root.location,
+        f"source {root.source_id}",
+        counted(root.documents, "document"),
+        f"changed {root.synced_at}" if root.synced_at else "not complete",
+        *(f"{name}={value}" for name, value in options.items()),
+    ]
+    if not Path(root.location).exists():
+        parts.append("MISSING")
+    return "  ".join(parts)
+
+
+@roots.command("move")
+@click.argument("old", type=_PATH)
+@click.argument("new", type=_PATH)
+@db_option
+@json_option
+def move_command(old: Path, new: Path, db: str | None, as_json: bool) -> None:
+    """Tell the corpus that a root has another path now. No file is moved.
+
+    Ids, vectors and options of its documents stay. An ingest finds a moved folder by itself if the
+    old one is missing and most files are unchanged.
+
+    \b
+    rolebundle roots move notes /media/disk/notes
+    """
+    with admin_for(db) as admin:
+        change = admin.move_root(old, new)
+    if as_json:
+        print_json(change)
+    else:
+        moved = counted(change.documents, "document")
+        click.echo(writable(f"{change.location}: {moved} moved; run `rolebundle update`"))
+
+
+@roots.command("remove")
+@click.argument("path", type=_PATH)
+@click.option("--confirm", is_flag=True, help="Do it. Without this, only show what would be done.")
+@db_option
+@json_option
+def remove_command(path: Path, confirm: bool, db: str | None, as_json: bool) -> None:
+    """Forget a root and remove its documents from the corpus. Your files are not changed.
+
+    `rolebundle purge` also erases every byte of the documents.
+
+    \b
+    rolebundle roots remove old-project
+    rolebundle roots remove old-project --confirm
+    """
+    with admin_for(db) as admin:
+        change = admin.remove_root(path, confirmed=confirm)
+    if as_json:
+        print_json(change)
+    else:
+        verb = "removed" if confirm else "would be removed"
+        documents = counted(change.documents, "document")
+        click.echo(writable(f"{change.location}: {documents} {verb}"))
+    if not confirm:
+        raise UsageError(
+            "not_confirmed",
+            "the root was not removed, because that was not confirmed",
+            "run the same command with --confirm",
+        )

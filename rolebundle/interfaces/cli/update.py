@@ -1,0 +1,61 @@
+"""`rolebundle update`: synchronize the corpus with everything that was ingested."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from rolebundle.contracts.request import IngestRequest
+from rolebundle.errors import UsageError
+from rolebundle.ingest.sync import IngestOptions
+from rolebundle.interfaces.cli.ingest import print_report, refuse_problems, run_options
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    embed_options,
+    json_option,
+    request_options,
+)
+from rolebundle.interfaces.cli.output import counted, progress_bar
+
+
+@click.command()
+@db_option
+@request_options(IngestRequest, only=["lexical_only"])
+@run_options
+@embed_options
+@json_option
+def update(
+    db: str | None,
+    fields: dict[str, Any],
+    workers: int | None,
+    reread: bool,
+    embed_url: str,
+    allow_host: str,
+    as_json: bool,
+) -> None:
+    """Synchronize the corpus with all folders and files that were ingested.
+
+    Each one is read with the options that it was ingested with; `rolebundle roots list` shows them.
+    If a folder is missing, or is empty now, its documents stay, the others are updated, and the
+    exit code is 2.
+
+    \b
+    rolebundle update
+    rolebundle update --db team.db --json
+    """
+    options = IngestOptions(workers=workers or os.cpu_count() or 1, reread=reread)
+    admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
+    with progress_bar() as progress:
+        report = admin.update(options, progress=progress, **fields)
+    print_report(report, as_json=as_json)
+    refuse_problems(report)
+    missing = [skipped for skipped in report.skipped if skipped.code == "root_missing"]
+    if missing:
+        raise UsageError(
+            "root_missing",
+            f"{counted(len(missing), 'root')} missing; the others were updated",
+            "see the messages above",
+        )

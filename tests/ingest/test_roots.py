@@ -1,0 +1,446 @@
+"""Roots: what was ingested and how is remembered, and no name, move or order changes an id."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.roots import Root
+from rolebundle.errors import UsageError
+from rolebundle.ingest import root_changes, sync
+from rolebundle.ingest.roots import Surroundings, plan
+from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.storage import path_flags, roots
+from rolebundle.storage.connection import Corpus
+from rolebundle.storage.opening import open_reader, open_writer
+from support.commands import invoke
+from support.fake_embedder import HashingProvider
+from support.sound import assert_sound, contents
+
+
+class Counting(HashingProvider):
+    embedded: int = 0
+
+    def embed_passages(self, texts: Any) -> Any:
+        self.embedded += len(texts)
+        return super().embed_passages(texts)
+
+
+class World:
+    """Folders, a corpus beside them, and a model that counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.db, self.provider = folder / "w", folder / "c.db", Counting()
+        self.folder.mkdir()
+
+    def write(self, name: str, text: str = "") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text or f"# {name}\n\nA note on {name}.\n", encoding="utf-8")
+        return path
+
+    def ingest(self, *names: str, **options: Any) -> IngestReport:
+        paths = [self.folder / name for name in names]
+        return self.change(
+            lambda corpus: sync.ingest(corpus, paths, self.provider, IngestOptions(**options))
+        )
+
+    def update(self) -> IngestReport:
+        return self.change(lambda corpus: sync.update(corpus, self.provider))
+
+    def change(self, step: Callable[[Corpus], Any]) -> Any:
+        with open_writer(self.db) as corpus:
+            result = step(corpus)
+        assert_sound(self.db)
+        return result
+
+    def roots(self) -> dict[str, Root]:
+        with open_reader(self.db) as corpus:
+            known = roots.load(corpus)
+        return {os.path.relpath(root.location, self.folder): root for root in known}
+
+    def ids(self) -> list[str]:
+        with open_reader(self.db) as corpus:
+            return [name for (name,) in corpus.rows("SELECT document_id FROM document ORDER BY 1")]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def counted(report: IngestReport) -> tuple[int, int, int, int]:
+    return (report.added, report.updated, report.unchanged, report.removed)
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_folders_of_the_same_name_have_sources_of_their_own(world: World) -> None:
+    for project in ("a", "b", "b c"):
+        world.write(f"{project}/docs/README.md")
+    for project in ("a", "b", "b c"):
+        assert world.ingest(f"{project}/docs").refused() == []
+    assert world.ids() == ["b-c-docs/README.md", "b-docs/README.md", "docs/README.md"]
+    assert counted(world.ingest("b/docs", "a/docs", "b c/docs")) == (0, 0, 3, 0)
+    assert world.roots()["b/docs"].documents == 1
+
+
+def test_the_names_of_parents_that_are_alike_are_numbered(world: World) -> None:
+    world.write("x/b/docs/a.md")
+    world.write("x-b/docs/a.md")
+    world.write("docs/a.md")
+    for name in ("docs", "x/b/docs", "x-b/docs"):
+        assert world.ingest(name).refused() == []
+    assert world.ids() == ["b-docs/a.md", "docs/a.md", "x-b-docs/a.md"]
+
+
+def test_a_source_that_the_owner_declares_is_not_changed(world: World) -> None:
+    world.write("a/docs/a.md")
+    world.write("b/docs/b.md")
+    world.ingest("a/docs", flags={"source_id": "handbook"})
+    world.ingest("b/docs", flags={"source_id": "handbook"})
+    assert world.ids() == ["handbook/a.md", "handbook/b.md"]
+
+
+def test_a_corpus_without_roots_keeps_its_sources(world: World) -> None:
+    """As one that an earlier version made, in which both folders have the source `docs`."""
+    for project in ("a", "b"):
+        world.write(f"{project}/docs/{project}.md")
+        world.ingest(f"{project}/docs", flags={"source_id": "docs"})
+    world.change(forget_roots_and_flags)
+    for project in ("a", "b"):
+        assert counted(world.ingest(f"{project}/docs")) == (0, 1, 0, 0)
+    assert world.ids() == ["docs/a.md", "docs/b.md"]
+    assert {root.source_id for root in world.roots().values()} == {"docs"}
+
+
+def forget_roots_and_flags(corpus: Corpus) -> None:
+    with corpus.writing():
+        roots.save(corpus, [])
+        path_flags.save(corpus, {})
+
+
+def test_a_document_cannot_take_the_name_of_a_folder(world: World) -> None:
+    """What a document declares does not decide how the source of another folder is called."""
+    world.write("loot/a.md", "---\nsource_id: docs\n---\n\nMine.\n")
+    world.ingest("loot")
+    world.write("docs/b.md")
+    world.ingest("docs")
+    assert "docs/b.md" in world.ids()
+
+
+# -- parts of a root -------------------------------------------------------------------------------
+
+
+def test_a_part_of_a_root_has_the_same_ids(world: World) -> None:
+    world.write("docs/guide/a.md")
+    world.write("docs/b.md")
+    world.ingest("docs")
+    before = contents(world.db)
+    assert counted(world.ingest("docs/guide")) == (0, 0, 1, 0)
+    assert counted(world.ingest("docs/guide/a.md", "docs/b.md")) == (0, 0, 2, 0)
+    assert contents(world.db) == before
+    assert list(world.roots()) == ["docs"]
+
+
+def test_a_file_first_and_its_folder_later(world: World) -> None:
+    world.write("docs/a.md")
+    world.write("docs/b.md")
+    world.ingest("docs/a.md")
+    assert world.ids() == ["docs/a.md"]
+    assert counted(world.ingest("docs")) == (1, 0, 1, 0)
+    assert list(world.roots()) == ["docs"], "the folder covers the file"
+
+
+def test_a_folder_first_and_the_one_above_later(world: World) -> None:
+    world.write("all/guide/a.md")
+    world.write("all/b.md")
+    world.ingest("all/guide")
+    assert counted(world.ingest("all")) == (1, 0, 1, 0)
+    assert world.ids() == ["all/b.md", "guide/a.md"], "a root keeps its ids"
+    (world.folder / "all/guide/a.md").unlink()
+    assert counted(world.ingest("all")) == (0, 0, 1, 1)
+
+
+def test_a_part_with_other_options_keeps_them(world: World) -> None:
+    world.write("docs/log.txt", "== one\n\nFirst.\n\n== two\n\nSecond.\n")
+    world.write("docs/b.md")
+    world.ingest("docs")
+    assert world.ids() == ["docs/b.md", "docs/log.txt"]
+    world.ingest("docs/log.txt", reader="separated", separator="== ")
+    split = world.ids()
+    assert len(split) == 3
+    assert all(name.startswith("docs/") for name in split)
+    assert counted(world.ingest("docs")) == (0, 0, 2, 0)
+    assert counted(world.update()) == (0, 0, 2, 0)
+    assert world.ids() == split
+
+
+def test_a_hidden_part_stays_if_it_was_asked_for(world: World) -> None:
+    world.write("docs/.notes/a.md")
+    world.write("docs/b.md")
+    world.ingest("docs")
+    assert world.ids() == ["docs/b.md"]
+    world.ingest("docs/.notes")
+    assert world.ids() == ["docs/.notes/a.md", "docs/b.md"]
+    assert counted(world.ingest("docs")) == (0, 0, 2, 0)
+
+
+def test_a_path_through_a_link_is_the_same_root(world: World) -> None:
+    world.write("real/docs/a.md")
+    (world.folder / "link").symlink_to(world.folder / "real")
+    world.ingest("real/docs")
+    assert counted(world.ingest("link/docs")) == (0, 0, 1, 0)
+    assert counted(world.ingest("link/docs/a.md")) == (0, 0, 1, 0)
+    assert list(world.roots()) == ["real/docs"]
+
+
+def test_ids_follow_a_manifest_above_that_comes_and_goes(world: World) -> None:
+    world.write("docs/a.md")
+    world.ingest("docs")
+    manifest = world.write("rolebundle.toml", "[defaults]\ntags = ['x']\n")
+    world.ingest("docs")
+    assert world.ids() == ["w/docs/a.md"]
+    manifest.unlink()
+    world.ingest("docs")
+    assert world.ids() == ["docs/a.md"]
+
+
+PLACES = ("a", "a/b", "a/b/c", "a/d", "e")
+
+
+@given(st.lists(st.sampled_from(PLACES), min_size=1, max_size=6))
+def test_a_root_never_changes_its_source(starts: Sequence[str]) -> None:
+    """Whatever is ingested later, and every path belongs to one root."""
+    surroundings = Surroundings(
+        base_of=lambda path: path,
+        sources_of_others=lambda _base, _all: set(),
+        is_foreign=lambda _path: False,
+        leaves_out=lambda _root, _path: False,
+    )
+    known: list[Root] = []
+    sources: dict[str, str] = {}
+    for start in starts:
+        planned = plan(known, [Path("/nowhere", start)], {}, surroundings)
+        known = planned.roots
+        for root in known:
+            assert sources.setdefault(root.location, root.source_id) == root.source_id
+        assert len({root.source_id for root in known}) == len(known)
+        for visit in planned.visits:
+            assert visit.root in known
+
+
+# -- options ---------------------------------------------------------------------------------------
+
+
+def test_options_are_remembered_until_others_are_given(world: World) -> None:
+    text = "== one\n\nFirst.\n\n== two\n\nSecond.\n"
+    world.write("n/log.txt", text)
+    world.ingest("n", reader="separated", separator="== ", flags={"domain": "ops"})
+    assert len(world.ids()) == 2
+    assert counted(world.ingest("n")) == (0, 0, 1, 0)
+    assert counted(world.update()) == (0, 0, 1, 0)
+    world.ingest("n", reader="", separator="", flags={"domain": None})
+    assert world.ids() == ["n/log.txt"]
+    assert world.roots()["n"].options.model_dump(exclude_defaults=True) == {}
+
+
+def test_every_option_of_a_root_is_remembered(world: World, tmp_path: Path) -> None:
+    patterns = tmp_path / "p.toml"
+    patterns.write_text("", encoding="utf-8")
+    world.write("n/a.md")
+    arguments = (
+        "--separator", "==", "--reader", "text", "--chunk-size", "500", "--max-size", "9000",
+        "--secrets", "off", "--patterns", str(patterns), "--meta", "tags=a,b", "--lexical-only",
+    )  # fmt: skip
+    first = invoke("ingest", world.folder / "n", *arguments, "--db", world.db)
+    assert first.code == 0, first.err
+    listed = invoke("roots", "list", "--json", "--db", world.db).json()["roots"]
+    options = {
+        "meta": {"tags": ["a", "b"]}, "reader": "text", "separator": "==",
+        "chunking": {"size": 500}, "max_size": 9000, "ignore": True, "lexical_only": True,
+        "scan": {"enabled": True, "secrets": "off", "patterns": str(patterns)},
+    }  # fmt: skip
+    assert [root["options"] for root in listed] == [options]
+    updated = invoke("update", "--json", "--db", world.db).json()
+    assert (updated["unchanged"], updated["embedded"]) == (1, 0)
+
+
+# -- update ----------------------------------------------------------------------------------------
+
+
+def test_update_synchronizes_all_roots(world: World) -> None:
+    for name in ("a/docs/x.md", "b/docs/x.md", "c.md"):
+        world.write(name)
+    world.ingest("a/docs", "b/docs", "c.md")
+    world.write("a/docs/new.md")
+    (world.folder / "b/docs/x.md").write_text("Changed.\n", encoding="utf-8")
+    (world.folder / "b/docs/y.md").write_text("Added.\n", encoding="utf-8")
+    assert counted(world.update()) == (2, 1, 2, 0)
+    before = world.db.read_bytes()
+    assert counted(world.update()) == (0, 0, 5, 0)
+    assert world.db.read_bytes() == before
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_update_keeps_what_is_missing(world: World, emptied: bool) -> None:
+    """An empty folder may be the place of a disk that is not mounted."""
+    world.write("a/x.md")
+    world.write("b/y.md")
+    world.ingest("a", "b")
+    shutil.rmtree(world.folder / "a")
+    if emptied:
+        (world.folder / "a").mkdir()
+    world.write("b/z.md")
+    report = world.update()
+    assert counted(report) == (1, 0, 1, 0)
+    assert [skip.code for skip in report.skipped] == ["root_missing"]
+    assert "a/x.md" in world.ids()
+    outcome = invoke("update", "--lexical-only", "--db", world.db)
+    assert (outcome.code, "1 root missing" in outcome.err) == (2, True)
+
+
+def test_a_missing_root_is_explained(world: World) -> None:
+    world.write("a/x.md")
+    world.ingest("a")
+    shutil.rmtree(world.folder / "a")
+    with pytest.raises(
+        UsageError, match="this root is missing; the corpus keeps its 1 document"
+    ) as caught:
+        world.ingest("a")
+    assert "rolebundle roots move" in caught.value.hint
+    with pytest.raises(UsageError, match="no such file"):
+        world.ingest("a/x.md")
+
+
+def test_update_without_roots(world: World) -> None:
+    with open_writer(world.db):
+        pass
+    with pytest.raises(UsageError, match="no folder or file is remembered"):
+        world.update()
+
+
+# -- moving and removing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by_command", [False, True])
+def test_a_moved_root_keeps_everything(world: World, by_command: bool) -> None:
+    for name in ("x.md", "deep/y.md", "z.md"):
+        world.write(f"a/docs/{name}")
+    world.ingest("a/docs", flags={"sensitivity": "internal", "domain": "ops"})
+    before, embedded = contents(world.db), world.provider.embedded
+    (world.folder / "elsewhere").mkdir()
+    (world.folder / "a/docs").rename(world.folder / "elsewhere/manual")
+    old, new = world.folder / "a/docs", world.folder / "elsewhere/manual"
+    if by_command:
+        moved = invoke("roots", "move", old, new, "--json", "--db", world.db)
+        assert moved.json() == {"location": str(new), "documents": 3}
+        report = world.update()
+    else:
+        report = world.ingest("elsewhere/manual")
+        assert [note.code for note in report.notes] == ["root_moved", "flags_remembered"]
+    assert counted(report) == (0, 0, 3, 0)
+    assert contents(world.db) == before
+    assert world.provider.embedded == embedded
+    assert list(world.roots()) == ["elsewhere/manual"]
+
+
+def test_a_moved_root_that_changed_on_the_way(world: World) -> None:
+    for number in range(4):
+        world.write(f"old/{number}.md")
+    world.ingest("old")
+    (world.folder / "old").rename(world.folder / "new")
+    world.write("new/0.md", "Changed.\n")
+    world.write("new/more.md")
+    assert counted(world.ingest("new")) == (1, 1, 3, 0)
+    assert world.ids() == [*(f"old/{number}.md" for number in range(4)), "old/more.md"]
+
+
+@pytest.mark.parametrize("change", ["still there", "other content", "granted"])
+def test_a_folder_that_is_not_the_missing_root(world: World, change: str) -> None:
+    """Least of all if flags give the root authority, which other content must not get."""
+    for number in range(4):
+        world.write(f"old/{number}.md", f"Text {number}.\n")
+    world.ingest("old", flags={"trust_tier": "authoritative"} if change == "granted" else {})
+    shutil.copytree(world.folder / "old", world.folder / "new")
+    if change != "still there":
+        shutil.rmtree(world.folder / "old")
+    if change == "other content":
+        for number in range(3):
+            world.write(f"new/{number}.md", f"Other text {number}.\n")
+    if change == "granted":
+        world.write("new/planted.md")
+    report = world.ingest("new")
+    assert report.refused() == []
+    assert sorted(world.roots()) == ["new", "old"]
+    with open_reader(world.db) as corpus:
+        tiers = corpus.rows(
+            "SELECT DISTINCT d.trust_tier FROM document d JOIN source s ON s.id = d.source "
+            "WHERE s.source_id = 'new'"
+        )
+    assert tiers == [("general",)]
+
+
+def test_limits_move_with_a_root(world: World) -> None:
+    world.write("old/a.md", "---\ntrust_tier: authoritative\n---\n\nText.\n")
+    world.ingest("old", flags={"trust_tier": "untrusted", "origin": "untrusted"})
+    (world.folder / "old").rename(world.folder / "new")
+    world.ingest("new")
+    with open_reader(world.db) as corpus:
+        assert corpus.rows("SELECT trust_tier, origin FROM document") == [
+            ("untrusted", "untrusted")
+        ]
+
+
+def test_a_move_is_refused(world: World) -> None:
+    world.write("a/x.md")
+    world.write("b/y.md")
+    world.ingest("a", "b")
+    for old, new, message in (
+        ("a", "b", "has documents from it already"),
+        ("a", "none", "no such file or folder"),
+        ("a/x.md", "b", "is a part of the root"),
+        ("c", "b", "is no root"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            world.change(
+                lambda corpus, old=old, new=new: root_changes.move_root(
+                    corpus, world.folder / old, world.folder / new
+                )
+            )
+    assert sorted(world.roots()) == ["a", "b"]
+
+
+def test_removing_a_root(world: World) -> None:
+    world.write("a/x.md")
+    world.write("a/b/y.md")
+    world.write("a/.hidden/z.md")
+    world.ingest("a/b")
+    world.ingest("a", "a/.hidden")
+    asked = invoke("roots", "remove", world.folder / "a", "--json", "--db", world.db)
+    assert (asked.code, asked.json()["documents"]) == (2, 1)
+    assert len(world.ids()) == 3
+    shutil.rmtree(world.folder / "a")
+    done = invoke("roots", "remove", world.folder / "a", "--confirm", "--json", "--db", world.db)
+    assert (done.code, done.json()["documents"]) == (0, 2), "with the part that shares its source"
+    assert world.ids() == ["b/y.md"]
+    assert_sound(world.db)
+
+
+def test_a_purged_file_is_no_root(world: World) -> None:
+    path = world.write("a/secret-name.md")
+    world.write("b/y.md")
+    world.ingest("a/secret-name.md", "b")
+    purged = invoke("purge", "secret-name.md", "--yes", "--db", world.db)
+    assert purged.code == 0
+    assert b"secret-name" not in world.db.read_bytes()
+    assert path.exists()
+    assert list(world.roots()) == ["b"]
