@@ -17,11 +17,13 @@ from rolebundle.ingest.readers.base import Reader
 
 # Names are those of the modules. ``separated`` has no suffix: a manifest or a flag selects it.
 _SUFFIXES = {
+    "eml": ".eml",
     "html": ".html .htm .xhtml",
     "json": ".json",
     "jsonl": ".jsonl .ndjson",
     "man": "",
     "markdown": ".md .markdown .mdx .md.txt",
+    "mbox": ".mbox .mbx",
     "pdf": ".pdf",
     "rst": ".rst .rest .rst.txt",
     "separated": "",
