@@ -21,7 +21,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise, takewhile
 
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
@@ -70,6 +70,9 @@ _LINE = 10
 _NO_BLANK_LINE_ABOVE = 100
 _NO_WORD = 200
 _SENTENCE, _WORD, _INSIDE_WORD, _NEVER = 500, 501, 502, 999
+
+# A chunk of many short definitions has the names of so many as its heading.
+_MAX_NAMES = 12
 
 # Without line-exact text, adjacent blocks of these kinds are joined without a blank line.
 _TIGHT = frozenset({"list", "table"})
@@ -131,7 +134,8 @@ def chunk_document(
         chunks.append(
             StoredChunk(
                 chunk_id=_chunk_id(document_id, digest, counts),
-                headings=paths[first_block] + _repeated_header(parsed.blocks[first_block], content),
+                headings=_headings_of(parsed.blocks, paths, first_block, last_block)
+                + _repeated_header(parsed.blocks[first_block], content),
                 content=content,
                 content_type=_content_type(parsed.blocks, first_block, last_block),
                 start_line=first_line,
@@ -215,6 +219,21 @@ def _heading_paths(blocks: Sequence[Block]) -> list[tuple[str, ...]]:
     return paths
 
 
+def _headings_of(
+    blocks: Sequence[Block], paths: Sequence[tuple[str, ...]], first: int, last: int
+) -> tuple[str, ...]:
+    """The headings of a chunk: those of its first block, or the names of all its definitions."""
+    if first == last or any(block.kind != "code" for block in blocks[first : last + 1]):
+        return paths[first]
+    same = takewhile(
+        lambda parts: len(set(parts)) == 1, zip(*paths[first : last + 1], strict=False)
+    )
+    common = tuple(parts[0] for parts in same)
+    depth = len(common)
+    names = dict.fromkeys(path[depth] for path in paths[first : last + 1] if len(path) > depth)
+    return (*common, ", ".join(islice(names, _MAX_NAMES))) if names else common
+
+
 def _anchor_of(block: Block) -> str:
     return block.anchor or (f"p. {block.page}" if block.page else "")
 
@@ -251,14 +270,15 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
     here: tuple[int, str] | None = None
     for number, (block, start) in enumerate(zip(parsed.blocks, starts, strict=True)):
         # Unpacked, because this is faster than reading each attribute.
-        _, content, first_line, last_line, level, _, page, anchor, _, _ = block
+        kind, content, first_line, last_line, level, _, page, anchor, _, _ = block
         end = start + len(content)
         if (page, anchor) != here:
             is_elsewhere, headings_start, here = here is not None, -1, (page, anchor)
         else:
             is_elsewhere = False
         is_below_heading = headings_start >= 0
-        is_too_long = level and end - headings_start > maximum
+        is_heading = kind == "heading"
+        is_too_long = is_heading and end - headings_start > maximum
         rank = _NEVER if is_below_heading and not is_too_long else level or _BLOCK
         if is_elsewhere:
             rank = _ELSEWHERE
@@ -270,7 +290,7 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
             # The boundary before the first piece is the one before the block.
             rows.append((*pieces[0][:-1], rank))
             rows += pieces[1:]
-        if not level:
+        if not is_heading:
             headings_start = -1
         elif rank != _NEVER:
             headings_start = start
@@ -281,10 +301,11 @@ def _atoms(parsed: ParsedDocument, text: str, starts: list[int], maximum: int) -
 
 def _attach_last_headings(blocks: Sequence[Block], atoms: _Atoms, maximum: int) -> None:
     """Attach headings at the end of the document to the preceding block, if they fit."""
-    if all(block.level for block in blocks):
+    if all(block.kind == "heading" for block in blocks):
         return
     for i in range(len(atoms.blocks) - 1, -1, -1):
-        if not blocks[atoms.blocks[i]].level or atoms.ends[-1] - atoms.starts[i] > maximum:
+        is_heading = blocks[atoms.blocks[i]].kind == "heading"
+        if not is_heading or atoms.ends[-1] - atoms.starts[i] > maximum:
             break
         if atoms.ranks[i] == _ELSEWHERE:
             break

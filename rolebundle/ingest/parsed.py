@@ -29,9 +29,10 @@ class Block(NamedTuple):
     start_line: int
     end_line: int
     level: int = 0
-    """Heading level 1–6; 0 for other blocks."""
+    """Level 1–6 of a heading, or of a definition in source code; 0 for other blocks. A block of
+    code with a level but no heading ends the definitions of that level."""
     heading: str = ""
-    """The plain words of a heading, without markup; empty for other blocks."""
+    """The plain words of a heading, without markup, or what is defined; empty for other blocks."""
     page: int = 0
     """The page of the block, from 1; 0 if the format has no pages."""
     anchor: str = ""

@@ -19,14 +19,17 @@ from rolebundle.ingest.readers.base import Reader
 _SUFFIXES = {
     "eml": ".eml",
     "html": ".html .htm .xhtml",
+    "ipynb": ".ipynb",
     "json": ".json",
     "jsonl": ".jsonl .ndjson",
     "man": "",
     "markdown": ".md .markdown .mdx .md.txt",
     "mbox": ".mbox .mbx",
+    "org": ".org",
     "pdf": ".pdf",
     "rst": ".rst .rest .rst.txt",
     "separated": "",
+    "subtitles": ".vtt .srt",
     "source": (
         ".bash .bat .c .cc .cfg .clj .cmake .cpp .cs .css .cxx .dart .dot .el .ex .exs .f90 .fish"
         " .go .gradle .groovy .h .hcl .hh .hpp .hs .ini .java .jl .js .jsx .kt .kts .less .lua .m"
@@ -34,7 +37,7 @@ _SUFFIXES = {
         " .scala .scss .sh .sql .svelte .swift .tcl .tex .tf .toml .ts .tsx .vim .vue .xml .yaml"
         " .yml .zig .zsh"
     ),
-    "text": ".txt .text .log .pod .adoc .asciidoc .org",
+    "text": ".txt .text .log .pod .adoc .asciidoc",
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`

@@ -24,7 +24,6 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import Parser
 from email.utils import getaddresses, parsedate_to_datetime
-from itertools import accumulate
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
@@ -37,7 +36,8 @@ _MAX_STUB_CHARS = 300
 """A longer plain text is not taken for a stub."""
 _STUB_SHARE = 3
 """A short plain text is a stub if the HTML has this many times its characters."""
-# A paragraph of the plain text is not in the HTML if it lacks that many and that share of its words.
+# A paragraph of the plain text is not in the HTML if that many, and that share, of its words are
+# not.
 _MIN_MISSING_WORDS = 4
 _MISSING_SHARE = 0.5
 _WORD = re.compile(r"\w{3,}")
@@ -72,7 +72,8 @@ class _Part:
     @property
     def name(self) -> str:
         """The file name of an attachment, or its type."""
-        return header_text(self.message.get_filename() or "") or self.message.get_content_type()
+        name = header_text(self.message.get_filename() or "")
+        return name or clean(self.message.get_content_type())[0]
 
     @property
     def is_text(self) -> bool:
@@ -89,7 +90,7 @@ def source_text(data: bytes) -> str:
 
 
 def read_message(
-    source: str, path: str, *, key: str = "", first_line: int = 1, place: str = ""
+    source: str, path: str, *, key: str = "", first_line: int = 1, anchor: str = ""
 ) -> ParsedDocument:
     """The document of a message.
 
@@ -98,7 +99,7 @@ def read_message(
         path: the file, for messages.
         key: the name of the message in a file of several.
         first_line: the line of the file on which the message begins.
-        place: the place of all its blocks.
+        anchor: the anchor of all its blocks.
 
     Raises:
         DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
@@ -119,7 +120,7 @@ def read_message(
             f"{path}: the message cannot be parsed: {type(error).__name__}: {error}",
             "repair or exclude the file",
         ) from error
-    blocks = tuple(block._replace(place=place) for text in texts for block in text.blocks)
+    blocks = tuple(block._replace(anchor=anchor) for text in texts for block in text.blocks)
     return ParsedDocument(
         blocks=blocks,
         inferred=_metadata(message, blocks, [name for text in texts for name in text.attached]),
@@ -205,19 +206,21 @@ class _Texts:
                 "mail_too_large", f"{self._path}: more than {_MAX_PARTS} parts", "exclude the file"
             )
         payload = message.get_payload()
-        if not isinstance(payload, str):  # an attached message
-            payload = str(payload[0]) if payload else ""
+        if not isinstance(payload, str):
+            payload = "".join(map(str, _children(message)))  # an attached message
+        before = self._line
         # The blank line ends the header, in which a short text might be found as well.
-        start = self._source.find(f"\n\n{payload}", max(0, self._at - 1))
-        start = self._at if start < 0 else start + 2
-        end = min(start + len(payload), len(self._source))
-        header_line = self._line
-        first = header_line + self._source.count("\n", self._at, start)
-        last = first + self._source.count("\n", start, end)
+        found = self._source.find(f"\n\n{payload}", max(0, self._at - 1))
+        if found < 0:  # broken
+            rest = self._source.count("\n", self._at)
+            return _Part(message, payload, (before, before), (before, before + rest))
+        start, end = found + 2, found + 2 + len(payload)
+        first = before + self._source.count("\n", self._at, start)
+        last = first + payload.count("\n")
         self._at, self._line = end, last
         if payload.endswith("\n"):
             last -= 1
-        return _Part(message, payload, (header_line, max(first - 1, 1)), (first, max(first, last)))
+        return _Part(message, payload, (before, max(before, first - 1)), (first, max(first, last)))
 
     def _read(self, part: _Part) -> _Text:
         text, lines = _decoded_lines(part)
@@ -244,7 +247,11 @@ class _Texts:
 
 def _children(message: Message) -> Sequence[Message]:
     payload = message.get_payload()
-    return [child for child in payload if isinstance(child, Message)] if isinstance(payload, list) else ()
+    return (
+        [child for child in payload if isinstance(child, Message)]
+        if isinstance(payload, list)
+        else ()
+    )
 
 
 def _attachment(part: _Part) -> _Text:
@@ -263,7 +270,7 @@ def _is_signed_only(message: Message) -> bool:
 
 
 def _with_label(plain: _Text, html: _Text) -> _Text:
-    """The plain form, labelled for the paragraphs that the HTML, which most programs show, lacks."""
+    """The plain form, labelled for its paragraphs that the HTML, which people see, lacks."""
     shown = {word for block in html.blocks for word in _WORD.findall(block.text.lower())}
     hidden = []
     for block in plain.blocks:
@@ -306,12 +313,12 @@ def _soft_lines(payload: str, first: int) -> list[Lines]:
     """The lines of the file that each line of quoted-printable text comes from."""
     groups: list[Lines] = []
     start = first
-    for number, line in enumerate(split_lines(payload), first):
-        if not line.rstrip(" \t").endswith("="):
+    lines = split_lines(payload)
+    for number, line in enumerate(lines, first):
+        is_last = number == first + len(lines) - 1
+        if is_last or not line.rstrip(" \t").endswith("="):
             groups.append((start, number))
             start = number + 1
-    if start <= number if payload else False:
-        groups.append((start, number))
     return groups
 
 
@@ -394,5 +401,7 @@ def _people(message: Message, name: str) -> list[str]:
     values = [str(value) for value in message.get_all(name, [])]
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
     pairs = getaddresses([" ".join(value.split()) for value in values])[:_MAX_NAMES]
-    people = (f"{header_text(person)} <{address}>" if person else address for person, address in pairs)
+    people = (
+        f"{header_text(person)} <{address}>" if person else address for person, address in pairs
+    )
     return [clean(person)[0] for person in people if person]

@@ -50,9 +50,11 @@ class MboxReader:
                 deleted += 1
                 continue
             key = _key(head, number, keys)
-            place = f"message {number}"
+            anchor = f"message {number}"
             try:
-                yield read_message(source, f"{path}, {place}", key=key, first_line=line, place=place)
+                yield read_message(
+                    source, f"{path}, {anchor}", key=key, first_line=line, anchor=anchor
+                )
             except DocumentError as error:
                 yield error
         if deleted:

@@ -1,16 +1,14 @@
-"""Source code as text: a block begins at the left margin and includes all indented lines below."""
+"""Source code as text: a block is a definition, or what stands together at the left margin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
-from rolebundle.ingest.readers.base import ReaderOptions, block_of, open_text, runs
-
-# A line at the left margin that begins with one of these ends a unit and does not begin one. They
-# are compared as prefixes, so a line such as `endpoint = …` is joined to the unit above it.
-_CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "fi", "done")
+from rolebundle.ingest.readers.base import ReaderOptions, block_of, is_blank, open_text
+from rolebundle.ingest.readers.source_outline import Unit, units
 
 
 class SourceReader:
@@ -18,30 +16,30 @@ class SourceReader:
 
     name = "source"
     suffixes = suffixes_of("source")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
-        """One document per file."""
+        """One document per file.
+
+        Raises:
+            DocumentError: ``undecodable``.
+        """
         file = open_text(data, path)
-        yield ParsedDocument(blocks=tuple(_units(file.lines)), lines=file.lines, notes=file.notes)
+        blocks = tuple(_blocks(file.lines, path))
+        yield ParsedDocument(blocks=blocks, lines=file.lines, notes=file.notes)
 
 
-def _units(lines: Sequence[str]) -> Iterator[Block]:
-    """A unit continues over blank lines if the next line is indented or closes it."""
-    first = last = -1
-    for start, end in runs(lines, 0, len(lines)):
-        if first >= 0 and not _continues(lines[start]):
-            yield block_of(lines, "code", first, last)
-            first = start
-        elif first < 0:
-            first = start
-        last = end
-    if first >= 0:
-        yield block_of(lines, "code", first, last)
-
-
-def _continues(line: str) -> bool:
-    return line[0].isspace() or line.startswith(_CLOSERS)
+def _blocks(lines: Sequence[str], path: str) -> Iterator[Block]:
+    first = next((i for i, line in enumerate(lines) if not is_blank(line)), len(lines))
+    if first == len(lines):
+        return
+    found = list(units(lines, path))
+    if not found or found[0].start > first:
+        found.insert(0, Unit(first))
+    for unit, below in pairwise([*found, Unit(len(lines))]):
+        yield block_of(
+            lines, "code", unit.start, below.start, level=unit.level, heading=unit.heading
+        )
 
 
 READER = SourceReader()

@@ -1,4 +1,4 @@
-"""Plain text: paragraphs between blank lines, and the headings of pod, AsciiDoc and Org."""
+"""Plain text: paragraphs between blank lines, and the headings of pod and AsciiDoc."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _HEADINGS = {
     ".pod": _POD,
     ".adoc": _ASCIIDOC,
     ".asciidoc": _ASCIIDOC,
-    ".org": re.compile(r"(\*{1,6})\s+(\S.*)"),
 }
 _POD_FORMATTING = re.compile(r"[A-Z]<+\s*([^<>]*?)\s*>+")
 
@@ -32,7 +31,7 @@ class TextReader:
 
     name = "text"
     suffixes = suffixes_of("text")
-    version = 1
+    version = 2
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file."""

@@ -59,15 +59,25 @@ RST = st.one_of(
     LINE.map(".. note::\n\n   {}".format),
     LINE.map("==== ====\n{}\n==== ====".format),
 )
+ORG = st.one_of(
+    PARAGRAPH,
+    st.builds("{} {}".format, st.sampled_from(["*", "**", "***"]), LINE),
+    LINE.map("# {}".format),
+    LINE.map("* {} :noexport:".format),
+    LINE.map(":PROPERTIES:\n:a: {}\n:END:".format),
+    LINE.map("#+begin_src c\n\n{}\n#+end_src".format),
+    LINE.map("#+begin_comment\n{}\n#+end_comment".format),
+)
 SOURCE = st.one_of(
     PARAGRAPH,
     st.lists(LINE, min_size=1, max_size=6).map(
         lambda ls: "def f():\n" + "\n\n".join("    " + x for x in ls)
     ),
     LINE.map("{{\n  {}\n\n}}".format),
+    LINE.map("# note\n@d(\n  1\n)\nclass C:\n  def f():\n\n    {}\nx".format),
 )
 FORMATS = {"markdown": ("a.md", MARKDOWN), "rst": ("a.rst", RST), "source": ("a.py", SOURCE),
-           "text": ("a.txt", PARAGRAPH), "separated": ("a.txt", MARKDOWN)}  # fmt: skip
+           "org": ("a.org", ORG),           "text": ("a.txt", PARAGRAPH), "separated": ("a.txt", MARKDOWN)}  # fmt: skip
 
 
 def documents_of(name: str, data: bytes, path: str) -> list[ParsedDocument]:
@@ -251,15 +261,20 @@ def test_the_line_of_a_jsonl_chunk_contains_its_text(texts, settings):
 
 
 SAMPLES = {
+    "eml": b"From: a@b.c\nSubject: =?utf-8?q?x?=\nContent-Type: multipart/alternative; boundary=b\n\n--b\n\nx\n--b\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n<p>y=\nz\n--b--\n",
     "html": b"<html><body><table><tr><td>a<pre>b</pre><ul><li>c</ul></table><p hidden>d",
+    "ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# T\\n", "x"]}, {"cell_type": "code", "source": "y"}]}',
     "json": b'{"documents": [{"document_id": "d", "chunks": [{"chunk_id": "c", "content": "x"}]}]}',
     "jsonl": b'{"_id": "1", "text": "x", "metadata": {"domain": "y"}}\n{"_id": 2}\n',
     "man": b".TH A 1\n.SH \"A\n.TP\n\\fBa\\fR \\(em\n.Op Fl a Ar b\n.de X\n..\n.TS\na\n.TE\n.It Xr b 1 ,\n",
     "markdown": b"---\na: 1\n---\n# T\n\n- a\n  - b\n\n|a|b|\n|-|-|\n|1|2|\n\n> q\n\n```\nx\n```\n",
+    "mbox": b"From a Mon Jan  1 09:30:00 2024\nMessage-ID: <a@b>\n\nx\n\nFrom b Mon Jan  1 09:30:00 2024\nSubject: y\n\n>From z\n",
+    "org": b"#+TITLE: x\n* A :noexport:\nb\n* C\n:PROPERTIES:\n:a: b\n:END:\n# d\n#+begin_src e\nf\n#+end_src\n",
     "pdf": b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog /Pages 2 0 R >>\nendobj\ntrailer << /Root 1 0 R >>",
     "rst": b"T\n=\n\n.. a::\n\n  b\n\n+--+\n|a |\n+--+\n\n== ==\na  b\n== ==\n\nx::\n\n y\n",
     "separated": b"===== A\n---\na: 1\n---\ntext\n=====\n",
     "source": b"def f():\n    x\n\n    y\n\n}\n",
+    "subtitles": b"WEBVTT\n\nNOTE x\n\n1\n00:01.000 --> 00:02.000\n<v A>y</v>\n\n2\n00:00:03,000 --> 00:00:04,000\nz\n",
     "text": b"+++\na = 1\n+++\none\n\ntwo\n",
 }  # fmt: skip
 

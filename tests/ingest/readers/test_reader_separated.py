@@ -32,7 +32,6 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
         ("0", None),
         ("first-case", "First Case"),
         ("first-case-2", "First case"),
-        ("3", None),
         ("last", "Last"),
     ]
     assert documents[1].declared == {"tags": ["a"]}
@@ -46,6 +45,33 @@ def test_each_part_is_a_document_with_the_lines_of_the_whole_file():
 
 def test_blank_text_before_the_first_separator_is_not_a_document():
     assert [d.key for d in read("\n\n=== A\nx\n")] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=== First case ===\nbody one\n===\n=== Second: case ===\nbody two\n===\n",
+        "===\nFirst case\n===\nbody one\n\n===\nSecond: case\n===\nbody two\n",
+        "=====\n=== First case\n=====\nbody one\n=====\n=== Second: case =====\n\nbody two\n",
+        "First case\nbody one\n===\nSecond: case\n\nbody two",
+        "======\nFirst case\n\nbody one\n=====\nSecond: case\nbody two\n===\n",
+    ],
+)
+def test_title_and_text_of_a_document_stay_together(text):
+    documents = read(text)
+    assert [d.inferred["title"] for d in documents] == ["First case", "Second: case"]
+    for document, body in zip(documents, ("body one", "body two"), strict=True):
+        block = document.blocks[-1]
+        assert body in block.text
+        assert document.lines[block.end_line - 1] == body
+
+
+def test_a_record_of_one_line_is_no_title():
+    assert [d.blocks[0].text for d in read("yes\n===\nno\n===\nperhaps\n")] == [
+        "yes",
+        "no",
+        "perhaps",
+    ]
 
 
 def test_no_separator_is_an_error():

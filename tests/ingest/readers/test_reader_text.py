@@ -34,14 +34,13 @@ def test_pod_has_headings_and_verbatim_paragraphs():
     ]
 
 
-def test_asciidoc_and_org_have_headings():
+def test_asciidoc_has_headings():
     assert shape(read("= Title\ntext\n== Sub\nmore", "a.adoc")) == [
         ("heading", 1, "Title", 1, 1),
         ("paragraph", 0, "", 2, 2),
         ("heading", 2, "Sub", 3, 3),
         ("paragraph", 0, "", 4, 4),
     ]
-    assert shape(read("** Two\n\ntext", "a.org"))[0] == ("heading", 2, "Two", 1, 1)
 
 
 def test_a_form_feed_does_not_end_a_line():

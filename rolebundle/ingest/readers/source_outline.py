@@ -1,0 +1,286 @@
+"""The definitions of a source file, by patterns of their first lines and by indentation.
+
+A definition begins with the comments and decorators right above it, and ends before the next line
+that is indented as much or less, apart from closing brackets and words such as ``end``. So the
+outline needs no grammar, holds for code that does not parse, and takes a microsecond per line.
+Lines inside of comments and strings of several lines neither begin nor end anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rolebundle.ingest.readers.base import is_blank
+
+_MAX_LEVEL = 6
+_MAX_LINE_CHARS = 300
+"""In longer lines no definition is looked for."""
+_MAX_HEADING_CHARS = 120
+
+
+class Unit(NamedTuple):
+    """Where a part of a file begins, as an index.
+
+    ``level`` is that of its definition, from 1, and ``heading`` its name. The rest of a file after
+    a definition has the level of that definition and no name. Between definitions the level is 0.
+    """
+
+    start: int
+    level: int = 0
+    heading: str = ""
+
+
+_OF_C = (
+    r"(?!(?:return|new|else|throw|if|for|while|switch|catch|case|await|yield|using|do|delete"
+    r"|typedef|goto|assert|__attribute__)\b)"
+)
+_MODIFIERS = (
+    r"(?:(?:public|private|protected|internal|static|final|abstract|virtual|override|sealed|async"
+    r"|partial|open|data|inline|suspend|export|default|declare|readonly|synchronized|native|unsafe"
+    r"|extern|const|constexpr|explicit|implicit|case|lateinit|tailrec|operator|mutating|fileprivate"
+    r"|required|convenience|@\w+(?:\([^()]*\))?)\s+)"
+)
+_TYPES = (
+    r"(?:class|interface|enum(?:\s+class)?|struct|record|trait|object|protocol|extension|actor"
+    r"|namespace|union|module)"
+)
+# A method or function whose type stands before its name, and a body below or on the line.
+_TYPED = (
+    rf"{_OF_C}(?:{_MODIFIERS}*(?:<[^<>]+>\s*)?[\w<>\[\],.?:*&]+(?:\s+[\w<>\[\],.?:*&]+)*[\s*&]+"
+    r"([\w:~]+)\s*\([^;={}]*\)[^;={}()]*\{\s*\}?\s*$"
+    rf"|{_MODIFIERS}+(?:[\w<>\[\],.?]+\s+)*(\w+)\s*\([^;={{}}]*$)"
+)
+_OBJECTS = (
+    rf"\s*(?:{_MODIFIERS}*({_TYPES}\s+[\w.]+)"
+    rf"|{_MODIFIERS}*((?:fun|func|function|def)\s+(?:<[^<>]*>\s*)?[&\w.]+)|{_TYPED})"
+)
+_SCRIPT = (
+    r"\s*(?:(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+)*"
+    r"((?:function\s*\*?|class|interface|enum|namespace|type)\s+[\w$]+)"
+    r"|(?:export\s+)?(?:const|let|var)\s+([\w$]+)\s*(?::[^=]+)?=\s*(?:async\s+)?"
+    r"(?:function\b|\([^()]*\)\s*(?::[^=]+)?=>|[\w$]+\s*=>|class\b)"
+    r"|(?<=\s)(?!(?:if|for|while|switch|catch|function|return|do|else|with)\b)"
+    r"(?:(?:public|private|protected|static|readonly|async|get|set|override|\*)\s+)*"
+    r"([\w$#]+)\s*(?:<[^<>]*>)?\([^;\"'`]*\)\s*(?::\s*[^;{}]+)?\{\s*$)"
+)
+_PATTERNS = {
+    ".py .pyi": r"\s*(?:async\s+)?((?:def|class)\s+\w+)",
+    ".js .jsx .mjs .ts .tsx .vue .svelte": _SCRIPT,
+    ".go": r"(func\s+(?:\([^()]*\)\s*)?\w+|type\s+\w+)",
+    ".rs": (
+        r"\s*(?:pub(?:\([^()]*\))?\s+)?(?:(?:default|async|unsafe|const|extern(?:\s+\"[^\"]*\")?)\s+)*"
+        r"((?:fn|struct|enum|trait|union|mod|type|macro_rules!)\s+\w+|impl\b[^{;]*)"
+    ),
+    ".java .cs .kt .kts .scala .swift .php .dart .groovy .gradle": _OBJECTS,
+    ".c .cc .cpp .cxx .h .hh .hpp .m .mm": (
+        r"(?:template\s*<.*>\s*)?(?:typedef\s+)?"
+        rf"(?:({_TYPES}\s+[\w:]+)(?=[^;(=]*$)"
+        r"|\s+((?:class|struct)\s+\w+)(?=\s*(?:final\s*)?(?::[^;(=]*)?\{?\s*$)"
+        rf"|(?=[A-Za-z_~]){_OF_C}[\w:<>,*&\[\]\s]*?([\w:~]+)\s*\([^;]*$|\s+{_TYPED}"
+        r"|([-+]\s*\([^()]*\)\s*\w+))"
+    ),
+    ".rb": r"\s*((?:def|class|module)\s+[\w.:?!=]+)",
+    ".ex .exs": r"\s*((?:defp?|defmodule|defmacrop?|defprotocol|defimpl)\s+[\w.?!]+)",
+    ".pl .pm": r"\s*((?:sub|package)\s+[\w:]+)",
+    ".lua": r"\s*(?:local\s+)?(?:(function\s+[\w.:]+)|([\w.]+)\s*=\s*function\b)",
+    ".sh .bash .zsh .fish": r"\s*(?:(function\s+[\w:.-]+)|([\w:.-]+)\s*\(\))",
+    ".ps1": r"(?i)\s*((?:function|filter|class|enum)\s+[\w:-]+)",
+    ".r": r"\s*([\w.]+)\s*(?:<-|=)\s*function\b",
+    ".jl": r"\s*((?:function|macro|module|(?:mutable\s+)?struct|abstract\s+type)\s+[\w.!@]+)",
+    ".hs": r"(?:((?:data|class|instance|newtype|type|module)\s+[\w.]+)|([a-z_]\w*)\s*::)",
+    ".ml": r"((?:let|and|module|type|class)\s+(?:rec\s+)?[\w']+)",
+    ".clj .el": r"\(((?:def[\w-]*|ns|cl-def[\w-]*)\s+[^\s()\[\]]+)",
+    ".sql": (
+        r"(?i)\s*(create\s+(?:or\s+replace\s+)?(?:temp(?:orary)?\s+|unique\s+|materialized\s+)*"
+        r"(?:table|view|function|procedure|trigger|index|type|schema)\s+(?:if\s+not\s+exists\s+)?"
+        r"[\w.\"`\[\]]+)"
+    ),
+    ".proto": r"\s*((?:message|service|enum|rpc)\s+\w+)",
+    ".tf .hcl": (
+        r"((?:resource|data|module|variable|output|provider|locals|terraform)\b"
+        r"(?:\s+\"[^\"]*\")*)\s*\{"
+    ),
+    ".ini .toml .cfg .properties": r"(\[+[^\[\]]+\]+)\s*(?:[#;].*)?$",
+    ".mk makefile justfile": r"([\w./%-]+)\s*::?(?!=)",
+    "dockerfile": r"(FROM\s+\S+.*)",
+    ".cmake": r"(?i)\s*(?:function|macro)\s*\(\s*(\w+)",
+    ".vim": r"(?i)\s*fu(?:nction)?!?\s+([\w:#.<>]+)",
+    ".tcl": r"\s*(proc\s+\S+)",
+    ".f90": (
+        r"(?i)\s*(?:(?:pure|elemental|recursive|integer|real|logical)(?:\([^()]*\))?\s+)*"
+        r"((?:subroutine|function|module|program)\s+\w+)"
+    ),
+    ".zig": (
+        r"\s*(?:pub\s+)?(?:(?:export|inline)\s+)?(?:(fn\s+\w+)"
+        r"|const\s+(\w+)\s*=\s*(?:packed\s+|extern\s+)?(?:struct|enum|union)\b)"
+    ),
+    ".yaml .yml": r"([\w.-]+):(?:\s|$)",
+}
+_BY_SUFFIX = {suffix: p for suffixes, p in _PATTERNS.items() for suffix in suffixes.split()}
+# In these, a definition goes on to the next one.
+_FLAT = frozenset({".ini", ".toml", ".cfg", ".properties", ".hs"})
+_PYTHON = frozenset({".py", ".pyi"})
+_WITH_DIRECTIVES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .m .mm .cs".split())
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+_LONG_STRING = r'"""[^"\\]*(?:(?:\\.|"(?!""))[^"\\]*)*"""'
+_TOKENS_OF_PYTHON = re.compile(
+    rf"#[^\n]*|{_LONG_STRING}|{_LONG_STRING.replace(chr(34), chr(39))}|{_STRING}", re.DOTALL
+)
+_TOKENS = re.compile(rf"//[^\n]*|/\*.*?\*/|{_LONG_STRING}|{_STRING}|`(?:\\.|[^`\\])*`", re.DOTALL)
+_SLASHES = frozenset(
+    ".js .jsx .mjs .ts .tsx .vue .svelte .go .rs .java .cs .kt .kts .scala .swift .php .dart"
+    " .groovy .gradle .c .cc .cpp .cxx .h .hh .hpp .m .mm .css .scss .less .proto".split()
+)
+# What belongs to the unit above at its own indentation.
+_CONTINUES = re.compile(
+    r"[}\])]|\{\s*$|(?:end|else|elif|elsif|except|finally|catch|fi|done|esac|rescue|ensure|then|do"
+    r"|where)\b"
+)
+_LABEL = re.compile(r"[A-Za-z_]\w*:\s*$")
+_DECORATOR = re.compile(r"@|#!?\[|\[\w")
+_COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
+# A return type on a line of its own.
+_TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
+
+
+def units(lines: Sequence[str], path: str) -> Iterator[Unit]:
+    """The units of a file, in order. A unit has all lines up to the next one.
+
+    Outside of definitions, a unit begins at the left margin below a blank line.
+    """
+    name = path.rpartition("/")[2].lower()
+    suffix = name[name.rfind(".") :] if "." in name else name
+    return _Outline(lines, suffix).units()
+
+
+class _Outline:
+    """The state between two lines of a file."""
+
+    def __init__(self, lines: Sequence[str], suffix: str) -> None:
+        self._lines = lines
+        self._suffix = suffix
+        pattern = _BY_SUFFIX.get(suffix)
+        self._pattern = re.compile(pattern) if pattern else None
+        # The indentation of each open definition, outermost first.
+        self._open: list[int] = []
+        # The first of the comments and decorators right above the line, and its indentation.
+        self._above = -1
+        self._above_indent = 0
+        self._is_decorated = False
+
+    def units(self) -> Iterator[Unit]:
+        inside = self._inside()
+        for i, line in enumerate(self._lines):
+            body = line.lstrip()
+            if not body:
+                if self._above >= 0 and not self._is_decorated:
+                    yield from self._statement(i)
+            elif i not in inside:
+                yield from self._line(i, len(line) - len(body), body)
+        if self._above >= 0:
+            yield from self._statement(len(self._lines))
+
+    def _line(self, i: int, indent: int, body: str) -> Iterator[Unit]:
+        heading = self._heading(self._lines[i])
+        is_apart = self._above >= 0 and self._above_indent != indent
+        if heading:
+            if is_apart:
+                yield from self._statement(i)
+            self._close(indent)
+            start = self._above if self._above >= 0 else i
+            self._above, self._is_decorated = -1, False
+            self._open.append(indent)
+            yield Unit(start, len(self._open), heading)
+        elif self._is_directive(i, body) or self._is_in_decorator(indent, body):
+            return
+        elif self._begins(indent, body):
+            if is_apart:
+                yield from self._statement(i)
+            if self._above < 0:
+                self._above, self._above_indent = i, indent
+            self._is_decorated = self._is_decorated or _DECORATOR.match(body) is not None
+        else:
+            if is_apart:
+                self._above = -1  # a comment at the margin, in the middle of a body
+            yield from self._statement(i, indent, body)
+
+    def _statement(self, i: int, indent: int = -1, body: str = "") -> Iterator[Unit]:
+        """The unit that begins with the comments above ``i``, or with this line, if any does."""
+        start = i
+        if self._above >= 0:
+            start, indent = self._above, self._above_indent
+            self._above, self._is_decorated = -1, False
+        if body and self._continues(body):
+            return
+        if self._open and indent <= self._open[-1]:
+            if self._suffix in _FLAT:
+                return
+            self._close(indent)
+            yield Unit(start, len(self._open) + 1)
+        elif not self._open and indent == 0 and (start == 0 or is_blank(self._lines[start - 1])):
+            yield Unit(start)
+
+    def _close(self, indent: int) -> None:
+        while self._open and self._open[-1] >= indent:
+            self._open.pop()
+
+    def _heading(self, line: str) -> str:
+        """The name of the definition that begins on a line, or an empty text."""
+        if self._pattern is None or len(line) > _MAX_LINE_CHARS or len(self._open) >= _MAX_LEVEL:
+            return ""
+        match = self._pattern.match(line)
+        if match is None or not match.lastindex:
+            return ""
+        # A call with a function as its argument ends with an open brace as well.
+        if line.endswith("{") and line.count("(") != line.count(")"):
+            return ""
+        return " ".join(match[match.lastindex].split())[:_MAX_HEADING_CHARS]
+
+    def _is_directive(self, i: int, body: str) -> bool:
+        """Whether a line is for the preprocessor, and in the middle of a definition."""
+        is_inner = bool(self._open) and not is_blank(self._lines[i - 1])
+        return is_inner and body[0] == "#" and self._suffix in _WITH_DIRECTIVES
+
+    def _is_in_decorator(self, indent: int, body: str) -> bool:
+        return self._is_decorated and (indent > self._above_indent or body[0] in ")]}")
+
+    def _begins(self, indent: int, body: str) -> bool:
+        """Whether a line belongs to the definition below it, if there is one."""
+        if self._suffix in _WITH_DIRECTIVES:
+            if body[0] == "#":
+                return False
+            if indent == 0 and _TYPE_LINE.match(body) and not self._continues(body):
+                return True
+        return _COMMENT.match(body) is not None or _DECORATOR.match(body) is not None
+
+    def _continues(self, body: str) -> bool:
+        if _CONTINUES.match(body):
+            return True
+        return self._suffix in _WITH_DIRECTIVES and _LABEL.match(body) is not None
+
+    def _inside(self) -> frozenset[int]:
+        """The lines that begin inside of a comment or string of several lines."""
+        tokens = (
+            _TOKENS_OF_PYTHON
+            if self._suffix in _PYTHON
+            else _TOKENS
+            if self._suffix in _SLASHES
+            else None
+        )
+        if tokens is None:
+            return frozenset()
+        text = "\n".join(self._lines)
+        if not any(mark in text for mark in ("/*", '"""', "'''", "`")):
+            return frozenset()
+        inside: set[int] = set()
+        line = counted = 0
+        for match in tokens.finditer(text):
+            start, end = match.span()
+            breaks = text.count("\n", start, end)
+            if breaks:
+                line += text.count("\n", counted, start)
+                inside.update(range(line + 1, line + breaks + 1))
+                line, counted = line + breaks, end
+        return frozenset(inside)
