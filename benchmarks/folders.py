@@ -2,13 +2,13 @@
 
 Run: python benchmarks/folders.py hugo=FOLDER linux=FOLDER [--qmd COMMAND] [--keep FOLDER]
 
-The questions are in ``folder_questions.jsonl``. Each has the file that answers it, written from lists
+The questions in ``folder_questions.jsonl`` have the file that answers them, written from lists
 of files before either tool had read them, and the words that one would type into a search box:
 ``qmd search`` wants every word to occur. A question counts if its file is among the first five
 results, which are passages of rolebundle and documents of qmd.
 
 ``hugo`` is ``content/en`` of gohugoio/hugoDocs, ``linux`` is ``html/_sources`` of Debian's package
-linux-doc-6.1. COMMAND starts qmd (https://www.npmjs.com/package/@tobilu/qmd), which needs Node.js 22.
+linux-doc-6.1. COMMAND starts qmd (npm: @tobilu/qmd), which needs Node.js 22.
 """
 
 from __future__ import annotations
