@@ -43,6 +43,7 @@ from rolebundle.storage.opening import (
 from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, stale_partials
 from rolebundle.storage.sqlite_file import check_path
 from rolebundle.storage.vector_index import active_index, stale_reason
+from rolebundle.text.counts import counted
 
 SECONDS_FOR_FILES = 5.0
 """How long the ingested files are compared. The others are not counted."""
@@ -170,7 +171,9 @@ def _leftovers(path: Path) -> Iterator[DoctorCheck]:
     partial = stale_partials(path)
     if partial:
         names = " ".join(quote(str(file)) for file in partial)
-        yield _warning("leftovers", f"{len(partial)} files of killed runs", f"rm {names}")
+        yield _warning(
+            "leftovers", f"{counted(len(partial), 'file')} of killed runs", f"rm {names}"
+        )
     copies = purge.backups(path)
     if copies:
         names = ", ".join(file.name for file in copies)
@@ -329,4 +332,4 @@ def _audit(path: Path) -> DoctorCheck:
         return _problem("audit", error.message, remedy)
     if result.problem is not None:
         return _problem("audit", f"{path}: {result.problem.message}", remedy)
-    return _ok("audit", f"{result.rows} rows, head {result.head}")
+    return _ok("audit", f"{counted(result.rows, 'row')}, head {result.head}")

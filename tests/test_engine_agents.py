@@ -20,6 +20,8 @@ from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
 from rolebundle.retrieval.replay import request_of
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.quarantine import Scanned
+from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import CHECKOUT, invoke, invoke_as_a_common_user
 from support.corpora import NOW, build, document
@@ -550,3 +552,54 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(tmp_path: Path, s
             else:
                 with pytest.raises(UsageError):
                     engine.get(reference, "ada")
+
+
+class TestNoDocuments:
+    """Why there is no document to search: what is true, without what is hidden."""
+
+    @pytest.mark.parametrize("documents", [[], [document("salary", ["the plan"], scope="hr")]])
+    def test_under_a_policy_it_does_not_say_whether_there_are_others(
+        self, tmp_path: Path, documents: list[StoredDocument]
+    ) -> None:
+        db = build(tmp_path, documents)
+        with Admin(db) as admin:
+            policy = {"ada": {"scopes": ["engineering"], "access_level": "internal"}}
+            admin.set_policy(json.dumps(policy), "json")
+        assert self.reason(db, "ada") == (
+            "this agent sees no document here: ask the owner of the corpus"
+        )
+
+    def test_an_empty_corpus(self, tmp_path: Path) -> None:
+        assert (
+            self.reason(build(tmp_path, [])) == "the corpus is empty: run `rolebundle ingest PATH`"
+        )
+
+    def test_only_quarantined_documents(self, tmp_path: Path) -> None:
+        plain = document("plan", ["the plan"])
+        scanned = Scanned("quarantine", "hash", '["secret"]', "[]", "")
+        db = build(tmp_path, [StoredDocument(plain.metadata, plain.chunks, scanned)])
+        assert self.reason(db) == (
+            "1 document in quarantine and no other: see `rolebundle quarantine list`"
+        )
+
+    @staticmethod
+    def reason(db: Path, agent: str | None = None) -> str:
+        with Engine(db) as engine:
+            bundle = engine.retrieve(RetrievalRequest(task="plan", agent=agent, lexical_only=True))
+        assert bundle.fallback is not None
+        return bundle.fallback.message.split("; ")[0]
+
+
+@pytest.mark.parametrize(
+    ("agent", "policy", "offers"), [(None, False, True), ("ada", False, False), (None, True, False)]
+)
+def test_an_ingest_is_refused_with_what_would_help(
+    tmp_path: Path, agent: str | None, policy: bool, offers: bool
+) -> None:
+    db = build(tmp_path, [])
+    if policy:
+        with Admin(db) as admin:
+            admin.set_policy(json.dumps(POLICY), "json")
+    with Engine(db, agent=agent) as engine, pytest.raises(AccessDenied) as error:
+        Operations(engine, allow_write=policy).call("ingest", {"paths": ["/docs"]})
+    assert ("--allow-write" in error.value.hint) == offers

@@ -23,6 +23,7 @@ import httpcore
 import httpx
 
 from rolebundle.errors import EmbedderError, UsageError
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     import ssl
@@ -462,7 +463,8 @@ def vectors_matrix(rows: object, expected: int, dimensions: int | None, server: 
         count = len(rows) if isinstance(rows, Sequence) else 0
         raise EmbedderError(
             "embedding_count",
-            f"the model server at {server} returned {count} vectors for {expected} texts",
+            f"the model server at {server} returned {counted(count, 'vector')} for "
+            f"{counted(expected, 'text')}",
             _VECTORS_HINT,
         )
     lengths = {len(row) if isinstance(row, Sequence) else 0 for row in rows}

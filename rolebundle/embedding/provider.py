@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import EmbedderError
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,8 +132,8 @@ def unit_vectors(vectors: Matrix, expected: int, dimensions: int) -> Matrix:
     if vectors.ndim != 2 or vectors.shape[0] != expected:
         raise EmbedderError(
             "embedding_count",
-            f"the model returned {vectors.shape[0] if vectors.ndim else 0} vectors "
-            f"for {expected} texts",
+            f"the model returned {counted(vectors.shape[0] if vectors.ndim else 0, 'vector')} "
+            f"for {counted(expected, 'text')}",
             hint,
         )
     if vectors.shape[1] != dimensions:

@@ -22,6 +22,7 @@ from rolebundle.storage import approximate_index, documents, store, vector_index
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.text.counts import counted
 
 BATCH = 512
 """Chunks that are embedded and stored together."""
@@ -460,7 +461,8 @@ def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
         if waiting:
             raise UsageError(
                 "index_incomplete",
-                f"the index {index.id} ({label(index)}) lacks the vectors of {waiting} chunks",
+                f"the index {index.id} ({label(index)}) lacks the vectors of "
+                f"{counted(waiting, 'chunk')}",
                 "complete it with `rolebundle embed --provider … --model …`, which activates it",
             )
         vector_index.activate_index(corpus, index)

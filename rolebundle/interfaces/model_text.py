@@ -131,7 +131,10 @@ def _bundle(bundle: Values) -> Iterator[str]:
         yield f"No passage was found{f' ({verdict})' if verdict else ''}. {_NO_CLAIMS}"
     left_out = (bundle.get("more") or {}).get("omitted", {}).get("passages")
     if selected and left_out:
-        yield from ("", f"{left_out} more passages did not fit. Ask with a larger max_chars.")
+        yield from (
+            "",
+            f"{counted(left_out, 'more passage')} did not fit. Ask with a larger max_chars.",
+        )
 
 
 def _heading(passage: Values) -> str:

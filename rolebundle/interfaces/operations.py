@@ -253,11 +253,14 @@ class Operations:
 
     def _ingest(self, request: IngestRequest, progress: Progress | None) -> Answer:
         # Under a policy the callers are agents, and a report would count what they may not see.
-        if not self.may_write or self.engine.has_policy():
+        # Neither is a server that only --allow-write is missing.
+        is_for_agents = self.engine.agent is not None or self.engine.has_policy()
+        if is_for_agents or not self.may_write:
             raise AccessDenied(
                 "read_only_server",
-                "this server may not write",
-                "start it with --allow-write, or run `rolebundle ingest`",
+                "this server may not ingest",
+                "the owner of the corpus can run `rolebundle ingest`"
+                + ("" if is_for_agents else ", or start the server with --allow-write"),
             )
         missing = [path for path in request.paths if not Path(path).is_absolute()]
         if missing or not request.paths:

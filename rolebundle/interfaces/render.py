@@ -9,6 +9,7 @@ from typing import Any
 
 from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
 from rolebundle.contracts.terms import ACTIONS
+from rolebundle.text.counts import counted
 
 DEFAULT_WIDTH = 100
 _BAR_WIDTH = 10
@@ -55,7 +56,7 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
     ]
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
-        f"{len(approval.chunk_ids)} passages"
+        f"{counted(len(approval.chunk_ids), 'passage')}"
         for approval in bundle.approvals or ()
     ]
     provenance, fallback = bundle.provenance, bundle.fallback
@@ -64,9 +65,9 @@ def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
         + (f" · {_fallback(fallback)}" if fallback else "")
     )
     lines += [f"! {warning.code}: {warning.message}" for warning in bundle.warnings]
+    candidates = counted(bundle.summary.total_candidates, "candidate")
     lines.append(
-        f"{bundle.summary.selected_count} of {bundle.summary.total_candidates} candidates "
-        f"in {bundle.diagnostics.latency_ms:.0f} ms"
+        f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
     )
     return "\n".join(lines)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -133,7 +134,7 @@ class Server:
         try:
             message = json_value(line)
             request.id = _id_of(message)
-            _fill(request, message)
+            _fill(request, message, self._operations.offered_methods)
         except RolebundleError as error:
             request.refusal = error
         if request.refusal is None and request.is_notification:
@@ -260,8 +261,8 @@ def _id_of(message: object) -> Any:
     return value if isinstance(value, str | int | float) and not isinstance(value, bool) else None
 
 
-def _fill(request: Request, message: object) -> None:
-    """Set the fields of a request from a message.
+def _fill(request: Request, message: object, offered: Sequence[str]) -> None:
+    """Set the fields of a request from a message. An error names the methods that are offered.
 
     A notification is never answered. ``CANCEL`` is the only one that has an effect; all others, and
     one with bad params, are left without fields and ignored.
@@ -288,7 +289,7 @@ def _fill(request: Request, message: object) -> None:
     if method not in (*METHODS, *OWN_METHODS, CANCEL) or (
         method == CANCEL and not request.is_notification
     ):
-        raise _unknown(method)
+        raise _unknown(method, offered)
     if params is not None and not isinstance(params, dict):
         if request.is_notification:
             return
@@ -306,10 +307,10 @@ def _bad(reason: str) -> BadEnvelope:
     )
 
 
-def _unknown(method: str) -> UnknownMethod:
+def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
     if method == CANCEL:
         return UnknownMethod("unknown_method", f"{CANCEL} is a notification", "send it without id")
-    known = (*OWN_METHODS, *METHODS)
+    known = (*OWN_METHODS, *offered)
     near = get_close_matches(method[:80].lower(), known, n=1, cutoff=0.5)
     guess = f"did you mean {near[0]}? " if near else ""
     return UnknownMethod(

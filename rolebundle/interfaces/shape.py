@@ -25,6 +25,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.verification import Verification, VerifyDetail
@@ -379,7 +380,7 @@ class _BundleShaper:
         more["omitted"] = omitted
         notes = []
         if omitted["passages"]:
-            notes.append(f"{omitted['passages']} passages did not fit in max_chars")
+            notes.append(f"{counted(omitted['passages'], 'passage')} did not fit in max_chars")
         if shown and omitted["content_chars"]:
             notes.append("get with a chunk_id gives a passage whole")
         if notes and budget.text:

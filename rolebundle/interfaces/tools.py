@@ -215,8 +215,8 @@ TOOLS = (
         "Describe the corpus",
         "Describe the corpus: sources, documents, chunks, trust tiers and embedding indexes. Call "
         "it if `retrieve` finds nothing and you want to know whether the corpus is empty or lacks "
-        "a source. Do not call it before each search. If there are no documents, ask the user to "
-        "run `rolebundle ingest`; you cannot add documents yourself.",
+        "a source. Do not call it before each search. If there are no documents, tell the user: "
+        "the corpus has none, or you may not see them.",
         output=(CorpusStatus,),
     ),
 )

@@ -13,6 +13,7 @@ from rolebundle.policy.trust import loosened_values
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import AccessAttributes, access_attributes
+from rolebundle.text.counts import counted
 
 
 def lint_policy(
@@ -97,7 +98,8 @@ def _lint_against(
     rank = level_rank(rule.access_level)
     has_visible = any(rank >= level_rank(document.sensitivity) for document in in_scope)
     if in_scope and not has_visible and rule.access_level != "denied":
-        message = f"{rule.access_level} reaches none of the {len(in_scope)} documents in its scopes"
+        reachable = counted(len(in_scope), "document")
+        message = f"{rule.access_level} reaches none of the {reachable} in its scopes"
         yield lint_warning(f"{agent}.access_level", "level_too_low", message)
     for pattern in rule.deny_patterns:
         if not any(denies(pattern, document.path, document.location) for document in documents):

@@ -43,6 +43,7 @@ from rolebundle.storage.audit import (
 from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_audit import StoredAudit
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.bundle import RetrievalBundle
@@ -514,7 +515,8 @@ def _row_problem(row: AuditRow, seq: int, previous: str) -> AuditProblem | None:
 def _head_problem(log: SqliteFile, head: Head, checked: int, last: str) -> AuditProblem | None:
     if (head.rows, head.hash) != (checked, last):
         kind = "rows were cut off" if head.rows > checked else "rows or the head were replaced"
-        message = f"the head names {head.rows} rows and there are {checked}: {kind} at the end"
+        named = counted(head.rows, "row")
+        message = f"the head names {named}, and there are {checked}: {kind} at the end"
         return AuditProblem(code="head_differs", seq=checked, message=message)
     if audit.count_rows(log) != checked:
         return AuditProblem(code="row_inserted", message="there are rows outside the chain")
@@ -538,6 +540,6 @@ def _expected_head_problem(
     message = (
         f"row {seq} is not the expected one: the rows up to it were replaced"
         if seq <= checked
-        else f"row {seq} is expected and there are {checked} rows: the end was cut off"
+        else f"row {seq} is expected, and the last one is {checked}: the end was cut off"
     )
     return AuditProblem(code="expected_differs", seq=seq, message=message)

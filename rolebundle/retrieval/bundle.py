@@ -43,10 +43,11 @@ from rolebundle.retrieval.candidate import (
     Weights,
 )
 from rolebundle.retrieval.evidence import Evidence, Support
-from rolebundle.retrieval.fallback import decide_fallback
+from rolebundle.retrieval.fallback import decide_fallback, why_no_documents
 from rolebundle.retrieval.filter import labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Conflict
@@ -92,7 +93,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         warnings.append(
             BundleWarning.model_construct(
                 code="SEEN_UNKNOWN",
-                message=f"none of the {len(request.seen)} ids in `seen` is a passage of the corpus",
+                message=f"`seen` has no passage of the corpus: {counted(len(request.seen), 'id')}",
             )
         )
     if retrieval.rerank is not None:
@@ -137,6 +138,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
             is_off_topic=is_answered_off_topic(retrieval.evidence, request),
             is_narrowed=request.where is not None,
             unmatched=retrieval.unmatched,
+            no_documents=why_no_documents(request),
         ),
         request=request.echo,
         overlay=overlay_ref(request),
@@ -282,7 +284,7 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
     neighbours_lexical, neighbours_semantic = score.changed_by("neighbours", "feedback")
     reasons = []
     if support.matched:
-        reasons.append(f"has {support.matched} of the task's {support.words} words")
+        reasons.append(f"has {support.matched} of the task's {counted(support.words, 'word')}")
     elif candidate.bm25_expansion:
         reasons.append("has the role's words")
     if candidate.cosine is not None and support.closeness:
@@ -410,7 +412,8 @@ def _caution(evidence: Evidence, supports: Sequence[Support], *, has_role: bool)
     else:
         return ""
     closeness = "" if best.closeness is None else f" and a closeness of {best.closeness:.2f}"
-    return f"{problem}: the best has {best.matched} of the task's {best.words} words{closeness}"
+    words = counted(best.words, "word")
+    return f"{problem}: the best has {best.matched} of the task's {words}{closeness}"
 
 
 def trust_posture(selected: Sequence[SelectedChunk]) -> TrustPosture:
@@ -467,14 +470,14 @@ def warnings_for(
     stale = rejected_stale + sum(chunk.metadata.freshness.status == "stale" for chunk in selected)
     considered = rejected_stale + len(selected)
     if stale * 2 > considered:
-        warnings.append(("STALE_DOMINANT", f"{stale} of {considered} passages are stale"))
+        warnings.append(("STALE_DOMINANT", f"stale passages: {stale} of {considered}"))
     if forbidden_hits:
         named = sorted({hit.passage.document.source_id for hit in forbidden_hits})
         warnings.append(
             (
                 "FORBIDDEN_SOURCE_HIT",
-                f"{len(forbidden_hits)} passages of forbidden sources would have been selected: "
-                f"{', '.join(named)}",
+                f"{counted(len(forbidden_hits), 'passage')} of forbidden sources would have been "
+                f"selected: {', '.join(named)}",
             )
         )
     if restricted := _restricted(codes):
@@ -492,7 +495,7 @@ def warnings_for(
         warnings.append(
             (
                 "INDEX_STALE",
-                f"{semantic.waiting} chunks wait for their vector; run `rolebundle embed`",
+                f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle embed`",
             )
         )
     if semantic.doubt:

@@ -19,6 +19,10 @@ from rolebundle.contracts.terms import (
     WarningCode,
 )
 from rolebundle.retrieval.candidate import RejectedCandidate, SemanticReport
+from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.counts import counted
+
+CORPUS_IS_EMPTY = "the corpus is empty: run `rolebundle ingest PATH`"
 
 
 class Limitation(NamedTuple):
@@ -46,6 +50,7 @@ def decide_fallback(
     is_off_topic: bool = False,
     is_narrowed: bool = False,
     unmatched: str = "",
+    no_documents: str = CORPUS_IS_EMPTY,
 ) -> Fallback:
     """What the caller should do with the answer and, if nothing was selected, the reason.
 
@@ -59,6 +64,7 @@ def decide_fallback(
         is_off_topic: whether nothing was selected because the corpus has nothing for the task.
         is_narrowed: whether the request has a ``where``.
         unmatched: the keys of ``where`` that exclude every document.
+        no_documents: why there is no document to search, and the next step.
     """
     messages = {warning.code: warning.message for warning in warnings}
     limitations = _limitations(messages, overlay, semantic)
@@ -75,7 +81,7 @@ def decide_fallback(
         if verdict == "nothing_matches_where":
             reason = f"no document matches {unmatched}; correct `where`, or ask without it"
         else:
-            reason = _why_empty(verdict, rejected, overlay, corpus, semantic)
+            reason = _why_empty(verdict, rejected, overlay, corpus, semantic, no_documents)
             reason += "; only what matches `where` was searched" if is_narrowed else ""
         # The reason is enough: the other sentences are about the passages of an answer.
         limitations = [
@@ -83,6 +89,21 @@ def decide_fallback(
             *(limitation._replace(sentence="") for limitation in limitations),
         ]
     return fallback_of(limitations, verdict)
+
+
+def why_no_documents(request: ResolvedRequest) -> str:
+    """Why there is no document to search, if there is none.
+
+    Under a policy an agent is told the same of an empty corpus and of a hidden one.
+    """
+    if request.has_policy:
+        return "this agent sees no document here: ask the owner of the corpus"
+    if request.quarantined:
+        return (
+            f"{counted(request.quarantined, 'document')} in quarantine and no other: "
+            "see `rolebundle quarantine list`"
+        )
+    return CORPUS_IS_EMPTY
 
 
 def fallback_of(limitations: Sequence[Limitation], verdict: EmptyReason | None = None) -> Fallback:
@@ -164,7 +185,7 @@ _EXPLANATIONS: dict[EmptyReason, tuple[str, str]] = {
     ),
     "no_evidence": (
         "the corpus has nothing for this task: no passage has enough of its words or is near it",
-        "do not guess; ask in other words, ingest what would answer, or set allow_weak",
+        "do not guess; ask in other words, or set allow_weak; the answer may be in no document",
     ),
     "all_below_floor": (
         "what has the task's words is under the floor",
@@ -290,15 +311,16 @@ def _why_empty(
     overlay: Overlay | None,
     corpus: CorpusState,
     semantic: SemanticReport,
+    no_documents: str,
 ) -> str:
     """The verdict in words: what happened, the counts of the codes, and the next step."""
     if verdict == "corpus_empty":
-        return "the corpus is empty: ingest documents first"
+        return no_documents
     if verdict == "lane_down":
         problem = f"the semantic lane did not run: {semantic.degraded}"
         if not semantic.degraded:
             problem = (
-                f"{semantic.waiting} of {corpus.chunks} chunks wait for their vector; "
+                f"{semantic.waiting} of {counted(corpus.chunks, 'chunk')} without a vector; "
                 "run `rolebundle embed`"
             )
         return f"the search was incomplete ({_counts(rejected)}); {problem}"
@@ -319,7 +341,7 @@ def _nothing_found(rejected: Sequence[RejectedCandidate]) -> tuple[str, str]:
     if any(rejection.candidate.cosine is not None for rejection in rejected):
         return (
             "nothing in the corpus has the task's words or is near enough in meaning",
-            "ask in other words, or ingest what would answer",
+            "ask in other words; the answer may be in no document",
         )
     return (
         "nothing in the corpus has the task's words, and meanings were not searched",

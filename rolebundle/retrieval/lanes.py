@@ -301,7 +301,7 @@ def usable_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex:
         raise EmbedderError(
             "no_index",
             "the corpus has no embedding index",
-            "run `rolebundle ingest` again without --lexical-only",
+            "run `rolebundle embed`",
         )
     query_model, index_model = provider.identity, index.identity.model
     if query_model != index_model:

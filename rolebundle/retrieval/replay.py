@@ -27,6 +27,7 @@ from rolebundle.contracts.replay import (
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import WarningCode
 from rolebundle.errors import UsageError
+from rolebundle.text.counts import counted
 
 _FIELD_OF = {
     "task": "query.task_text",
@@ -158,8 +159,8 @@ def _corpus_causes(before: CorpusState | None, after: CorpusState | None) -> Ite
             str(before.generation),
             str(after.generation),
             "the corpus was written to: "
-            f"{before.documents} documents and {before.chunks} chunks before, "
-            f"{after.documents} and {after.chunks} today",
+            f"{counted(before.documents, 'document')} and {counted(before.chunks, 'chunk')} "
+            f"before, {after.documents} and {after.chunks} today",
         )
     if before.file != after.file:
         yield _cause("file", before.file, after.file, "the corpus file has another name")

@@ -35,6 +35,7 @@ class ResolvedRequest(NamedTuple):
         purpose: what the passages are for, which decides about origins that are not trusted.
         allow_weak: whether to answer even if the task is off-topic for the corpus.
         quarantined: how many documents that the agent could see otherwise are in quarantine.
+        has_policy: whether a policy decides what the agent sees.
         echo: the request as the bundle repeats it.
     """
 
@@ -56,6 +57,7 @@ class ResolvedRequest(NamedTuple):
     purpose: Purpose
     allow_weak: bool
     quarantined: int
+    has_policy: bool
     echo: RequestEcho
 
     @property
@@ -102,6 +104,7 @@ def resolve_request(
         purpose=purpose_of(request, view.trust),
         allow_weak=request.allow_weak,
         quarantined=view.quarantined,
+        has_policy=view.access_level is not None,
         echo=RequestEcho.model_construct(
             agent=request.agent,
             action=request.action,

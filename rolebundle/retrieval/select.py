@@ -9,6 +9,7 @@ from rolebundle.contracts.terms import RejectionCode
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate, Score, Selection
 from rolebundle.retrieval.evidence import Evidence
 from rolebundle.retrieval.request import ResolvedRequest
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.retrieval.conflicts import Comparison, Conflict
@@ -98,7 +99,7 @@ class _Selecting:
             note = f"score {score.final:.3f} is under the floor of {request.min_score:g}"
             return "low_score", note
         if self._is_full():
-            note = f"{_described(score)} is past the limit of {request.limit} passages"
+            note = f"{_described(score)} is past the limit of {counted(request.limit, 'passage')}"
             return "budget_cut", note
         cost, budget = estimated_tokens(candidate.passage.content), request.token_budget
         if budget is not None and self._tokens + cost > budget:

@@ -14,7 +14,7 @@ _MAX_COMPARED = 20_000
 """With more names of files, none is compared letter by letter: that would take seconds."""
 _MAX_RANKED = 1_000
 _MAX_CHARACTERS = 300
-_MIN_LIKENESS = 0.7
+_MIN_LIKENESS = 0.6
 
 
 class Lines(NamedTuple):

@@ -25,7 +25,7 @@ def test_fewer_vectors_than_texts_are_refused(provider: EmbeddingProvider, break
     breaks(lambda handler: answer(handler, vectors(handler)[:1]))
     error = failure(provider)
     assert error.code == "embedding_count"
-    assert "1 vectors for 2 texts" in error.message
+    assert "1 vector for 2 texts" in error.message
 
 
 def test_more_vectors_than_texts_are_refused(provider: EmbeddingProvider, breaks: Breaks):

@@ -228,3 +228,8 @@ def test_an_ingest_that_is_cancelled_keeps_what_was_done(tmp_path: Path) -> None
         _, err = server.end_of_input()
         assert err == ""
     assert invoke("ingest", tree, "--lexical-only", "--db", tmp_path / "new.db").code == 0
+
+
+def test_an_unknown_method_is_answered_with_what_is_offered(shared_server: Any) -> None:
+    hint = shared_server.ask("retrive")["error"]["data"]["hint"]
+    assert "retrieve" in hint and "ingest" not in hint and "remember" not in hint

@@ -259,7 +259,7 @@ class TestNewest:
         selection = chosen(self.NEW, self.OLD, limit=1)
         assert selected(selection) == ["new"]
         assert [(one.code, one.note) for one in selection.rejected] == [
-            ("budget_cut", "score 0.890 is past the limit of 1 passages")
+            ("budget_cut", "score 0.890 is past the limit of 1 passage")
         ]
         assert selection.conflicts == ()
 

@@ -41,7 +41,7 @@ class TestTheWarning:
     def test_a_forbidden_passage_among_the_best_is_reported(self, lexical_only: bool) -> None:
         bundle = answered([*OURS, STRONG], lexical_only=lexical_only)
         assert is_reported(bundle)
-        assert "1 passages of forbidden sources would have been selected: adverts" in {
+        assert "1 passage of forbidden sources would have been selected: adverts" in {
             warning.message for warning in bundle.warnings
         }
 
@@ -71,7 +71,7 @@ class TestTheWarning:
         (message,) = (
             warning.message for warning in bundle.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
         )
-        assert message.startswith(("1 passages", "2 passages"))
+        assert message.startswith(("1 passage ", "2 passages "))
 
 
 @few_examples
@@ -100,4 +100,4 @@ def test_it_is_what_the_role_would_get_if_it_forbade_nothing(
         warning.message for warning in governed.warnings if warning.code == "FORBIDDEN_SOURCE_HIT"
     ]
     assert len(messages) == bool(hits)
-    assert all(message.startswith(f"{len(hits)} passages ") for message in messages)
+    assert all(message.startswith(f"{len(hits)} passage") for message in messages)

@@ -163,11 +163,11 @@ class TestWarnings:
         stale = chosen(status="stale", hits=(OWN,))
         assert "STALE_DOMINANT" not in codes([*SOUND, stale, stale], role=ROLE)
         found = codes([*SOUND, stale, stale, stale], role=ROLE)
-        assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
+        assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
 
     def test_stale_rejections_count(self) -> None:
         found = codes(SOUND, {"stale": 3}, role=ROLE)
-        assert found["STALE_DOMINANT"] == "3 of 5 passages are stale"
+        assert found["STALE_DOMINANT"] == "stale passages: 3 of 5"
 
     def test_an_empty_answer_is_not_stale(self) -> None:
         assert "STALE_DOMINANT" not in codes([], role=ROLE)

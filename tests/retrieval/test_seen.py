@@ -94,7 +94,7 @@ def test_what_must_not_be_used_keeps_its_code(tmp_path: Path) -> None:
 def test_a_warning_if_no_id_is_known(shelf: Corpus, seen: list[str] | None, warns: bool) -> None:
     bundle = ask(shelf, None, task="token", lexical_only=True, seen=seen)
     messages = [one.message for one in bundle.warnings if one.code == "SEEN_UNKNOWN"]
-    assert messages == ["none of the 1 ids in `seen` is a passage of the corpus"] * warns
+    assert messages == ["`seen` has no passage of the corpus: 1 id"] * warns
     assert bundle.request is not None
     assert bundle.request.seen == seen
 

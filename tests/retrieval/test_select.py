@@ -46,7 +46,7 @@ class TestLimit:
     def test_the_note_has_the_score_before_and_after_the_diversity_penalty(self) -> None:
         crowded = ranked(passage("b"), final=0.262, diversity_penalty=0.15)
         assert rejections(cut([ranked(passage("a")), crowded], 1, 0.0))["b"][1] == (
-            "score 0.412 (0.262 after source diversity) is past the limit of 1 passages"
+            "score 0.412 (0.262 after source diversity) is past the limit of 1 passage"
         )
 
     def test_fewer_than_the_limit_are_all_selected(self) -> None:

@@ -220,7 +220,7 @@ class TestOtherCommands:
         assert f"Caution: {said}." in model_text.prompt(bundle)
         assert f"Caution: {said}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
         approved = about(three, action="execute", approval="Ana\x1b[2J")
-        assert "approved by Ana [2J for execute: 1 passages" in render.text(approved)
+        assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)
 
 
 class TestWhy:

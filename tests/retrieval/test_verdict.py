@@ -82,7 +82,7 @@ class TestEachVerdict:
     def test_corpus_empty(self) -> None:
         verdict, message = empty([])
         assert verdict == "corpus_empty"
-        assert message == "the corpus is empty: ingest documents first"
+        assert message == "the corpus is empty: run `rolebundle ingest PATH`"
 
     def test_an_empty_corpus_is_no_failed_lane(self) -> None:
         assert empty([], None, BrokenProvider(_unplugged))[0] == "corpus_empty"
@@ -102,7 +102,7 @@ class TestEachVerdict:
             "the corpus has nothing for this task: no passage has enough of its words or is near "
             "it (candidates rejected: 2 low_score; the best: the task is off-topic: nothing "
             "visible has enough of its words or is near it); do not guess; ask in other words, "
-            "ingest what would answer, or set allow_weak"
+            "or set allow_weak; the answer may be in no document"
         )
 
     def test_nothing_found_by_words_or_by_meaning_though_it_may_be_weak(self) -> None:
@@ -294,7 +294,7 @@ class TestEachVerdict:
         )
         assert verdict == "lane_down"
         assert "(candidates rejected: 1 low_score)" in message
-        assert message.endswith("1 of 2 chunks wait for their vector; run `rolebundle embed`")
+        assert message.endswith("1 of 2 chunks without a vector; run `rolebundle embed`")
 
     def test_an_incomplete_search_has_no_verdict_all_forbidden(self) -> None:
         post = document("post", ["token rotation"], source_id="blog")

@@ -25,6 +25,7 @@ from rolebundle.policy.audit import AuditLog, iso_moment
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.stored_audit import load_stored_audit
+from rolebundle.text.counts import counted
 
 _QUERY_CHARS = 80
 _DEFAULT_LIMIT = 20
@@ -163,7 +164,7 @@ def verify_command(db: str | None, expect: str, as_json: bool) -> None:
             "audit, move the file away and run `rolebundle audit set`",
         )
     what = "as expected, and " if expect else ""
-    click.echo(f"{result.rows} rows, {what}none changed, removed or moved", err=True)
+    click.echo(f"{counted(result.rows, 'row')}, {what}none changed, removed or moved", err=True)
 
 
 @audit.command("export")

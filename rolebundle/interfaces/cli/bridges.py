@@ -7,6 +7,7 @@ import click
 from rolebundle.contracts.reports import BridgePair, BridgeReport
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import print_json, progress_bar
+from rolebundle.text.counts import counted
 
 
 @click.command()
@@ -57,6 +58,6 @@ def _lines(bridge: BridgePair) -> str:
 def _summary(report: BridgeReport) -> str:
     if report.scopes < 2:
         return f"{report.scopes} scope: there is nothing to compare; see `rolebundle scopes`"
-    shown = f"{len(report.bridges)} pairs of documents over {report.threshold}"
+    shown = f"{counted(len(report.bridges), 'pair')} of documents over {report.threshold}"
     more = "; there are more, see --limit" if report.more else ""
     return f"{shown}, of {report.vectors:,} vectors in {report.scopes} scopes{more}"

@@ -18,6 +18,7 @@ from rolebundle.interfaces.cli.options import request_options
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
+from rolebundle.text.counts import counted
 
 TASK = "What should we worry about before release 3.0?"
 ROLES = ("security-reviewer", "product-strategist", "incident-responder")
@@ -47,8 +48,8 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, An
     with Engine(path, overlay_folders(())) as engine:
         report = _ingest(Admin(engine.workspace), fields, is_cached=not db)
         click.echo(
-            f"{report.documents} documents, {report.chunks} chunks in {path} "
-            f"({report.added} files added, {report.unchanged} unchanged)",
+            f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
+            f"({counted(report.added, 'file')} added, {report.unchanged} unchanged)",
             err=True,
         )
         request = request_from({"task": task, "limit": _PASSAGES, "now": NOW, **fields})

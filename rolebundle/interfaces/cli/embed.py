@@ -13,6 +13,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
 from rolebundle.interfaces.cli.output import duration, print_json, progress_bar
+from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
     from rolebundle.contracts.lookup import IndexStatus
@@ -88,7 +89,7 @@ def embed(
             )
         )
     else:
-        click.echo(f"{report.embedded} chunks embedded, {report.waiting} waiting")
+        click.echo(f"{counted(report.embedded, 'chunk')} embedded, {report.waiting} waiting")
         if optimized:
             outcome = "kept" if optimized.is_kept else "dropped, because its recall is too low"
             click.echo(
@@ -98,7 +99,7 @@ def embed(
     if report.waiting:
         raise EmbedderError(
             "embedding_incomplete",
-            f"{report.waiting} chunks still wait for their vector: {report.problem}",
+            f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
             "correct the problem and run the same command again; it continues where it stopped",
         )
 
@@ -152,7 +153,7 @@ def drop_index(index: str, db: str | None) -> None:
 @db_option
 def clear_cache(db: str | None) -> None:
     """Delete the cached vectors of removed and changed texts."""
-    click.echo(f"{admin_for(db).clear_vector_cache()} vectors deleted", err=True)
+    click.echo(f"{counted(admin_for(db).clear_vector_cache(), 'vector')} deleted", err=True)
 
 
 def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
@@ -168,8 +169,8 @@ def _show_plan(admin: Admin, spec: ProviderSpec | None, as_json: bool) -> None:
         )
         return
     click.echo(
-        f"{plan.waiting} of {plan.chunks} chunks to embed, about {duration(plan.seconds)}, "
-        f"about {plan.bytes / 1e6:,.1f} MB"
+        f"{plan.waiting} of {counted(plan.chunks, 'chunk')} to embed, "
+        f"about {duration(plan.seconds)}, about {plan.bytes / 1e6:,.1f} MB"
     )
 
 
@@ -179,6 +180,6 @@ def _line(index: IndexStatus) -> str:
     stale_reason = f" [{index.fast_doubt}]" if index.fast_doubt else ""
     return (
         f"{mark} {index.id}  {index.provider}:{index.model}  {index.dimensions} dimensions  "
-        f"{index.vectors} vectors, {index.waiting} waiting  "
+        f"{counted(index.vectors, 'vector')}, {index.waiting} waiting  "
         f"digest {index.digest[:12]}{fast}{stale_reason}"
     )

@@ -26,6 +26,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
 from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
+from rolebundle.text.counts import counted
 
 MAX_BUNDLE_BYTES = 64 << 20
 """Well above a thousand passages of the largest chunk size."""
@@ -142,18 +143,18 @@ def _lines(replay: Replay) -> Iterator[str]:
         yield f"  {cause.kind}: {before} → {after}" if before or after else f"  {cause.kind}"
         yield f"    {one_line(cause.message, 300)}"
     if replay.same_selection:
-        yield f"the same {replay.selected_after} passages are selected, in the same order"
+        yield f"the same selection in the same order: {counted(replay.selected_after, 'passage')}"
     else:
         yield (
-            f"{replay.kept} of {replay.selected_before} selected passages are selected today, "
-            f"and {replay.selected_after - replay.kept} others"
+            f"{replay.kept} of {counted(replay.selected_before, 'selected passage')} still "
+            f"selected today, and {counted(replay.selected_after - replay.kept, 'other')}"
         )
     shown = [change for change in replay.passages if _is_selected_in_either(change)]
     for change in shown:
         yield from _change(change)
     others = len(replay.passages) - len(shown)
     if others:
-        yield f"  and {others} candidates that are not selected in either answer; --json lists them"
+        yield f"  not selected in either answer: {counted(others, 'candidate')}; --json lists them"
     yield f"differs: {', '.join(replay.differs)}"
 
 

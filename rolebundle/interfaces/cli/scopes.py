@@ -102,7 +102,7 @@ def show_command(agent: str | None, db: str | None, as_json: bool) -> None:
         scope_names = ", ".join(entry.scopes) or "EVERY scope"
         click.echo(
             f"{entry.agent}  {entry.access_level}  {scope_names}  "
-            f"sees {entry.documents} of {policy.documents} documents"
+            f"sees {entry.documents} of {counted(policy.documents, 'document')}"
         )
         if entry.roles is not None or entry.role_required:
             named = "any role" if entry.roles is None else ", ".join(entry.roles) or "no role"

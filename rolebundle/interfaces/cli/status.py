@@ -11,6 +11,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration
 from rolebundle.interfaces.render import one_line
+from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300
 
@@ -47,10 +48,10 @@ def _text(status: CorpusStatus) -> str:
     lines = [
         f"{status.location} ({status.bytes:,} bytes, schema {corpus.schema_version}, "
         f"generation {corpus.generation})",
-        f"{corpus.documents} documents, {corpus.chunks} chunks",
+        f"{counted(corpus.documents, 'document')}, {counted(corpus.chunks, 'chunk')}",
         (
             f"embeddings: {index.provider}:{index.model}, {index.dimensions} dimensions, "
-            f"{status.waiting} chunks waiting"
+            f"{counted(status.waiting, 'chunk')} waiting"
             if index
             else "embeddings: none; retrieval is lexical"
         ),
@@ -59,7 +60,7 @@ def _text(status: CorpusStatus) -> str:
         state = "active" if embedding.active else "inactive"
         lines.append(
             f"  index {embedding.id}, {state}: {embedding.provider}:{embedding.model}, "
-            f"{embedding.vectors} vectors, "
+            f"{counted(embedding.vectors, 'vector')}, "
             f"{embedding.waiting} waiting"
             + (f", since {embedding.since}" if embedding.since else "")
         )
@@ -85,8 +86,8 @@ def _text(status: CorpusStatus) -> str:
     for source in status.sources:
         tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(source.trust_tiers.items()))
         lines.append(
-            f"  {source.source_id:<{width}}  {source.documents:>5} documents "
-            f"{source.chunks:>7} chunks  {tiers}"
+            f"  {source.source_id:<{width}}  {counted(source.documents, 'document'):>15} "
+            f"{counted(source.chunks, 'chunk'):>14}  {tiers}"
         )
     lines += _self_declared(status.self_declared)
     lines += [
@@ -110,7 +111,7 @@ def _self_declared(documents: Sequence[SelfDeclaredDocument]) -> list[str]:
         )
     if unknown:
         lines.append(
-            f"! {len(unknown)} documents have authority of unknown origin: an earlier version "
-            "stored them; run `rolebundle ingest` again"
+            f"! authority of unknown origin: {counted(len(unknown), 'document')} that an earlier "
+            "version stored; run `rolebundle ingest` again"
         )
     return lines

@@ -23,6 +23,7 @@ from rolebundle.interfaces.cli.options import (
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import flag_note, mark_note, one_line
 from rolebundle.policy.overlays import load_file
+from rolebundle.text.counts import counted
 
 _WIDTH = 100
 _LABEL_WIDTH = 9
@@ -94,8 +95,8 @@ def text(why: Why) -> str:
     lines += _words(why)
     lines += _labelled("lanes", (_lane(lane) for lane in why.lanes))
     pool = why.pool
-    refills = f", after {pool.refills} refills" if pool.refills else ""
-    lines += _labelled("pool", [f"{pool.candidates} candidates{refills}"])
+    refills = f", after {counted(pool.refills, 'refill')}" if pool.refills else ""
+    lines += _labelled("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"])
     lines += _labelled("filter", _filter(why))
     lines += _labelled("score", _score(why.score))
     lines += _labelled("place", [_place(why)])

@@ -35,7 +35,7 @@ def test_a_pair_is_shown_with_both_of_its_sides(db: Path) -> None:
     assert re.fullmatch(r"0\.9\d\d  board   board.md:1-1  For the board", first)
     assert second.strip() == "shared  plan.md:1-1  The plan"
     assert below[:1] == ["under the threshold of 0.9:"]
-    assert "1 pairs of documents over 0.9, of 4 vectors in 3 scopes" in outcome.err
+    assert "1 pair of documents over 0.9, of 4 vectors in 3 scopes" in outcome.err
 
 
 def test_json(db: Path) -> None:

@@ -165,7 +165,7 @@ def test_leftovers(db: Path) -> None:
     partial = db.with_name(f"c.db.audit.999999999-{'0' * 32}.partial")
     partial.touch(0o600)
     message, remedy = finding(examined(db), "leftovers")
-    assert message == "1 files of killed runs"
+    assert message == "1 file of killed runs"
     assert remedy == f"rm {partial}"
     partial.unlink()
     # The file of a process that still runs is none.

@@ -93,7 +93,7 @@ class TestEmbed:
         is_coded(done)
         assert done.code == 9
         assert done.json() == {"embedded": 0, "waiting": 6, "recall": None, "fast": None}
-        assert "6 chunks still wait for their vector" in done.err
+        assert "6 chunks still without a vector" in done.err
         assert "no memory" in done.err
 
     def test_another_host_is_refused(self, db: Path) -> None:
@@ -273,7 +273,7 @@ def test_clear_cache(db: Path) -> None:
         # All were made of "input", as far as the helper knows.
         assert vector_index.cache_size(corpus)[0] == 1
     done = invoke("embed", "clear-cache", "--db", db)
-    assert (done.code, done.err) == (0, "1 vectors deleted\n")
+    assert (done.code, done.err) == (0, "1 vector deleted\n")
     with open_reader(db) as corpus:
         assert vector_index.cache_size(corpus) == (0, 0)
 

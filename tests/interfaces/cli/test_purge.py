@@ -208,3 +208,19 @@ def test_where_there_is_no_corpus(tmp_path: Path) -> None:
     assert outcome.code == 2
     assert "[corpus_missing]" in outcome.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_on_this_machine_a_chunk_and_lines_name_their_document(
+    db: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def would_erase(name: str) -> list[str]:
+        found = invoke("purge", name, "--dry-run", "--json", "--db", db).json()
+        return list(found["document_ids"])
+
+    with open_reader(db) as corpus:
+        [chunk_id] = corpus.rows("SELECT chunk_id FROM chunk WHERE chunk_id LIKE '%pay.md%'")[0]
+    monkeypatch.chdir(tree / "hr")
+    for name in (tree / "hr" / "pay.md", "pay.md", "./pay.md:1-2", "hr/pay.md:3-9", chunk_id):
+        assert would_erase(str(name)) == ["docs/hr/pay.md"]
+    outcome = invoke("purge", "pya.md", "--dry-run", "--db", db)
+    assert (outcome.code, "did you mean docs/hr/pay.md" in outcome.err) == (2, True)

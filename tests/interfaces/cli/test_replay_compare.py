@@ -83,7 +83,7 @@ class TestReplay:
             "generation: ",
             "its document was edited and no longer has this text",
             "its document is no longer in the corpus",
-            "0 of 2 selected passages are selected today, and 1 others",
+            "0 of 2 selected passages still selected today, and 1 other\n",
             "new: not proposed → rank 1",
         ):
             assert line in reply.out
@@ -103,7 +103,7 @@ class TestReplay:
         reply = invoke("replay", path, "--db", sample_db, "--overlay", overlay)
         assert "overlay: " in reply.out
         assert "→ budget_cut (score" in reply.out
-        assert "candidates that are not selected in either answer" in reply.out
+        assert "not selected in either answer: " in reply.out
         assert invoke("replay", path, "--db", sample_db).code == 3
 
     def test_the_reference_bundles(self, sample_db: Path, shared: Path) -> None:
