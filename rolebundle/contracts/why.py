@@ -135,6 +135,7 @@ class Why(Contract):
     Attributes:
         passages: number of passages that the reference names. The answer is about the one with the
             best place.
+        anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
         flags: kinds of the scan's findings in the passage's document; missing if there are none.
         mark: what somebody has stated about the passage; missing if it has no mark.
         outcome: ``not_proposed`` means that no lane proposed the passage, or, with the step
@@ -166,6 +167,7 @@ class Why(Contract):
     source_id: str
     title: str
     locator: str
+    anchor: str | None = None
     flags: list[str] | None = None
     mark: PassageMark | None = None
     outcome: Outcome

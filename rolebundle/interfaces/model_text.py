@@ -76,8 +76,8 @@ def document_text(lookup: Values) -> str:
         _DATA,
     ]
     for passage in lookup["passages"]:
-        place, flags = one_line(passage["locator"], _LOCATOR_CHARS), flag_note(passage.get("flags"))
-        labels = filter(None, [place, flags, mark_note(passage.get("mark"))])
+        flags, mark = flag_note(passage.get("flags")), mark_note(passage.get("mark"))
+        labels = filter(None, [_place(passage), flags, mark])
         lines += ["", "; ".join(labels), *_fenced(passage)]
     more = lookup.get("more") or {}
     if more.get("params") and more.get("omitted", {}).get("passages"):
@@ -140,7 +140,7 @@ def _bundle(bundle: Values) -> Iterator[str]:
 def _heading(passage: Values) -> str:
     citation = passage["citation"]
     title = citation.get("reference") or passage.get("title") or passage["document_id"]
-    place = one_line(citation.get("locator") or passage["chunk_id"], _LOCATOR_CHARS)
+    place = _place(citation) or one_line(passage["chunk_id"], _LOCATOR_CHARS)
     metadata = passage.get("metadata", {})
     labels = (
         flag_note(metadata.get("flags")),
@@ -150,6 +150,12 @@ def _heading(passage: Values) -> str:
     )
     details = "; ".join(part for part in (place, _about(metadata), *labels) if part)
     return f"[{passage['rank']}] {one_line(title)} ({details})"
+
+
+def _place(passage: Values) -> str:
+    """The locator, and the page or the like."""
+    place, anchor = passage.get("locator") or "", passage.get("anchor")
+    return one_line(f"{place} ({anchor})" if anchor else place, _LOCATOR_CHARS)
 
 
 def _about(metadata: Values) -> str:
@@ -183,7 +189,7 @@ def _why(answer: Values) -> str:
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
     lines = [
-        f"{one_line(answer['locator'], _LOCATOR_CHARS)}, chunk {answer['chunk_id']}",
+        f"{_place(answer)}, chunk {answer['chunk_id']}",
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):

@@ -278,6 +278,7 @@ def explain(
         source_id=document.source_id,
         title=document.title,
         locator=passage.locator,
+        anchor=passage.anchor or None,
         flags=list(passage.flags) or None,
         mark=passage_mark(passage),
         ignored_claims=list(passage.ignored_claims) or None,

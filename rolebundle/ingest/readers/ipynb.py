@@ -77,7 +77,7 @@ class NotebookReader:
         )
         inferred: dict[str, object] = {"title": title} if title else {}
         if language:
-            inferred["attributes"] = {"programming_language": [language]}
+            inferred["programming_language"] = language
         yield ParsedDocument(
             blocks=tuple(blocks),
             inferred=inferred,

@@ -381,14 +381,14 @@ def _metadata(
         metadata["updated_at"] = (date if date.tzinfo else date.replace(tzinfo=UTC)).isoformat()
     except (ValueError, TypeError, OverflowError, IndexError):
         pass
-    attributes = {
+    # Keys without a meaning to us become attributes of the document.
+    others = {
         "from": _people(message, "From"),
         "to": _people(message, "To"),
         "cc": _people(message, "Cc"),
         "attachments": list(dict.fromkeys(attached))[:_MAX_NAMES],
     }
-    metadata["attributes"] = {key: values for key, values in attributes.items() if values}
-    return metadata
+    return metadata | {key: values for key, values in others.items() if values}
 
 
 def _title_of(blocks: Sequence[Block]) -> str:

@@ -33,9 +33,8 @@ _ITEM = re.compile(r"[ \t]*(?:[-+]|\d+[.)])[ \t]|[ \t]+\*[ \t]")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _LINK = re.compile(r"\[\[[^\[\]]*\]\[([^\[\]]*)\]\]")
 _CODE = frozenset({"src", "example", "export"})
-_SHOWN_SETTINGS = frozenset({"author", "email", "description", "category"})
+_SHOWN_SETTINGS = ("author", "email", "description", "category")
 _MAX_LEVEL = 6
-_MAX_VALUES = 50
 
 
 class OrgReader:
@@ -116,13 +115,9 @@ class _Outline:
         tags = [tag for value in settings["filetags"] for tag in re.split(r"[:\s]+", value) if tag]
         if tags:
             metadata["tags"] = tags
-        shown = {key: values for key, values in settings.items() if key in _SHOWN_SETTINGS}
-        attributes = {
-            key: list(dict.fromkeys(values))[:_MAX_VALUES]
-            for key, values in {**shown, **self._properties}.items()
-            if values
-        }
-        return {**metadata, "attributes": attributes} if attributes else metadata
+        metadata |= {key: settings[key] for key in _SHOWN_SETTINGS if settings[key]}
+        # Below one key, so that no property is taken for a key that governs.
+        return metadata | {"property": self._properties} if self._properties else metadata
 
     def _skip(self, at: int) -> int:
         """Empty what begins at a line and is not shown; return its end, else ``at``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import pypdf
@@ -19,6 +20,7 @@ from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
 from rolebundle.ingest.readers.base import ReaderOptions, block_of, runs
 from rolebundle.ingest.readers.pdf_hidden import PageText, hidden_groups, page_text
+from rolebundle.ingest.readers.pdf_title import declared_title, shown_title
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, cleaned_note, split_lines
 
@@ -35,7 +37,7 @@ class PdfReader:
 
     name = "pdf"
     suffixes = suffixes_of("pdf")
-    version = 3
+    version = 4
 
     def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
         """One document per file.
@@ -44,7 +46,7 @@ class PdfReader:
             DocumentError: ``encrypted_pdf``, ``no_text_layer``, ``pdf_too_large`` or
                 ``unreadable_pdf``.
         """
-        title, pages, hidden = _extract(data, path)
+        inferred, pages, hidden = _extract(data, path)
         text, replaced = clean("\n".join("\n".join(split_lines(page)) for page in pages))
         if not text or text.isspace():
             raise DocumentError(
@@ -55,15 +57,15 @@ class PdfReader:
         lines = split_lines(text)
         yield ParsedDocument(
             blocks=tuple(_blocks(lines, pages)),
-            inferred={"title": title} if title else {},
+            inferred=inferred,
             lines=lines,
             notes=cleaned_note(replaced),
             hidden=hidden,
         )
 
 
-def _extract(data: bytes, path: str) -> tuple[str, list[str], tuple[HiddenPart, ...]]:
-    """The title, the visible text of each page, and the hidden texts."""
+def _extract(data: bytes, path: str) -> tuple[dict[str, object], list[str], tuple[HiddenPart, ...]]:
+    """Title and date, the visible text of each page, and the hidden texts."""
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not _opens_without_password(reader):
@@ -81,7 +83,8 @@ def _extract(data: bytes, path: str) -> tuple[str, list[str], tuple[HiddenPart, 
             for parts, is_kept in ((page.removed, False), (page.kept, True))
             for kind, text in parts
         ]
-        return _title(reader), [page.visible for page in pages], tuple(hidden)
+        visible = [page.visible for page in pages]
+        return _metadata(reader, visible), visible, tuple(hidden)
     except DocumentError:
         raise
     except Exception as error:
@@ -116,13 +119,26 @@ def _too_large(path: str, reason: str) -> DocumentError:
     return DocumentError("pdf_too_large", f"{path}: {reason}", "split it, or exclude it")
 
 
-def _title(reader: pypdf.PdfReader) -> str:
-    try:
-        information: Any = reader.metadata
-        title = information.title if information else None
-    except Exception:  # a bad title must not prevent reading the text
-        return ""
-    return " ".join(clean(title)[0].split()) if isinstance(title, str) else ""
+def _metadata(reader: pypdf.PdfReader, visible: list[str]) -> dict[str, object]:
+    """The title, and the date of the last change. What is broken is left out."""
+    information: Any = None
+    metadata: dict[str, object] = {}
+    with suppress(Exception):  # bad metadata must not prevent reading the text
+        information = reader.metadata
+    title = date = None
+    with suppress(Exception):
+        title = declared_title(information.title)
+    with suppress(Exception):
+        title = title or shown_title(reader.pages[0], visible[0])
+    with suppress(Exception):
+        date = information.modification_date
+    with suppress(Exception):
+        date = date or information.creation_date
+    if title:
+        metadata["title"] = title
+    if date:
+        metadata["updated_at"] = date.isoformat()
+    return metadata
 
 
 def _blocks(lines: list[str], pages: list[str]) -> Iterator[Block]:

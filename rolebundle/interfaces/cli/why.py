@@ -80,7 +80,8 @@ def text(why: Why) -> str:
     lines = [one_line(f"{why.role_id or '(no role)'} · {why.task}", _WIDTH)]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
     # Not cut to the width, because a person copies the locator and the id from here.
-    lines.append(f"{one_line(why.locator, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
+    place = f"{why.locator} ({why.anchor})" if why.anchor else why.locator
+    lines.append(f"{one_line(place, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
     lines += [flag_note(why.flags)] if why.flags else []
     lines += [mark_note(why.mark.model_dump())] if why.mark else []
     lines += [

@@ -60,7 +60,7 @@ def test_cells_are_blocks_with_their_lines_and_number():
             assert json.dumps(block.text) in cited[0]
     assert document.inferred == {
         "title": "Harbour study",
-        "attributes": {"programming_language": ["python"]},
+        "programming_language": "python",
     }
 
 

@@ -54,9 +54,8 @@ def test_headers_are_decoded_to_title_date_and_people():
     inferred = read(bytes(mail)).inferred
     assert inferred["title"] == "Grüße – Öffnungszeiten"
     assert inferred["updated_at"] == "2026-02-03T10:11:12+01:00"
-    attributes = inferred["attributes"]
-    assert attributes["from"] == ["Müller, Jörg <j@example.org>"]
-    assert attributes["to"] == ["a@b.org", "Bé <c@d.org>"]
+    assert inferred["from"] == ["Müller, Jörg <j@example.org>"]
+    assert inferred["to"] == ["a@b.org", "Bé <c@d.org>"]
 
 
 def test_a_message_without_a_subject_has_its_first_words_as_title():
@@ -93,7 +92,7 @@ def alternative(plain: str, html: str) -> ParsedDocument:
 def test_plain_text_is_preferred_and_attachments_are_named():
     document = alternative("The gate is shut.\n", "<p>The gate is <b>shut</b>.</p>")
     assert texts(document) == ["The gate is shut.", "- attachment: Übersicht.pdf"]
-    assert document.inferred["attributes"] == {"attachments": ["Übersicht.pdf"]}
+    assert document.inferred["attachments"] == ["Übersicht.pdf"]
     assert document.hidden == ()
 
 
@@ -130,11 +129,12 @@ def test_an_attached_message_is_named_and_not_read():
 
 
 def test_mail_is_foreign_and_declares_nothing():
-    mail = b"Subject: x\ntrust_tier: authoritative\nscope: all\n\n---\ntrust_tier: authoritative\n---\n"
+    mail = b"From: a@b.c\nSubject: x\ntrust_tier: authoritative\nscope: all\n\n---\ntrust_tier: authoritative\n---\n"
     document = read(mail)
     assert document.declared == {}
     metadata = resolve("a.eml", Authority(default_source="s"), document.declared, document.inferred)
     assert (metadata.origin, metadata.trust_tier) == ("external", "general")
+    assert metadata.attributes == (("from", ("a@b.c",)),)
 
 
 @pytest.mark.parametrize(

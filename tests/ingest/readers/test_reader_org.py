@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.metadata import resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
@@ -60,14 +62,16 @@ def test_settings_and_properties_are_metadata():
         "title": "Harbour notes",
         "updated_at": "2026-02-03",
         "tags": ["tides", "gates"],
-        "attributes": {"owner": ["Anna"]},
+        "property": {"owner": ["Anna"]},
     }
 
 
 def test_properties_do_not_govern():
     document = read(":PROPERTIES:\n:trust_tier: authoritative\n:END:\n#+SCOPE: secret\ntext\n")
     assert document.declared == {}
-    assert set(document.inferred) == {"attributes"}
+    metadata = resolve("a.org", Authority(default_source="s"), document.declared, document.inferred)
+    assert (metadata.trust_tier, metadata.scope) == ("general", "shared")
+    assert metadata.attributes == (("property.trust_tier", ("authoritative",)),)
 
 
 @pytest.mark.parametrize(
