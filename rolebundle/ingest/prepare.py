@@ -41,7 +41,7 @@ _LANGUAGE_CHUNKS = 3
 _MAX_NAMED_CLAIMS = 5
 _MAX_REASON_CHARS = 200
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
-_BINARY_FORMATS = frozenset({"pdf", "jsonl"})
+_BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})

@@ -17,7 +17,9 @@ from rolebundle.ingest.readers.base import Reader
 
 # Names are those of the modules. ``separated`` has no suffix: a manifest or a flag selects it.
 _SUFFIXES = {
+    "docx": ".docx .docm .dotx .dotm",
     "eml": ".eml",
+    "epub": ".epub",
     "html": ".html .htm .xhtml",
     "ipynb": ".ipynb",
     "json": ".json",
@@ -25,8 +27,10 @@ _SUFFIXES = {
     "man": "",
     "markdown": ".md .markdown .mdx .md.txt",
     "mbox": ".mbox .mbx",
+    "opendocument": ".odt .ott .ods .ots .odp .otp",
     "org": ".org",
     "pdf": ".pdf",
+    "pptx": ".pptx .pptm .potx .potm .ppsx .ppsm",
     "rst": ".rst .rest .rst.txt",
     "separated": "",
     "subtitles": ".vtt .srt",
@@ -38,6 +42,7 @@ _SUFFIXES = {
         " .yml .zig .zsh"
     ),
     "text": ".txt .text .log .pod .adoc .asciidoc",
+    "xlsx": ".xlsx .xlsm .xltx .xltm",
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`

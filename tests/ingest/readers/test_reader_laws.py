@@ -18,6 +18,8 @@ from rolebundle.ingest.readers import reader_for, reader_names
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.text.decoding import clean, decode, split_lines
 from support.amounts import few_examples
+from support.office import SAMPLES as OFFICE_SAMPLES
+from support.office import VISIBLE as OFFICE
 
 OPTIONS = ReaderOptions(separator="=====")
 WORD = st.text(alphabet="abcdefgh é漢.", min_size=1, max_size=12).filter(str.strip)
@@ -260,6 +262,17 @@ def test_the_line_of_a_jsonl_chunk_contains_its_text(texts, settings):
             assert squeezed(chunk.content) in squeezed(text)
 
 
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_the_lines_of_an_office_chunk_are_its_text(suffix):
+    for data in OFFICE[suffix].values():
+        (document,) = documents_of(reader_for(f"a.{suffix}").name, data, f"a.{suffix}")
+        for block in document.blocks:
+            assert block.text == "\n".join(document.lines[block.start_line - 1 : block.end_line])
+        for chunk in chunk_document("d", document, ChunkSettings(30, 0, 40)):
+            cited = "\n".join(document.lines[chunk.start_line - 1 : chunk.end_line])
+            assert chunk.content in cited
+
+
 SAMPLES = {
     "eml": b"From: a@b.c\nSubject: =?utf-8?q?x?=\nContent-Type: multipart/alternative; boundary=b\n\n--b\n\nx\n--b\nContent-Type: text/html\nContent-Transfer-Encoding: quoted-printable\n\n<p>y=\nz\n--b--\n",
     "html": b"<html><body><table><tr><td>a<pre>b</pre><ul><li>c</ul></table><p hidden>d",
@@ -276,6 +289,7 @@ SAMPLES = {
     "source": b"def f():\n    x\n\n    y\n\n}\n",
     "subtitles": b"WEBVTT\n\nNOTE x\n\n1\n00:01.000 --> 00:02.000\n<v A>y</v>\n\n2\n00:00:03,000 --> 00:00:04,000\nz\n",
     "text": b"+++\na = 1\n+++\none\n\ntwo\n",
+    **OFFICE_SAMPLES,
 }  # fmt: skip
 
 

@@ -17,6 +17,11 @@ from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
         ("b.rst", "rst"),
         ("b.xhtml", "html"),
         ("b.pdf", "pdf"),
+        ("b.DOCX", "docx"),
+        ("b.xlsm", "xlsx"),
+        ("b.pptx", "pptx"),
+        ("b.ods", "opendocument"),
+        ("b.epub", "epub"),
         ("b.json", "json"),
         ("b.ndjson", "jsonl"),
         ("b.py", "source"),
@@ -46,7 +51,7 @@ def test_a_reader_can_be_chosen_by_name():
 
 def test_an_unknown_name_is_an_error_that_lists_the_names():
     with pytest.raises(ConfigurationError) as caught:
-        reader_for("a.md", "docx")
+        reader_for("a.md", "wordstar")
     assert caught.value.code == "unknown_reader"
     assert "markdown" in caught.value.hint
 

@@ -1,0 +1,268 @@
+"""The text of documents whose format has no lines. A locator counts the lines of this text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
+from rolebundle.scan.finding import HiddenPart
+from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
+from rolebundle.text.decoding import clean, cleaned_note, with_newlines
+
+_MAX_CHARS = 20_000_000
+_MAX_PART_CHARS = 20_000
+_MIN_LABELLED_WORDS = 4
+_MAX_HEADER_CHARS = 400
+_MAX_FONT_SIZE = 1.5  # points
+_JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
+
+
+class TextBlocks:
+    """Collects the blocks of a document in its order, and numbers their lines.
+
+    Adjacent lists, tables and pieces of code at the same anchor are one block each.
+
+    Args:
+        too_large: makes the error for a document with too much text.
+    """
+
+    def __init__(self, too_large: Callable[[str], DocumentError]) -> None:
+        self._too_large = too_large
+        self._blocks: list[Block] = []
+        self._lines: list[str] = []
+        self.title = ""
+        """The first heading of the highest level that can be the title; empty if there is none."""
+        self._title_level = 0
+        self._kind: BlockKind | None = None
+        self._pending: list[str] = []
+        self._anchor = self._header = ""
+        self._chars = self._replaced = 0
+
+    def heading(self, text: str, level: int, anchor: str = "", *, is_title: bool = True) -> None:
+        """Add a heading; white space is collapsed.
+
+        Args:
+            text: the heading.
+            level: its level, from 1.
+            anchor: where it is in the document.
+            is_title: whether it can be the title of the document. A name of a sheet cannot.
+        """
+        words = " ".join(text.split())
+        if words:
+            self._flush()
+            if is_title and (not self.title or level < self._title_level):
+                self.title, self._title_level = words, level
+            self._store("heading", words, anchor, level=min(level, 6))
+
+    def add(self, kind: BlockKind, text: str, anchor: str = "", header: str = "") -> None:
+        """Add a block.
+
+        Args:
+            kind: the kind of the block.
+            text: its text; nothing is added if it is blank.
+            anchor: where it is in the document, such as ``slide 4``.
+            header: the header row of a table, as it is in the text of its first block.
+        """
+        text = with_newlines(text).strip("\n")
+        text = text.strip() if kind == "paragraph" else text.rstrip()
+        if not text or text.isspace():
+            return
+        if kind not in _JOINED:
+            self._flush()
+            self._store(kind, text, anchor)
+            return
+        if (kind, anchor, header) != (self._kind, self._anchor, self._header):
+            self._flush()
+            self._kind, self._anchor, self._header = kind, anchor, header
+        self._pending.append(text)
+
+    def end_block(self) -> None:
+        """End a list, table or piece of code: what follows is another one."""
+        self._flush()
+
+    def table(self, rows: Iterable[Sequence[str]], *, has_header: bool = True) -> None:
+        """Add a table, one line for each row. Its first row is the header row."""
+        lines = [line for row in rows if (line := row_line(row))]
+        if lines:
+            self._flush()
+            header = lines[0] if has_header and len(lines) > 1 else ""
+            self.add("table", "\n".join(lines), header=header)
+            self._flush()
+
+    def document(
+        self, properties: Mapping[str, Any], hidden: HiddenTexts, notes: Iterable[str] = ()
+    ) -> ParsedDocument:
+        """The document with all blocks.
+
+        Args:
+            properties: metadata that the document stores about itself.
+            hidden: its hidden texts.
+            notes: what was left out, for the report.
+        """
+        self._flush()
+        inferred = dict(properties)
+        if title := inferred.get("title") or self.title:
+            inferred["title"] = title
+        return ParsedDocument(
+            blocks=tuple(self._blocks),
+            inferred=inferred,
+            lines=self._lines,
+            notes=(*cleaned_note(self._replaced), *notes),
+            hidden=hidden.parts(),
+        )
+
+    def _flush(self) -> None:
+        if self._kind is not None:
+            kind, self._kind = self._kind, None
+            self._store(kind, "\n".join(self._pending), self._anchor, header=self._header)
+            self._pending = []
+
+    def _store(
+        self, kind: BlockKind, text: str, anchor: str, level: int = 0, header: str = ""
+    ) -> None:
+        text, replaced = clean(text)
+        self._replaced += replaced
+        self._chars += len(text)
+        if self._chars > _MAX_CHARS:
+            raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
+        if self._lines:
+            self._lines.append("")
+        start = len(self._lines) + 1
+        self._lines += text.split("\n")
+        block = Block(kind, text, start, len(self._lines), level, text if level else "")
+        self._blocks.append(block._replace(anchor=anchor, header=header))
+
+
+def row_line(cells: Sequence[str]) -> str:
+    """A row of a table as one line; empty if all of its cells are."""
+    words = [" ".join(cell.split()) for cell in cells]
+    while words and not words[-1]:
+        words.pop()
+    return " | ".join(words)
+
+
+# Sheets
+
+_GROUP_CHARS = 1_000
+_MAX_COLUMNS_CHARS = 60
+
+
+class SheetBlocks:
+    """Groups the rows of a sheet into blocks whose anchor names their rows.
+
+    A group ends after about a thousand characters, or at a row whose hash says so. So an insertion
+    does not move the ends of all groups below it.
+    """
+
+    def __init__(self, blocks: TextBlocks, sheet: str) -> None:
+        self._blocks = blocks
+        self._sheet = sheet
+        self._header = ""
+        self._rows: list[tuple[int, str]] = []
+        self._chars = 0
+        self._last = 0
+        self._is_first = True
+
+    def add(self, number: int, cells: Sequence[str], is_text: Sequence[bool]) -> None:
+        """Add a row.
+
+        Args:
+            number: its number, from 1.
+            cells: what its cells show.
+            is_text: for each cell whether it is text and no number or date.
+        """
+        line = row_line(cells)
+        if not line:
+            return
+        filled = [text for cell, text in zip(cells, is_text, strict=True) if cell.strip()]
+        if not self._header and len(filled) > 1 and all(filled):
+            self._header = line
+        elif self._chars + len(line) > _GROUP_CHARS or (
+            self._chars > _GROUP_CHARS // 4 and _is_cut(line)
+        ):
+            self._end()
+        self._rows.append((number, line))
+        self._chars += len(line) + 1
+
+    def end(self) -> None:
+        """Add the last group."""
+        self._end()
+
+    def _end(self) -> None:
+        if not self._rows:
+            return
+        first, last = self._rows[0][0], self._rows[-1][0]
+        rows = f"row {first}" if first == last else f"rows {first}-{last}"
+        anchor = f"sheet {self._sheet}, {rows}"
+        if self._is_first:
+            self._blocks.heading(self._sheet, 1, anchor, is_title=False)
+            self._is_first = False
+        self._blocks.add("table", "\n".join(line for _, line in self._rows), anchor, self._header)
+        self._blocks.end_block()
+        self._rows, self._chars = [], 0
+
+
+def _is_cut(line: str) -> bool:
+    digest = blake2b(line.encode("utf-8", "surrogatepass"), digest_size=1).digest()
+    return digest[0] < 16
+
+
+# Hidden text
+
+
+def hidden_kind(
+    text_color: Color | None, background: Color | None, size: float | None = None
+) -> str:
+    """How a text is hidden by its look; empty if it is not.
+
+    Args:
+        text_color: the color of the text; ``None`` if it is the usual one or not known.
+        background: the color behind it; ``None`` if that is not known.
+        size: the size of the font in points; ``None`` if it is the usual one.
+    """
+    if size is not None and size <= _MAX_FONT_SIZE:
+        return "invisible_element"
+    if text_color is None:
+        return ""
+    if text_color.alpha <= 0.05:
+        return "invisible_element"
+    if background is None:
+        return ""
+    behind = background.over(WHITE)
+    return "white_text" if text_color.over(behind).distance(behind) <= SAME_COLOR else ""
+
+
+class HiddenTexts:
+    """Collects what a document hides, by kind."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[str, bool, bool], list[str]] = {}
+
+    def add(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
+        """Add a hidden text.
+
+        Args:
+            kind: the kind of the finding.
+            text: the text.
+            is_usual: whether ordinary documents have such parts, such as comments.
+            is_kept: whether the text stays in the document, because people may see it.
+        """
+        words = text.split()
+        if words:
+            self._texts.setdefault((kind, is_usual, is_kept), []).append(" ".join(words))
+
+    def parts(self) -> tuple[HiddenPart, ...]:
+        """The hidden texts of each kind as few parts, which the scan searches one by one."""
+        parts = []
+        for (kind, is_usual, is_kept), texts in self._texts.items():
+            whole = "\n".join(texts)
+            is_labelled = (
+                not is_usual and len(whole.split(None, _MIN_LABELLED_WORDS)) >= _MIN_LABELLED_WORDS
+            )
+            for start in range(0, len(whole), _MAX_PART_CHARS):
+                text = whole[start : start + _MAX_PART_CHARS]
+                parts.append(HiddenPart(kind, text, is_labelled=is_labelled, is_kept=is_kept))
+        return tuple(parts)

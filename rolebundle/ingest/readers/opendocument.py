@@ -1,0 +1,678 @@
+"""OpenDocument files, as of LibreOffice: texts, spreadsheets and presentations.
+
+The content is read as a stream, so that only one paragraph, table row or slide is in memory as a
+tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.extracted import (
+    HiddenTexts,
+    SheetBlocks,
+    TextBlocks,
+    hidden_kind,
+)
+from rolebundle.ingest.readers.package import Package, local_name, properties_of, reading
+from rolebundle.scan.hidden_style import WHITE, color
+
+_NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
+_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (
+    f"{{{_NAMES}{name}:1.0}}" for name in ("office", "text", "table", "drawing", "style")
+)
+_PRESENTATION = f"{{{_NAMES}presentation:1.0}}"
+_SVG = f"{{{_NAMES}svg-compatible:1.0}}"
+_FO = f"{{{_NAMES}xsl-fo-compatible:1.0}}"
+_P, _H, _LIST = f"{_TEXT}p", f"{_TEXT}h", f"{_TEXT}list"
+_TABLE_TAG, _ROW, _PAGE = f"{_TABLE}table", f"{_TABLE}table-row", f"{_DRAW}page"
+_BODIES = frozenset(_OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing"))
+_INDEXES = frozenset(
+    "table-of-content illustration-index table-index object-index user-index alphabetical-index"
+    " bibliography".split()
+)
+_STREAMED = (
+    f"{_OFFICE}automatic-styles",
+    *(_P, _H, _LIST, _TABLE_TAG, _ROW, _PAGE),
+    *(f"{_TEXT}{name}" for name in ("section", "tracked-changes", *sorted(_INDEXES))),
+    *(f"{_DRAW}{name}" for name in ("frame", "custom-shape", "g", "rect")),
+)
+_CELLS = frozenset((f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"))
+_CODE_STYLES = frozenset(("preformatted_20_text", "source_20_code", "code"))
+_LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
+_CENTIMETRES = {
+    "cm": 1.0,
+    "mm": 0.1,
+    "in": 2.54,
+    "pt": 0.0353,
+    "pc": 0.423,
+    "px": 0.0265,
+    None: 1.0,
+}
+_MAX_REPEATED = 100
+_MAX_LIST_LEVEL = 10
+_FAR = 100.0  # centimetres
+
+
+class OpenDocumentReader:
+    """Reads ``.odt``, ``.ods``, ``.odp`` and templates of them."""
+
+    name = "opendocument"
+    suffixes = suffixes_of("opendocument")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """One document per file.
+
+        Raises:
+            DocumentError: ``encrypted_opendocument``, ``opendocument_too_large`` or
+                ``unreadable_opendocument``.
+        """
+        with reading(self.name, path):
+            yield _document(Package(data, path, self.name))
+
+
+def _document(package: Package) -> ParsedDocument:
+    manifest = package.parse("META-INF/manifest.xml")
+    if any(local_name(element) == "encryption-data" for element in manifest.iter()):
+        raise package.encrypted()
+    if "content.xml" not in package:
+        raise ValueError("it has no content.xml")
+    walk = _Walk(package)
+    walk.content()
+    walk.headers_and_footers()
+    meta = package.parse("meta.xml").find(f"{_OFFICE}meta")
+    properties = properties_of(() if meta is None else meta)
+    return walk.blocks.document(properties, walk.hidden, walk.notes())
+
+
+def _centimetres(value: str | None) -> float | None:
+    match = _LENGTH.fullmatch(value or "")
+    return float(match[1]) * _CENTIMETRES[match[2]] if match else None
+
+
+# Looks
+
+_Look = Mapping[str, Any]
+"""``hidden``, ``color``, ``fill`` and ``size`` of a text, as far as they are known."""
+
+
+class _Styles:
+    """The styles of a document, by family and name."""
+
+    def __init__(self) -> None:
+        self._elements: dict[tuple[str, str], Any] = {}
+        self._lists: dict[str, Any] = {}
+        self._looks: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def add(self, root: Any) -> None:
+        """Add all styles below ``root``."""
+        for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
+            key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
+            self._elements[key] = style
+        for style in root.iter(f"{_TEXT}list-style"):
+            self._lists[style.get(f"{_STYLE}name", "")] = style
+
+    def look(self, family: str, name: str | None) -> _Look:
+        """The look that a style gives, with what it inherits."""
+        key = family, name or ""
+        if key in self._looks:
+            return self._looks[key]
+        chain = []
+        element = self._elements.get(key)
+        while element is not None and element not in chain:
+            chain.append(element)
+            parent = element.get(f"{_STYLE}parent-style-name")
+            element = self._elements.get((family, parent)) if parent else None
+        default = self._elements.get((family, ""))
+        if default is not None and default not in chain:
+            chain.append(default)
+        look: dict[str, Any] = {}
+        for element in reversed(chain):
+            look |= _own_look(element)
+        self._looks[key] = look
+        return look
+
+    def base_name(self, name: str | None) -> str:
+        """The name of a paragraph's style; of an automatic one, that of its parent."""
+        element = self._elements.get(("paragraph", name or ""))
+        parent = "" if element is None else element.get(f"{_STYLE}parent-style-name", "")
+        return (parent if re.fullmatch(r"P\d+", name or "") else name or "").lower()
+
+    def used_masters(self) -> set[str]:
+        """The names of the master pages that styles refer to."""
+        name = f"{_STYLE}master-page-name"
+        return {value for style in self._elements.values() if (value := style.get(name))}
+
+    def list_level(self, name: str, level: int) -> Any:
+        """The definition of a list's level; ``None`` if there is none."""
+        for definition in self._lists.get(name, ()):
+            if definition.get(f"{_TEXT}level") == str(level):
+                return definition
+        return None
+
+
+def _own_look(style: Any) -> dict[str, Any]:  # noqa: PLR0912
+    look: dict[str, Any] = {}
+    for properties in style:
+        name = local_name(properties)
+        if name == "text-properties":
+            if properties.get(f"{_TEXT}display") is not None:
+                look["hidden"] = properties.get(f"{_TEXT}display") == "none"
+            if found := properties.get(f"{_FO}color"):
+                look["color"] = color(found.lower())
+            size = _centimetres(properties.get(f"{_FO}font-size"))
+            if size is not None:
+                look["size"] = size / _CENTIMETRES["pt"]
+            elif (share := properties.get(f"{_FO}font-size", "")).endswith("%"):
+                look["size"] = 12.0 * float(share[:-1]) / 100
+            scale = properties.get(f"{_STYLE}text-scale", "100%")
+            if float(scale.rstrip("%")) <= 5:
+                look["hidden"] = True
+            # LibreOffice writes an opacity of 0 for texts in the automatic color.
+            is_automatic = properties.get(f"{_STYLE}use-window-font-color") == "true"
+            for key, value in properties.attrib.items():
+                if key.endswith("}opacity") and float(value.rstrip("%")) <= 5 and not is_automatic:
+                    look["hidden"] = True
+            if is_automatic:
+                look["color"] = None
+        if name == "graphic-properties" and properties.get(f"{_DRAW}fill"):
+            solid = properties.get(f"{_DRAW}fill") == "solid"
+            look["fill"] = (
+                color(properties.get(f"{_DRAW}fill-color", "").lower()) if solid else None
+            )
+            if properties.get(f"{_DRAW}fill") == "none":
+                del look["fill"]
+        found = properties.get(f"{_FO}background-color")
+        if found and found != "transparent":
+            look["fill"] = color(found.lower())
+        for key, hides in (("display", "false"), ("visibility", "hidden")):
+            for names in (_TABLE, _PRESENTATION):
+                if properties.get(names + key) == hides:
+                    look["hidden"] = True
+        if properties.get(f"{_FO}line-height") and name == "paragraph-properties":
+            height = _centimetres(properties.get(f"{_FO}line-height"))
+            if height is not None and height < 0.07:
+                look["hidden"] = True
+    return look
+
+
+# Content
+
+
+class _Walk:
+    """Reads a document into blocks."""
+
+    def __init__(self, package: Package) -> None:
+        self.blocks = TextBlocks(package.too_large)
+        self.hidden = HiddenTexts()
+        self._package = package
+        self._styles = _Styles()
+        self._root = package.parse("styles.xml")
+        self._styles.add(self._root)
+        self._notes: list[str] = []
+        self._note_count = 0
+        self._boxes: list[tuple[Any, _Look]] = []
+        self._left_out: dict[str, int] = {}
+        self._pages = 0
+        # The table whose rows are being read.
+        self._table: Any = None
+        self._columns: list[bool] = []
+        self._rows: list[list[str]] = []
+        self._sheet: SheetBlocks | None = None
+        self._row_number = 0
+
+    def notes(self) -> list[str]:
+        """What was left out."""
+        return [f"{what} left out: {count}" for what, count in self._left_out.items() if count]
+
+    def _leave_out(self, what: str) -> None:
+        self._left_out[what] = self._left_out.get(what, 0) + 1
+
+    def content(self) -> None:
+        """Read the body."""
+        for element in self._package.stream("content.xml", *_STREAMED):
+            parent = element.getparent()
+            if element.tag == f"{_OFFICE}automatic-styles":
+                self._styles.add(element)
+            elif element.tag == _ROW:
+                table = _table_of(element)
+                if table is None or table.getparent().tag not in _BODIES:
+                    continue
+                self._top_row(element, table)
+                self._package.release(element)
+            elif parent is not None and parent.tag in _BODIES:
+                if element.tag == _TABLE_TAG:
+                    self._end_table(element)
+                elif element.tag == _PAGE:
+                    self._page(element)
+                else:
+                    self._block(element, {})
+                self._package.release(element)
+
+    def headers_and_footers(self) -> None:
+        """Add the texts at the head and foot of the pages that the document uses, each once."""
+        used = self._styles.used_masters() | {"Standard", "Default"}
+        lines: dict[str, None] = {}
+        for master in self._root.iter(f"{_STYLE}master-page"):
+            if master.get(f"{_STYLE}name") not in used or self._sheet or self._pages:
+                continue
+            for part in master:
+                name = local_name(part)
+                if (
+                    name.startswith(("header", "footer"))
+                    and part.get(f"{_STYLE}display") != "false"
+                ):
+                    for line in self._flat(part, {}).split("\n"):
+                        if re.search(r"[^\W\d_]{2}", line):
+                            lines[" ".join(line.split())] = None
+        if lines:
+            self.blocks.heading("Page header and footer", 1, is_title=False)
+            self.blocks.add("paragraph", "\n".join(lines))
+
+    def _block(self, element: Any, look: _Look) -> None:  # noqa: PLR0912
+        name = local_name(element)
+        if element.tag in {_P, _H}:
+            self._paragraph(element, look)
+        elif element.tag == _LIST:
+            self._list(element, look, 1, "")
+        elif name == "tracked-changes":
+            for change in element.iter(f"{_TEXT}deletion"):
+                self.hidden.add("tracked_deletion", _all_text(change), is_usual=True)
+        elif name == "section":
+            style = self._styles.look("section", element.get(f"{_TEXT}style-name"))
+            if element.get(f"{_TEXT}display") in {"none", "condition"} or style.get("hidden"):
+                self.hidden.add("invisible_element", _all_text(element))
+            else:
+                for child in element:
+                    self._block(child, {**look, **style})
+        elif element.tag == _TABLE_TAG:
+            self._whole_table(element)
+        elif name in _INDEXES:
+            pass  # its entries are headings of the document
+        elif element.tag.startswith(_DRAW):
+            self._drawing(element, look)
+            self._after("")
+        elif name in {"numbered-paragraph", "list-item", "list-header"}:
+            for child in element:
+                self._block(child, look)
+
+    def _paragraph(self, element: Any, look: _Look, label: str = "", anchor: str = "") -> None:
+        whole = self._text_of(element, look)
+        text = whole.strip()
+        base = self._styles.base_name(element.get(f"{_TEXT}style-name"))
+        if text:
+            if element.tag == _H or base in {"title", "heading"}:
+                is_title = base == "title"
+                level = 1 if is_title else int(element.get(f"{_TEXT}outline-level", "1"))
+                self.blocks.heading(f"{label} {text}".strip(" -"), level, anchor)
+            elif label:
+                self.blocks.add("list", f"{label} {' '.join(text.split())}", anchor)
+            elif base in _CODE_STYLES:
+                self.blocks.add("code", whole, anchor)
+            else:
+                self.blocks.add("paragraph", text, anchor)
+        self._after(anchor)
+
+    def _after(self, anchor: str) -> None:
+        """Add the text boxes and notes of a paragraph."""
+        boxes, self._boxes = self._boxes, []
+        notes, self._notes = self._notes, []
+        for box, look in boxes:
+            for child in box:
+                if anchor and child.tag in {_P, _H}:
+                    self._paragraph(child, look, anchor=anchor)
+                else:
+                    self._block(child, look)
+        for note in notes:
+            self.blocks.add("paragraph", note, anchor)
+
+    def _list(self, element: Any, look: _Look, level: int, style: str, anchor: str = "") -> None:
+        style = element.get(f"{_TEXT}style-name") or style
+        definition = self._styles.list_level(style, level)
+        is_numbered = definition is not None and local_name(definition).endswith("number")
+        suffix = definition.get(f"{_STYLE}num-suffix", ".") if is_numbered else ""
+        form = definition.get(f"{_STYLE}num-format", "1") if is_numbered else ""
+        number = 0
+        for item in element:
+            if local_name(item) not in {"list-item", "list-header"}:
+                continue
+            is_first = True
+            for child in item:
+                if child.tag == _LIST and level < _MAX_LIST_LEVEL:
+                    self._list(child, look, level + 1, style, anchor)
+                elif child.tag in {_P, _H}:
+                    mark = "  " * (level - 1) + "-"
+                    if is_first and form == "1" and local_name(item) == "list-item":
+                        number += 1
+                        mark = "  " * (level - 1) + f"{number}{suffix}"
+                    is_first = False
+                    self._paragraph(child, look, mark, anchor)
+                else:
+                    self._block(child, look)
+
+    # Text inside of paragraphs
+
+    def _text_of(self, element: Any, look: _Look) -> str:
+        """The visible text of a paragraph. Its text boxes and notes are kept for later."""
+        look = {**look, **self._styles.look("paragraph", element.get(f"{_TEXT}style-name"))}
+        for part in element.iter(f"{_TEXT}hidden-paragraph"):
+            if part.get(f"{_TEXT}is-hidden") == "true":
+                look = {**look, "hidden": True}
+        parts: list[str] = []
+        self._inline(element, look, parts)
+        return "".join(parts)
+
+    def _inline(self, element: Any, look: _Look, parts: list[str]) -> None:  # noqa: PLR0912
+        self._add(element.text, look, parts)
+        for child in element:
+            name = local_name(child)
+            if name == "s":
+                count = int(child.get(f"{_TEXT}c", "1"))
+                parts.append(" " * min(count, _MAX_REPEATED))
+            elif name == "tab":
+                parts.append("\t")
+            elif name == "line-break":
+                parts.append("\n")
+            elif name == "span":
+                own = self._styles.look("text", child.get(f"{_TEXT}style-name"))
+                self._inline(child, {**look, **own}, parts)
+            elif name == "note":
+                self._note(child, parts, look)
+            elif name == "annotation":
+                self.hidden.add("comment", _all_text(child), is_usual=True)
+            elif name in {"hidden-text", "variable-set", "user-field-get"}:
+                hides = (
+                    child.get(f"{_TEXT}is-hidden") == "true"
+                    or child.get(f"{_TEXT}display") == "none"
+                )
+                self._inline(child, {**look, "hidden": True} if hides else look, parts)
+            elif name == "ruby":
+                for base in child.findall(f"{_TEXT}ruby-base"):
+                    self._inline(base, look, parts)
+            elif name == "script":
+                self.hidden.add("field_code", _all_text(child), is_usual=True)
+            elif isinstance(child.tag, str) and child.tag.startswith(_DRAW):
+                if name == "a":
+                    for part in child:
+                        self._drawing(part, look)
+                else:
+                    self._drawing(child, look)
+            elif child.tag == f"{_OFFICE}binary-data" or name in {"desc", "title"}:
+                pass
+            elif name:
+                self._inline(child, look, parts)
+            self._add(child.tail, look, parts)
+
+    def _add(self, text: str | None, look: _Look, parts: list[str]) -> None:
+        if not text:
+            return
+        if look.get("hidden"):
+            kind = "invisible_element"
+        else:
+            kind = hidden_kind(look.get("color"), look.get("fill", WHITE), look.get("size"))
+        if kind:
+            self.hidden.add(kind, text)
+        else:
+            # White space collapses; more than one space is an element.
+            parts.append(re.sub(r"[ \t\r\n]+", " ", text))
+
+    def _note(self, note: Any, parts: list[str], look: _Look) -> None:
+        body = note.find(f"{_TEXT}note-body")
+        if look.get("hidden"):
+            self.hidden.add("invisible_element", _all_text(note))
+        elif body is not None:
+            self._note_count += 1
+            label = f"[{self._note_count}]"
+            parts.append(label)
+            text = " ".join(self._flat(body, {}).split())
+            if text:
+                self._notes.append(f"{label} {text}")
+
+    def _drawing(self, element: Any, look: _Look) -> None:
+        """A picture, a shape or a text box."""
+        name = local_name(element)
+        if name in {"desc", "title"} and element.tag.startswith(_SVG):
+            self.hidden.add("alt_text", element.text or "", is_usual=True)
+            return
+        style = self._styles.look("graphic", element.get(f"{_DRAW}style-name"))
+        box = [_centimetres(element.get(_SVG + key)) for key in ("x", "y", "width", "height")]
+        is_far = any(place is not None and abs(place) > _FAR for place in box[:2])
+        is_flat = any(side is not None and side < 0.04 for side in box[2:]) and name == "frame"
+        if look.get("hidden") or style.get("hidden") or is_far or is_flat:
+            kind = "off_screen_element" if is_far else "invisible_element"
+            self.hidden.add(kind, _all_text(element))
+            return
+        # The look of a text does not depend on the paragraph in which its box is anchored.
+        inner = {key: style[key] for key in ("fill",) if key in style}
+        if name == "text-box":
+            self._boxes.append((element, {key: look[key] for key in ("fill",) if key in look}))
+            return
+        if any(child.tag in {_P, _H, _LIST} for child in element):
+            self._boxes.append((element, inner))
+        for child in element:
+            if isinstance(child.tag, str) and child.tag.startswith((_DRAW, _SVG)):
+                self._drawing(child, inner)
+
+    def _flat(self, element: Any, look: _Look) -> str:
+        """The visible text of an element with blocks, one line for each paragraph."""
+        lines = []
+        for child in element:
+            if child.tag in {_P, _H}:
+                lines.append(self._text_of(child, look))
+                boxes, self._boxes = self._boxes, []
+                lines += [self._flat(box, box_look) for box, box_look in boxes]
+                notes, self._notes = self._notes, []
+                lines += notes
+            elif child.tag == _LIST or local_name(child) in {"list-item", "list-header", "section"}:
+                text = self._flat(child, look)
+                lines.append(f"- {text}" if local_name(child) == "list-item" else text)
+            elif child.tag == _TABLE_TAG:
+                rows = [self._cells(row, []) for row in child.iter(_ROW)]
+                lines += [", ".join(filter(None, row)) for row in rows]
+        return "\n".join(line for line in lines if line.strip())
+
+    # Tables and sheets
+
+    def _whole_table(self, table: Any) -> None:
+        columns = _hidden_columns(table)
+        rows = [self._cells(row, columns) for row in table.iter(_ROW) if _table_of(row) is table]
+        self._text_table(rows)
+
+    def _text_table(self, rows: Sequence[Sequence[str]]) -> None:
+        if max(map(len, rows), default=0) < 2:
+            for row in rows:
+                for cell in row:
+                    self.blocks.add("paragraph", cell)
+        else:
+            self.blocks.table(rows)
+
+    def _top_row(self, row: Any, table: Any) -> None:
+        """A row of a table that is not inside of anything else."""
+        if table is not self._table:
+            self._table, self._columns, self._rows = table, _hidden_columns(table), []
+            self._row_number = 0
+            self._sheet = None
+            if table.getparent().tag == f"{_OFFICE}spreadsheet":
+                self._sheet = SheetBlocks(self.blocks, table.get(f"{_TABLE}name", ""))
+                if self._is_hidden_table(table):
+                    self._leave_out("hidden sheets")
+        if self._sheet is None:
+            self._rows.append(self._cells(row, self._columns))
+            return
+        self._row_number += 1
+        number = self._row_number
+        self._row_number += int(row.get(f"{_TABLE}number-rows-repeated", "1")) - 1
+        if self._is_hidden_table(table):
+            self.hidden.add("hidden_cells", _all_text(row), is_usual=True)
+            return
+        types = [
+            cell.get(f"{_OFFICE}value-type", "string") == "string" for cell, _ in _repeated(row)
+        ]
+        cells = self._cells(row, self._columns)
+        kept = [
+            kind
+            for i, kind in enumerate(types)
+            if not (i < len(self._columns) and self._columns[i])
+        ]
+        self._sheet.add(number, cells, [*kept, *[False] * len(cells)][: len(cells)])
+
+    def _end_table(self, table: Any) -> None:
+        if table is self._table:
+            if self._sheet is None:
+                self._text_table(self._rows)
+            else:
+                self._sheet.end()
+        self._table, self._rows = None, []
+
+    def _is_hidden_table(self, table: Any) -> bool:
+        return bool(self._styles.look("table", table.get(f"{_TABLE}style-name")).get("hidden"))
+
+    def _cells(self, row: Any, hidden_columns: Sequence[bool]) -> list[str]:
+        """The visible cells of a row."""
+        style = self._styles.look("table-row", row.get(f"{_TABLE}style-name"))
+        visibility = row.get(f"{_TABLE}visibility", "visible")
+        if visibility in {"collapse", "filter"} or style.get("hidden"):
+            if text := _all_text(row):
+                self._leave_out("hidden rows")
+                self.hidden.add("hidden_cells", text, is_usual=True)
+            return []
+        cells: list[str] = []
+        for column, (cell, is_first) in enumerate(_repeated(row)):
+            if local_name(cell) == "covered-table-cell":
+                self.hidden.add("invisible_element", _all_text(cell))
+                cells.append("")
+            elif column < len(hidden_columns) and hidden_columns[column]:
+                self.hidden.add("hidden_cells", _all_text(cell), is_usual=True)
+            elif is_first:
+                cells.append(self._cell(cell))
+            else:
+                cells.append(cells[-1] if cells else "")
+        while cells and not cells[-1].strip():
+            cells.pop()
+        return cells
+
+    def _cell(self, cell: Any) -> str:
+        for comment in cell.findall(f"{_OFFICE}annotation"):
+            self.hidden.add("comment", _all_text(comment), is_usual=True)
+        # A template of a slide's table has colors that are not known here.
+        look: _Look = {"fill": None} if self._pages else {}
+        for family, element in (
+            ("table", _table_of(cell)),
+            ("table-row", cell.getparent()),
+            ("table-cell", cell),
+        ):
+            look = {**look, **self._styles.look(family, element.get(f"{_TABLE}style-name"))}
+        return self._flat(cell, look)
+
+    # Slides
+
+    def _page(self, page: Any) -> None:  # noqa: PLR0912
+        self._pages += 1
+        anchor = f"slide {self._pages}"
+        style = self._styles.look("drawing-page", page.get(f"{_DRAW}style-name"))
+        if style.get("hidden"):
+            self._leave_out("hidden slides")
+            self.hidden.add("hidden_slide", _all_text(page), is_usual=True)
+            return
+        title, notes = "", []
+        shapes: list[tuple[Any, _Look]] = []
+        for shape in page:
+            if local_name(shape) == "notes":
+                texts = [self._flat(box, {}) for box in shape.iter(f"{_DRAW}text-box")]
+                notes = [line for text in texts for line in text.split("\n") if line.strip()]
+                continue
+            if not isinstance(shape.tag, str) or local_name(shape) == "forms":
+                continue
+            role = shape.get(f"{_PRESENTATION}class", "")
+            if role in {"footer", "date-time", "page-number", "header"}:
+                continue
+            if self._is_off_slide(shape):
+                self.hidden.add("off_screen_element", _all_text(shape))
+                continue
+            table = next(shape.iter(_TABLE_TAG), None)
+            self._drawing(shape, {"fill": None})
+            boxes, self._boxes = self._boxes, []
+            if role == "title" and not title:
+                title = " ".join(" ".join(self._flat(box, look) for box, look in boxes).split())
+            else:
+                # What is behind a shape on a slide is not known.
+                shapes += [(box, {"fill": None, **look}) for box, look in boxes]
+                if table is not None:
+                    shapes.append((table, {}))
+        if title or shapes or notes:
+            self.blocks.heading(title or f"Slide {self._pages}", 1, anchor)
+        for shape, look in shapes:
+            if shape.tag == _TABLE_TAG:
+                rows = [" | ".join(self._cells(row, [])) for row in shape.iter(_ROW)]
+                self.blocks.add("table", "\n".join(filter(None, rows)), anchor, rows[0])
+                self.blocks.end_block()
+            for child in shape:
+                if child.tag in {_P, _H}:
+                    self._paragraph(child, look, anchor=anchor)
+                elif child.tag == _LIST:
+                    self._list(child, look, 1, "", anchor)
+        if notes:
+            anchor = f"{anchor}, speaker notes"
+            self.blocks.heading("Speaker notes", 2, anchor)
+            for text in notes:
+                self.blocks.add("paragraph", text, anchor)
+
+    def _is_off_slide(self, shape: Any) -> bool:
+        x, y, width, height = (
+            _centimetres(shape.get(_SVG + key)) for key in ("x", "y", "width", "height")
+        )
+        if x is None or y is None:
+            return False
+        layout = next(self._root.iter(f"{_STYLE}page-layout-properties"), None)
+        page_width, page_height = (
+            None if layout is None else _centimetres(layout.get(f"{_FO}page-{side}"))
+            for side in ("width", "height")
+        )
+        return (
+            x + (width or 0.0) <= 0
+            or y + (height or 0.0) <= 0
+            or x >= (page_width or _FAR)
+            or y >= (page_height or _FAR)
+        )
+
+
+def _table_of(element: Any) -> Any:
+    """The table of a row or cell."""
+    return next(element.iterancestors(_TABLE_TAG), None)
+
+
+def _hidden_columns(table: Any) -> list[bool]:
+    """For each column whether it is hidden, up to the last one that is."""
+    columns: list[bool] = []
+    for column in table.iter(f"{_TABLE}table-column"):
+        repeated = int(column.get(f"{_TABLE}number-columns-repeated", "1"))
+        is_hidden = column.get(f"{_TABLE}visibility", "visible") in {"collapse", "filter"}
+        columns += [is_hidden] * min(repeated, 20_000 - len(columns))
+    while columns and not columns[-1]:
+        columns.pop()
+    return columns
+
+
+def _repeated(row: Any) -> Iterator[tuple[Any, bool]]:
+    """The cells of a row; one that is repeated, several times, and whether it is the first time."""
+    for cell in row:
+        if cell.tag in _CELLS:
+            repeated = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
+            yield cell, True
+            for _ in range(min(repeated - 1, _MAX_REPEATED if len(cell) else 20_000)):
+                yield cell, False
+
+
+def _all_text(element: Any) -> str:
+    """The text of an element, visible or not."""
+    paragraphs = [" ".join(part.itertext()) for part in element.iter(_P, _H)]
+    return " ".join(paragraphs) if paragraphs else " ".join(element.itertext())
+
+
+READER = OpenDocumentReader()

@@ -1,0 +1,342 @@
+"""Archives of XML, such as office documents and e-books, read within limits.
+
+Only the members that a reader asks for are expanded, and the bytes are counted while they are read,
+because an archive can lie about sizes. No entity is resolved, no DTD is read, nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote
+
+from lxml import etree
+
+from rolebundle.errors import DocumentError
+
+_MAX_MEMBERS = 20_000
+_MAX_EXPANDED = 400_000_000
+"""All that is read of one file, in bytes. XML expands to ten or twenty times its packed size."""
+_MAX_RATIO = 200
+_MIN_RATIO_BYTES = 20_000_000
+"""A member up to this size may have any ratio: a table of zeros is no bomb."""
+_MAX_TREE = 32_000_000
+"""The XML that is in memory as a tree at one time, in bytes. A tree is eight times as large."""
+_READ_BYTES = 1 << 16
+
+_CENTRAL_ENTRY = b"PK\x01\x02"
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+# "Strict" documents differ from the usual ones only in the names of their namespaces.
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_STRICT_NAMES = [
+    (_STRICT + strict, b"http://schemas.openxmlformats.org/" + usual)
+    for strict, usual in (
+        (b"wordprocessingml/main", b"wordprocessingml/2006/main"),
+        (b"spreadsheetml/main", b"spreadsheetml/2006/main"),
+        (b"presentationml/main", b"presentationml/2006/main"),
+        (b"drawingml/main", b"drawingml/2006/main"),
+        (b"drawingml/wordprocessingDrawing", b"drawingml/2006/wordprocessingDrawing"),
+        (b"drawingml/diagram", b"drawingml/2006/diagram"),
+        (b"officeDocument/relationships", b"officeDocument/2006/relationships"),
+    )
+]
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_PARSING: dict[str, Any] = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "huge_tree": False,
+    "remove_comments": True,
+    "remove_pis": True,
+    "collect_ids": False,
+}
+
+
+@contextmanager
+def reading(name: str, path: str) -> Iterator[None]:
+    """Turn any exception of a parser or of a broken document into a ``DocumentError``.
+
+    Args:
+        name: the name of the reader, for the code ``unreadable_NAME``.
+        path: the file, for the message.
+    """
+    try:
+        yield
+    except DocumentError:
+        raise
+    except Exception as error:  # broken archives and documents raise nearly any exception
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise DocumentError(
+            f"unreadable_{name}",
+            f"{path}: it cannot be read: {reason}",
+            "repair or exclude the file",
+        ) from error
+
+
+class Package:
+    """The members of an archive.
+
+    Args:
+        data: the bytes of the file.
+        path: the file, for messages.
+        name: the name of the reader, for the codes of errors.
+
+    Raises:
+        DocumentError: ``encrypted_NAME``, ``NAME_too_large`` or ``unreadable_NAME``.
+    """
+
+    def __init__(self, data: bytes, path: str, name: str) -> None:
+        self.path = path
+        self._name = name
+        self._expanded = 0
+        # How many bytes were read since an element was released.
+        self._kept = 0
+        if data.startswith(_OLE):
+            if _ENCRYPTED_STREAM in data:
+                raise self.encrypted()
+            raise DocumentError(
+                f"unreadable_{name}",
+                f"{path}: it is a file of an old binary format (.doc, .xls, .ppt)",
+                f"save it as {name}, or exclude it",
+            )
+        # Counted before the directory is read, which needs half a kilobyte for each member.
+        if data.count(_CENTRAL_ENTRY) > _MAX_MEMBERS:
+            raise self.too_large(f"more than {_MAX_MEMBERS:,} members")
+        self._archive = zipfile.ZipFile(io.BytesIO(data))
+        # Names are compared without regard to case, as Office does.
+        self._members = {info.filename.lower(): info for info in self._archive.infolist()}
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._members
+
+    def names(self) -> list[str]:
+        """The names of all members, in the order of the archive."""
+        return [info.filename for info in self._members.values()]
+
+    def encrypted(self) -> DocumentError:
+        """The error for a document that requires a password or a licence."""
+        return DocumentError(
+            f"encrypted_{self._name}",
+            f"{self.path}: it is encrypted and requires a password",
+            "save a copy without a password, or exclude it",
+        )
+
+    def too_large(self, reason: str) -> DocumentError:
+        """The error for a document that exceeds a limit."""
+        return DocumentError(
+            f"{self._name}_too_large", f"{self.path}: {reason}", "split it, or exclude it"
+        )
+
+    def read(self, name: str) -> bytes:
+        """The content of a member; empty if there is none with this name."""
+        if name not in self:
+            return b""
+        self._kept = 0
+        with self._open(name) as file:
+            return b"".join(iter(file.read, b""))
+
+    def parse(self, name: str) -> Any:
+        """The root element of a member; an empty element if there is none with this name."""
+        data = self.read(name)
+        return (
+            etree.fromstring(data, etree.XMLParser(**_PARSING)) if data else etree.Element("none")
+        )
+
+    def stream(self, name: str, *tags: str) -> Iterator[Any]:
+        """The elements with one of ``tags`` as they end, inner elements first.
+
+        The caller passes the elements that it has read to :meth:`release`, so that the tree stays
+        small. Only one member is streamed at a time.
+        """
+        if name not in self:
+            return
+        with self._open(name) as file:
+            self._kept = 0
+            for _, element in etree.iterparse(file, tag=tags, **_PARSING):
+                yield element
+
+    def release(self, element: Any) -> None:
+        """Free an element of a stream that was read, and its siblings before it."""
+        self._kept = 0
+        element.clear()
+        parent = element.getparent()
+        if parent is not None:
+            while parent[0] is not element:
+                del parent[0]
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The content of a member. Each piece begins with the last 200 bytes before it."""
+        if name not in self:
+            return
+        end = b""
+        with self._open(name) as file:
+            while part := file.read():
+                self._kept = 0
+                yield end + part
+                end = part[-200:]
+
+    def relations(self, name: str) -> dict[str, tuple[str, str]]:
+        """The relations of a member: id → (the last word of the type, the name of the target).
+
+        Targets outside of the archive are left out.
+        """
+        folder, file_name = posixpath.split(name)
+        root = self.parse(posixpath.join(folder, "_rels", f"{file_name}.rels"))
+        found = {}
+        for relation in root:
+            if relation.get("TargetMode") == "External":
+                continue
+            kind = relation.get("Type", "").rpartition("/")[2]
+            found[relation.get("Id", "")] = (kind, joined(folder, relation.get("Target", "")))
+        return found
+
+    def _open(self, name: str) -> _CountedFile:
+        info = self._members[name.lower()]
+        if info.flag_bits & 1:
+            raise self.encrypted()
+        if info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise ValueError(f"{name} is compressed in a way that its format does not have")
+        return _CountedFile(self, self._archive.open(info), info)
+
+    def count(self, size: int) -> None:
+        """Count bytes that were read.
+
+        Raises:
+            DocumentError: ``NAME_too_large``.
+        """
+        self._expanded += size
+        self._kept += size
+        if self._expanded > _MAX_EXPANDED:
+            raise self.too_large(f"it expands to more than {_MAX_EXPANDED:,} bytes")
+        if self._kept > _MAX_TREE:
+            raise self.too_large(f"one part of it has more than {_MAX_TREE:,} bytes")
+
+
+class _CountedFile:
+    """A member that is being read."""
+
+    def __init__(self, package: Package, file: Any, info: zipfile.ZipInfo) -> None:
+        self._package = package
+        self._file = file
+        self._size = 0
+        self._max_size = max(_MIN_RATIO_BYTES, info.compress_size * _MAX_RATIO)
+
+    def __enter__(self) -> _CountedFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, size: int = _READ_BYTES) -> bytes:
+        data: bytes = self._file.read(min(size, _READ_BYTES))
+        self._package.count(len(data))
+        if not self._size and _STRICT in data:
+            for strict, usual in _STRICT_NAMES:
+                data = data.replace(strict + b'"', usual + b'"')
+        self._size += len(data)
+        if self._size > self._max_size:
+            raise self._package.too_large(f"a member expands more than {_MAX_RATIO} times")
+        return data
+
+
+def joined(folder: str, target: str) -> str:
+    """The name of the member that ``target`` points to from ``folder``, without a fragment."""
+    target = unquote(target.partition("#")[0])
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+
+
+def local_name(element: Any) -> str:
+    """The name of an element without its namespace; empty for an entity."""
+    tag = element.tag
+    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+
+
+_UNSHOWN = re.compile(
+    r"(?:^|/)(?:(?:modern)?comments?[^/]*|threadedcomments?/[^/]+|docprops/custom)\.xml$",
+    re.IGNORECASE,
+)
+_SPACE = re.compile(r"\s+")
+
+
+def comments_of(package: Package) -> Iterator[str]:
+    """The texts of comments and of properties that people define, which no reader shows."""
+    for name in package.names():
+        if _UNSHOWN.search(name):
+            text = _SPACE.sub(" ", " ".join(package.parse(name).itertext())).strip()
+            if text:
+                yield text
+
+
+# Core properties
+
+_TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
+"""Dates of the templates of python-docx and python-pptx, which their documents keep."""
+_LIBRARIES = frozenset(("python-docx", "openpyxl", "unknown", "steve canny"))
+_PROGRAM_TITLE = re.compile(
+    r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? ?[-–—:].*"
+    r"|(?:untitled|unbenannt|sans titre|sin título|senza titolo|no title|title|titel)[ \d]*"
+    r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
+    r"(?:document|dokument|documento|presentation|präsentation|présentation|presentación"
+    r"|book|workbook|mappe|arbeitsmappe|classeur|libro|sheet|spreadsheet|table|slide|folie|template)"
+    r"(?: powerpoint| de powerpoint| title| name)?[ \d()]*"
+    r"|powerpoint-präsentation|diapositiva \d+"
+    r"|.*\.(?:docx?|docm|dotx?|pptx?|potx?|ppsx?|xlsx?|xlsm|odt|ods|odp|rtf|pdf|html?|tmp|indd|qxd)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_MAX_TITLE_CHARS = 300
+
+
+def is_own_title(title: str) -> bool:
+    """Whether a title that a program stored is one that a person would recognize.
+
+    Titles of programs and templates, such as "PowerPoint Presentation", and names of files are not.
+    """
+    return (
+        len(title) <= _MAX_TITLE_CHARS
+        and len(_LETTER.findall(title)) >= 2
+        and not _PROGRAM_TITLE.fullmatch(title)
+    )
+
+
+def properties_of(root: Any) -> dict[str, Any]:
+    """Title, author, date and language from the elements below ``root``.
+
+    All formats call them ``title``, ``creator``, ``modified`` or ``date``, and ``language``.
+    """
+    texts: dict[str, list[str]] = {}
+    for element in root:
+        text = _SPACE.sub(" ", element.text or "").strip()
+        if text:
+            texts.setdefault(local_name(element), []).append(text)
+    found: dict[str, Any] = {}
+    title = next(iter(texts.get("title", ())), "")
+    if is_own_title(title):
+        found["title"] = title
+    creators = texts.get("initial-creator") or texts.get("creator") or ()
+    authors = [author for author in creators if author.lower() not in _LIBRARIES]
+    if authors:
+        found["authors"] = authors
+    for date in (*texts.get("modified", ()), *texts.get("date", ())):
+        if date not in _TEMPLATE_DATES and is_date(date):
+            found["updated_at"] = date
+            break
+    if "language" in texts:
+        found["language"] = texts["language"][0]
+    return found
+
+
+def is_date(text: str) -> bool:
+    """Whether ``text`` is an ISO 8601 date or time of this or the last century."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return moment.year >= 1970

@@ -1,0 +1,407 @@
+"""PowerPoint presentations (Office Open XML): the text of each visible slide, with its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import suffixes_of
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.drawing import Theme, diagram_text, fill_color, theme_of
+from rolebundle.ingest.readers.extracted import HiddenTexts, TextBlocks, hidden_kind
+from rolebundle.ingest.readers.package import (
+    RELATION,
+    Package,
+    comments_of,
+    local_name,
+    properties_of,
+    reading,
+)
+from rolebundle.scan.hidden_style import WHITE, Color
+
+_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+_P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+_TITLES = frozenset(("title", "ctrTitle"))
+# Date, footer and number, which all slides have.
+_SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
+_SHAPES = frozenset(("sp", "pic", "graphicFrame", "grpSp", "cxnSp"))
+_MIN_SIDE = 12_700  # a point
+
+_Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+
+
+class PptxReader:
+    """Reads ``.pptx`` and templates of it."""
+
+    name = "pptx"
+    suffixes = suffixes_of("pptx")
+    version = 1
+
+    def read(self, data: bytes, path: str, options: ReaderOptions) -> Iterable[ParsedDocument]:
+        """One document per file.
+
+        Raises:
+            DocumentError: ``encrypted_pptx``, ``pptx_too_large`` or ``unreadable_pptx``.
+        """
+        with reading(self.name, path):
+            yield _document(Package(data, path, self.name))
+
+
+def _document(package: Package) -> ParsedDocument:
+    kinds = dict(package.relations("").values())
+    main = kinds.get("officeDocument", "ppt/presentation.xml")
+    if main not in package:
+        raise ValueError("it has no presentation")
+    root = package.parse(main)
+    relations = package.relations(main)
+    blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
+    for text in comments_of(package):
+        hidden.add("comment", text, is_usual=True)
+    size = root.find(f"{_P}sldSz")
+    width, height = (float(size.get(key)) for key in ("cx", "cy")) if size is not None else (0, 0)
+    hidden_slides = 0
+    for number, entry in enumerate(root.iter(f"{_P}sldId"), start=1):
+        name = relations.get(entry.get(f"{RELATION}id", ""), ("", ""))[1]
+        slide = _Slide(package, name, (0.0, 0.0, width, height), number, blocks, hidden)
+        if not slide.read():
+            hidden_slides += 1
+    properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
+    left_out = [f"hidden slides left out: {hidden_slides}"] if hidden_slides else []
+    return blocks.document(properties, hidden, left_out)
+
+
+class _Shape(NamedTuple):
+    """A shape on a slide, with its place and what fills it."""
+
+    element: Any
+    box: _Box | None
+    is_hidden: bool
+
+
+class _Transform(NamedTuple):
+    """From the coordinates inside of a group to those of the slide."""
+
+    x: float = 0.0
+    y: float = 0.0
+    scale_x: float = 1.0
+    scale_y: float = 1.0
+
+    def box(self, x: float, y: float, width: float, height: float) -> _Box:
+        left, top = self.x + x * self.scale_x, self.y + y * self.scale_y
+        return left, top, left + width * self.scale_x, top + height * self.scale_y
+
+
+class _Slide:
+    """One slide."""
+
+    def __init__(
+        self,
+        package: Package,
+        name: str,
+        box: _Box,
+        number: int,
+        blocks: TextBlocks,
+        hidden: HiddenTexts,
+    ) -> None:
+        self._package = package
+        self._root = package.parse(name)
+        self._relations = package.relations(name)
+        self._box = box
+        self._anchor = f"slide {number}"
+        self._number = number
+        self._blocks = blocks
+        self._hidden = hidden
+        self._theme, self._background = self._looks()
+        # Filled shapes and pictures that were drawn, with their color if it is known.
+        self._drawn: list[tuple[_Box, Color | None]] = []
+
+    def read(self) -> bool:
+        """Add the blocks of the slide; false if the slide is hidden."""
+        notes = self._notes()
+        if self._root.get("show", "1") in {"0", "false"}:
+            texts = [part.text or "" for part in self._root.iter(f"{_A}t")]
+            self._hidden.add("hidden_slide", " ".join([*texts, *notes]), is_usual=True)
+            return False
+        tree = self._root.find(f"{_P}cSld/{_P}spTree")
+        shapes = list(self._shapes(() if tree is None else tree, _Transform(), False))
+        titles = [s for s in shapes if _placeholder(s.element) in _TITLES]
+        bodies: list[tuple[str, str]] = []
+        title = ""
+        for shape in shapes:
+            found = self._shape(shape)
+            if shape in titles and not title:
+                title = " ".join(" ".join(text for _, text in found).split())
+            else:
+                bodies += found
+        if title or bodies or notes:
+            # Each slide has a heading, so that it is not below that of another one.
+            self._blocks.heading(title or f"Slide {self._number}", 1, self._anchor)
+        for kind, text in bodies:
+            if kind == "table":
+                lines = text.split("\n")
+                header = lines[0] if len(lines) > 1 else ""
+                self._blocks.add("table", text, self._anchor, header)
+                self._blocks.end_block()
+            else:
+                self._blocks.add("list" if kind == "list" else "paragraph", text, self._anchor)
+        if notes:
+            anchor = f"{self._anchor}, speaker notes"
+            self._blocks.heading("Speaker notes", 2, anchor)
+            for text in notes:
+                self._blocks.add("paragraph", text, anchor)
+        return True
+
+    def _notes(self) -> list[str]:
+        name = next((name for kind, name in self._relations.values() if kind == "notesSlide"), "")
+        texts = []
+        for shape in self._package.parse(name).iter(f"{_P}sp"):
+            if _placeholder(shape) == "body":
+                texts += [
+                    "".join(part.text or "" for part in paragraph.iter(f"{_A}t")).strip()
+                    for paragraph in shape.iter(f"{_A}p")
+                ]
+        return [text for text in texts if text]
+
+    def _looks(self) -> tuple[Theme, Color | None]:
+        """The colors of the slide's theme, and the color of its background."""
+        roots = [self._root]
+        relations = self._relations
+        theme: Theme = {}
+        for kind in ("slideLayout", "slideMaster", "theme"):
+            name = next((name for found, name in relations.values() if found == kind), "")
+            if kind == "theme":
+                theme = theme_of(self._package, name)
+            else:
+                roots.append(self._package.parse(name))
+                relations = self._package.relations(name)
+        mapping = roots[-1].find(f"{_P}clrMap")
+        if mapping is not None:
+            names = {key: value for key, value in mapping.attrib.items() if value in theme}
+            theme = {**theme, **{key: theme[value] for key, value in names.items()}}
+        for root in roots:
+            background = root.find(f"{_P}cSld/{_P}bg")
+            if background is not None:
+                fills = [part for part in background.iter() if local_name(part).endswith("Fill")]
+                reference = background.find(f"{_P}bgRef")
+                if reference is not None and int(reference.get("idx", "0")) == 1001:
+                    return theme, fill_color(reference, theme)
+                solid = len(fills) == 1 and local_name(fills[0]) == "solidFill"
+                return theme, fill_color(fills[0], theme) if solid else None
+        return theme, theme.get("bg1", WHITE)
+
+    def _shapes(self, tree: Any, transform: _Transform, is_hidden: bool) -> Iterator[_Shape]:
+        """All shapes of a tree, in the order in which they are drawn."""
+        for element in tree:
+            name = local_name(element)
+            if name == "AlternateContent":
+                # The first choice is for current versions, and the fallback for others.
+                for option in element:
+                    yield from self._shapes(option, transform, is_hidden)
+                    break
+            if name not in _SHAPES:
+                continue
+            properties = next(
+                (part for part in element.iter() if local_name(part) == "cNvPr"), None
+            )
+            hides = is_hidden
+            if properties is not None:
+                hides = hides or properties.get("hidden", "0") in {"1", "true"}
+                for key in ("descr", "title"):
+                    self._hidden.add("alt_text", properties.get(key, ""), is_usual=True)
+            box, inner = _place(element, transform)
+            if name == "grpSp":
+                yield from self._shapes(element, inner, hides)
+            else:
+                yield _Shape(element, box, hides)
+
+    def _shape(self, shape: _Shape) -> list[tuple[str, str]]:
+        """The visible paragraphs and tables of a shape, each with its kind."""
+        element, box, is_hidden = shape
+        placeholder = _placeholder(element)
+        if placeholder in _SURROUNDINGS:
+            return []
+        kind = "invisible_element" if is_hidden else ""
+        if not kind and box is not None and not self._is_on_slide(box):
+            kind = "off_screen_element"
+        diagram = next((part for part in element.iter() if local_name(part) == "relIds"), None)
+        if diagram is not None:
+            data = self._relations.get(diagram.get(f"{RELATION}dm", ""), ("", ""))[1]
+            text = diagram_text(self._package.parse(data))
+            if kind:
+                self._hidden.add(kind, text)
+                return []
+            return [("list", f"- {line}") for line in text.split("\n") if line]
+        if kind:
+            self._hidden.add(kind, " ".join(part.text or "" for part in element.iter(f"{_A}t")))
+            return []
+        behind = self._behind(element, box)
+        table = next(element.iter(f"{_A}tbl"), None)
+        if table is not None:
+            rows = [
+                " | ".join(" ".join(self._cell(cell).split()) for cell in row.iter(f"{_A}tc"))
+                for row in table.iter(f"{_A}tr")
+            ]
+            return [("table", "\n".join(row for row in rows if row.strip(" |")))]
+        body = element.find(f"{_P}txBody")
+        if body is None:
+            return []
+        is_list = placeholder in {"body", "obj"}
+        return list(self._paragraphs(body, behind, is_list))
+
+    def _cell(self, cell: Any) -> str:
+        if any(cell.get(key) in {"1", "true"} for key in ("hMerge", "vMerge")):
+            self._hidden.add(
+                "invisible_element", " ".join(t.text or "" for t in cell.iter(f"{_A}t"))
+            )
+            return ""
+        properties = cell.find(f"{_A}tcPr")
+        fill = None if properties is None else properties.find(f"{_A}solidFill")
+        behind = None if fill is None else fill_color(fill, self._theme)
+        body = cell.find(f"{_A}txBody")
+        if body is None:
+            return ""
+        return " ".join(text for _, text in self._paragraphs(body, behind, False))
+
+    def _paragraphs(
+        self, body: Any, behind: Color | None, is_list: bool
+    ) -> Iterator[tuple[str, str]]:
+        styles = body.find(f"{_A}lstStyle")
+        for paragraph in body.iter(f"{_A}p"):
+            properties = paragraph.find(f"{_A}pPr")
+            level = 0 if properties is None else int(properties.get("lvl", "0"))
+            inherited = None if styles is None else styles.find(f"{_A}lvl{level + 1}pPr/{_A}defRPr")
+            parts = []
+            for run in paragraph:
+                name = local_name(run)
+                if name == "br":
+                    parts.append("\n")
+                if name not in {"r", "fld"}:
+                    continue
+                text = "".join(part.text or "" for part in run.findall(f"{_A}t"))
+                kind = self._kind(run.find(f"{_A}rPr"), inherited, behind)
+                if kind:
+                    self._hidden.add(kind, text)
+                else:
+                    parts.append(text)
+            text = "".join(parts).strip()
+            if not text:
+                continue
+            bullets = () if properties is None else [local_name(part) for part in properties]
+            has_bullet = "buChar" in bullets or "buAutoNum" in bullets
+            if has_bullet or ((is_list or level) and "buNone" not in bullets):
+                yield "list", f"{'  ' * level}- {' '.join(text.split())}"
+            else:
+                yield "paragraph", text
+
+    def _kind(self, own: Any, inherited: Any, behind: Color | None) -> str:
+        """How the properties of a run hide it; empty if they do not."""
+        found: Color | None = None
+        size = None
+        for properties in (inherited, own):
+            if properties is None:
+                continue
+            if properties.get("sz"):
+                size = float(properties.get("sz")) / 100
+            for fill in properties:
+                if local_name(fill) == "solidFill":
+                    found = fill_color(fill, self._theme)
+                elif local_name(fill) == "noFill":
+                    return "invisible_element"
+                elif local_name(fill) == "highlight":
+                    behind = fill_color(fill, self._theme)
+        return hidden_kind(found, behind, size)
+
+    def _is_on_slide(self, box: _Box) -> bool:
+        left, top, right, bottom = box
+        if right - left < _MIN_SIDE and bottom - top < _MIN_SIDE:
+            return False
+        _, _, width, height = self._box
+        return not width or (left < width and top < height and right > 0 and bottom > 0)
+
+    def _behind(self, element: Any, box: _Box | None) -> Color | None:
+        """The color behind the text of a shape; ``None`` if it is not known."""
+        filled, own = self._own_fill(element)
+        below = self._background
+        if box is not None:
+            under = [entry for entry in self._drawn if _overlap(entry[0], box)]
+            if under:
+                below = under[-1][1] if _contains(under[-1][0], box) else None
+        if filled and box is not None:
+            self._drawn.append((box, own))
+        elif filled:
+            return None
+        return own if filled else below
+
+    def _own_fill(self, element: Any) -> tuple[bool, Color | None]:
+        """Whether a shape is filled, and its color if it is known."""
+        if local_name(element) in {"pic", "graphicFrame"}:
+            return True, None
+        properties = element.find(f"{_P}spPr")
+        for part in () if properties is None else properties:
+            name = local_name(part)
+            if name == "solidFill":
+                return True, fill_color(part, self._theme)
+            if name == "noFill":
+                return False, None
+            if name.endswith("Fill"):
+                return True, None
+        reference = element.find(f"{_P}style/{_A}fillRef")
+        if reference is not None and reference.get("idx", "0") != "0":
+            return True, fill_color(reference, self._theme)
+        # The layout may fill a placeholder.
+        return (True, None) if _placeholder(element) and properties is None else (False, None)
+
+
+def _placeholder(element: Any) -> str:
+    """The type of a placeholder, ``obj`` if it has none; empty for other shapes."""
+    found = element.find(f".//{_P}nvPr/{_P}ph")
+    return "" if found is None else found.get("type", "obj")
+
+
+def _place(element: Any, transform: _Transform) -> tuple[_Box | None, _Transform]:
+    """The box of a shape on the slide, and the transform for what is inside of it."""
+    found = next(
+        (part for child in element for part in (child, *child) if local_name(part) == "xfrm"), None
+    )
+    if found is None:
+        return None, transform
+    points = {local_name(part): part for part in found}
+
+    def pair(name: str, x: str, y: str, default: Sequence[float]) -> tuple[float, float]:
+        point = points.get(name)
+        if point is None:
+            return default[0], default[1]
+        return float(point.get(x, "0")), float(point.get(y, "0"))
+
+    x, y = pair("off", "x", "y", (0.0, 0.0))
+    width, height = pair("ext", "cx", "cy", (0.0, 0.0))
+    box = transform.box(x, y, width, height)
+    child_x, child_y = pair("chOff", "x", "y", (x, y))
+    child_width, child_height = pair("chExt", "cx", "cy", (width, height))
+    scale_x = transform.scale_x * (width / child_width if child_width else 1.0)
+    scale_y = transform.scale_y * (height / child_height if child_height else 1.0)
+    inner = _Transform(box[0] - child_x * scale_x, box[1] - child_y * scale_y, scale_x, scale_y)
+    return box, inner
+
+
+def _overlap(first: _Box, second: _Box) -> bool:
+    return (
+        first[0] < second[2]
+        and second[0] < first[2]
+        and first[1] < second[3]
+        and second[1] < first[3]
+    )
+
+
+def _contains(outer: _Box, inner: _Box) -> bool:
+    return (
+        outer[0] <= inner[0]
+        and outer[1] <= inner[1]
+        and outer[2] >= inner[2]
+        and outer[3] >= inner[3]
+    )
+
+
+READER = PptxReader()

@@ -1,0 +1,455 @@
+"""Office documents of the usual libraries, and the limits of all formats that are archives of XML."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from datetime import date, datetime
+
+import docx
+import openpyxl
+import pptx
+import pytest
+
+from rolebundle.errors import DocumentError
+from rolebundle.ingest.chunking import ChunkSettings, chunk_document
+from rolebundle.ingest.parsed import ParsedDocument
+from rolebundle.ingest.readers import package, reader_for
+from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
+from rolebundle.ingest.readers.package import is_own_title
+from support import office
+
+
+def read(data: bytes, path: str) -> ParsedDocument:
+    reader = reader_for(path)
+    assert reader is not None
+    (document,) = reader.read(data, path, ReaderOptions())
+    assert isinstance(document, ParsedDocument)
+    return document
+
+
+def refused(data: bytes, path: str) -> str:
+    with pytest.raises(DocumentError) as caught:
+        read(data, path)
+    assert path in caught.value.message
+    return caught.value.code
+
+
+def texts(document: ParsedDocument) -> list[tuple[str, str]]:
+    return [(block.kind, block.text) for block in document.blocks]
+
+
+def saved(document: object) -> bytes:
+    file = io.BytesIO()
+    document.save(file)  # type: ignore[attr-defined]
+    return file.getvalue()
+
+
+def test_a_word_document() -> None:
+    made = docx.Document()
+    made.core_properties.title = "Word Document"
+    made.core_properties.author = "Ann Smith"
+    made.core_properties.modified = datetime(2026, 3, 1, 12)
+    made.add_heading("Harbour plan", 0)
+    made.add_heading("Fees", 1)
+    made.add_paragraph("All fees are in euros.")
+    for name in ("ropes", "anchors"):
+        made.add_paragraph(name, style="List Number")
+    table = made.add_table(3, 2)
+    for i, row in enumerate([("Berth", "Fee"), ("North", "12"), ("South", "14")]):
+        for j, text in enumerate(row):
+            table.cell(i, j).text = text
+    made.sections[0].header.paragraphs[0].text = "Port Authority"
+    document = read(saved(made), "a.docx")
+    assert texts(document) == [
+        ("heading", "Harbour plan"),
+        ("heading", "Fees"),
+        ("paragraph", "All fees are in euros."),
+        ("list", "1. ropes\n2. anchors"),
+        ("table", "Berth | Fee\nNorth | 12\nSouth | 14"),
+        ("heading", "Page header and footer"),
+        ("paragraph", "Port Authority"),
+    ]
+    assert document.inferred == {
+        "title": "Harbour plan",
+        "authors": ["Ann Smith"],
+        "updated_at": "2026-03-01T12:00:00Z",
+    }
+    chunks = chunk_document("d", document, ChunkSettings(20, 0, 20))
+    assert [chunk.headings[-1] for chunk in chunks if "South" in chunk.content] == ["Berth | Fee"]
+
+
+def test_a_word_document_of_a_template_keeps_neither_its_title_nor_its_date() -> None:
+    made = docx.Document()
+    made.core_properties.title = "Quarterly budget template"
+    made.add_heading("Rope inspection", 1)
+    made.add_paragraph("Ropes are inspected each spring.")
+    assert read(saved(made), "a.docx").inferred == {"title": "Rope inspection"}
+
+
+def test_labels_of_lists_and_headings_are_those_that_word_shows() -> None:
+    levels = "".join(
+        f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for n, (form, text) in enumerate(
+            [("decimal", "%1."), ("lowerLetter", "%1.%2)"), ("upperRoman", "%3")]
+        )
+    )
+    numbering = office.word_part(
+        "numbering",
+        f'<w:abstractNum w:abstractNumId="0">{levels}</w:abstractNum>'
+        '<w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num>'
+        '<w:num w:numId="8"><w:abstractNumId w:val="0"/><w:lvlOverride w:ilvl="0">'
+        '<w:startOverride w:val="5"/></w:lvlOverride></w:num>',
+    )
+    items = [(7, 0), (7, 1), (7, 1), (7, 2), (7, 0), (7, 1), (8, 0), (8, 0)]
+    body = "".join(
+        office.paragraph(
+            "x",
+            in_paragraph=f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>',
+        )
+        for number, level in items
+    )
+    [(_, text)] = texts(read(office.docx(body, {"numbering": numbering}), "a.docx"))
+    labels = [line.split()[0] for line in text.split("\n")]
+    assert labels == ["1.", "1.a)", "1.b)", "I", "2.", "2.a)", "5.", "6."]
+
+
+def test_a_workbook() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.active
+    assert sheet is not None
+    sheet.title = "Budget"
+    sheet.append(["Item", "Price", "Due", "Share"])
+    for i in range(120):
+        sheet.append([f"item {i}", 1234.5 * i, date(2026, 1, 1 + i % 28), i / 200])
+        for column, code in ((2, '#,##0.00 "EUR"'), (3, "dd.mm.yyyy"), (4, "0.0%")):
+            sheet.cell(sheet.max_row, column).number_format = code
+    made.create_sheet("Notes")["B2"] = "only this"
+    document = read(saved(made), "a.xlsx")
+    first, *rest = [block for block in document.blocks if block.kind == "table"]
+    assert first.text.startswith(
+        "Item | Price | Due | Share\nitem 0 | 0.00 EUR | 01.01.2026 | 0.0%\n"
+    )
+    assert "item 3 | 3,703.50 EUR | 04.01.2026 | 1.5%" in first.text
+    assert "title" not in document.inferred
+    chunks = chunk_document("d", document, ChunkSettings())
+    assert len(chunks) == len(rest) + 1
+    for chunk in chunks[1:-1]:
+        assert chunk.headings == ("Budget", "Item | Price | Due | Share")
+        start, end = map(int, chunk.anchor.removeprefix("sheet Budget, rows ").split("-"))
+        assert chunk.content.startswith(f"item {start - 2} |")
+        assert f"\nitem {end - 2} |" in chunk.content
+    assert (chunks[-1].anchor, chunks[-1].content) == (
+        "sheet Notes, row 2",
+        "Notes\n\n | only this",
+    )
+
+
+def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
+    def passages(names: list[str]) -> set[str]:
+        rows = "".join(
+            f'<row r="{n}">{office.cell(f"A{n}", name)}{office.cell(f"B{n}", "the same words")}</row>'
+            for n, name in enumerate(names, start=1)
+        )
+        document = read(office.xlsx(rows), "a.xlsx")
+        return {chunk.content_hash for chunk in chunk_document("d", document, ChunkSettings())}
+
+    names = [f"number {n * 7919 % 1000}" for n in range(1000)]
+    before = passages(names)
+    assert len(before) > 20
+    assert len(before - passages([*names[:100], "another", *names[100:]])) <= 4
+
+
+def test_a_presentation() -> None:
+    made = pptx.Presentation()
+    made.core_properties.title = "PowerPoint Presentation"
+    slide = made.slides.add_slide(made.slide_layouts[1])
+    slide.shapes.title.text = "Opening hours"
+    slide.placeholders[1].text = "summer\nwinter"
+    slide.notes_slide.notes_text_frame.text = "Greet the audience."
+    empty = made.slides.add_slide(made.slide_layouts[6])
+    box = empty.shapes.add_textbox(0, 0, 999_999, 999_999)
+    box.text_frame.text = "No title here."
+    document = read(saved(made), "a.pptx")
+    assert [(block.anchor, block.kind, block.text) for block in document.blocks] == [
+        ("slide 1", "heading", "Opening hours"),
+        ("slide 1", "list", "- summer\n- winter"),
+        ("slide 1, speaker notes", "heading", "Speaker notes"),
+        ("slide 1, speaker notes", "paragraph", "Greet the audience."),
+        ("slide 2", "heading", "Slide 2"),
+        ("slide 2", "paragraph", "No title here."),
+    ]
+    assert document.inferred == {"title": "Opening hours"}
+    notes = chunk_document("d", document, ChunkSettings())[1]
+    assert notes.headings == ("Opening hours", "Speaker notes")
+
+
+def test_an_opendocument_text() -> None:
+    meta = (
+        '<office:document-meta xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+        ' xmlns:dc="http://purl.org/dc/elements/1.1/"><office:meta><dc:title>Harbour</dc:title>'
+        "<dc:creator>Ann</dc:creator><dc:date>2026-03-01T10:00:00.12</dc:date></office:meta>"
+        "</office:document-meta>"
+    )
+    body = (
+        '<text:h text:outline-level="2">Fees</text:h><text:p>a<text:s text:c="2"/>b<text:tab/>c</text:p>'
+        "<text:list><text:list-item><text:p>x</text:p></text:list-item></text:list>"
+        '<table:table><table:table-row><table:table-cell table:number-columns-repeated="2">'
+        "<text:p>k</text:p></table:table-cell></table:table-row></table:table>"
+    )
+    document = read(office.opendocument(body, parts={"meta.xml": meta}), "a.odt")
+    assert texts(document) == [
+        ("heading", "Fees"),
+        ("paragraph", "a  b\tc"),
+        ("list", "- x"),
+        ("table", "k | k"),
+    ]
+    assert document.inferred == {
+        "title": "Harbour",
+        "authors": ["Ann"],
+        "updated_at": "2026-03-01T10:00:00.12",
+    }
+
+
+def test_rows_of_a_sheet_that_are_repeated_are_counted() -> None:
+    body = (
+        '<table:table table:name="a"><table:table-row table:number-rows-repeated="1000000">'
+        '<table:table-cell table:number-columns-repeated="16384"/></table:table-row>'
+        "<table:table-row><table:table-cell><text:p>x</text:p></table:table-cell></table:table-row>"
+        "</table:table>"
+    )
+    (heading, table) = read(office.opendocument(body, "spreadsheet"), "a.ods").blocks
+    assert (table.text, table.anchor, heading.text) == ("x", "sheet a, row 1000001", "a")
+
+
+def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
+    container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
+    book = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        "<metadata><dc:title>Harbours</dc:title><dc:creator>Ann</dc:creator>"
+        '<meta property="dcterms:modified">2026-03-01T00:00:00Z</meta></metadata><manifest>'
+        '<item id="n" href="n.xhtml" properties="nav" media-type="application/xhtml+xml"/>'
+        '<item id="a" href="a.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="b" href="b.xhtml" media-type="application/xhtml+xml"/>'
+        '</manifest><spine><itemref idref="n"/><itemref idref="b"/><itemref idref="a"/></spine></package>'
+    )
+    page = '<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>{}</body></html>'
+    links = '<nav><ol><li><a href="b.xhtml#x">Second chapter</a></li></ol></nav>'
+    data = office.zipped(
+        {
+            "META-INF/container.xml": container,
+            "b.opf": book,
+            "n.xhtml": page.format(links),
+            "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
+            "b.xhtml": page.format("<p>no heading</p>"),
+        }
+    )
+    document = read(data, "a.epub")
+    assert texts(document) == [
+        ("heading", "Second chapter"),
+        ("paragraph", "no heading"),
+        ("heading", "First"),
+        ("paragraph", "a text"),
+    ]
+    assert document.inferred["title"] == "Harbours"
+    assert document.inferred["updated_at"] == "2026-03-01T00:00:00Z"
+
+
+# Limits
+
+SUFFIXES = sorted(office.HIDDEN)
+
+
+def members(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+MAIN = {
+    "docx": "word/document.xml",
+    "pptx": "ppt/slides/slide1.xml",
+    "xlsx": "xl/worksheets/sheet1.xml",
+    "odt": "content.xml",
+    "epub": "o/b.opf",
+}
+PLAIN = {suffix: variants["plain"] for suffix, variants in office.VISIBLE.items()}
+
+
+@pytest.mark.parametrize("suffix", ["docx", "xlsx", "pptx"])
+def test_a_document_with_a_password_is_skipped(suffix: str) -> None:
+    ole = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    encrypted = ole + "EncryptedPackage".encode("utf-16-le") + bytes(100)
+    assert refused(encrypted, f"a.{suffix}") == f"encrypted_{suffix}"
+    assert refused(ole, f"a.{suffix}") == f"unreadable_{suffix}"
+
+
+def test_an_encrypted_opendocument_is_skipped() -> None:
+    manifest = "<manifest><file-entry><encryption-data/></file-entry></manifest>"
+    data = office.opendocument("", parts={"META-INF/manifest.xml": manifest})
+    assert refused(data, "a.odt") == "encrypted_opendocument"
+
+
+def test_a_book_with_a_licence_is_skipped_and_one_with_encrypted_fonts_is_not() -> None:
+    encryption = (
+        "<encryption><EncryptedData><CipherReference URI='{}'/></EncryptedData></encryption>"
+    )
+    parts = {"META-INF/encryption.xml": encryption.format("o/t/a%201.xhtml")}
+    assert refused(office.epub("", parts=parts), "a.epub") == "encrypted_epub"
+    parts = {"META-INF/encryption.xml": encryption.format("o/font.otf")}
+    assert read(office.epub("", parts=parts), "a.epub").blocks
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_member_that_is_encrypted_is_no_crash(suffix: str) -> None:
+    # The flag is in the directory, 8 bytes after each signature.
+    data = bytearray(PLAIN[suffix])
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        data[at + 8] |= 1
+        at = data.find(b"PK\x01\x02", at + 1)
+    assert refused(bytes(data), f"a.{suffix}").startswith("encrypted_")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_archive_that_expands_too_much_is_refused(
+    suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = members(PLAIN[suffix])
+    end = parts[MAIN[suffix]].rindex(b"</")
+    bomb = parts[MAIN[suffix]][:end] + b" " * 3_000_000 + parts[MAIN[suffix]][end:]
+    data = office.zipped({**parts, MAIN[suffix]: bomb})
+    assert read(data, f"a.{suffix}").blocks
+    code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
+    for limit, value in (
+        ("_MIN_RATIO_BYTES", 1_000_000),
+        ("_MAX_EXPANDED", 2_000_000),
+        ("_MAX_TREE", 1_000_000),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setattr(package, limit, value)
+            assert refused(data, f"a.{suffix}") == code
+    monkeypatch.setattr(package, "_MAX_MEMBERS", 0)
+    assert refused(data, f"a.{suffix}") == code
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_too_much_text_is_refused(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rolebundle.ingest.readers.extracted._MAX_CHARS", 20)
+    assert refused(PLAIN[suffix], f"a.{suffix}").endswith("_too_large")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_entities_are_not_expanded(suffix: str) -> None:
+    parts = members(PLAIN[suffix])
+    declared = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
+    doctype = f'<!DOCTYPE x [<!ENTITY e0 "spam">{declared}<!ENTITY f SYSTEM "file:///etc/passwd">]>'
+    for entity in (b"&e11;", b"&f;"):
+        content = parts[MAIN[suffix]].replace(b"opens at dawn", b"opens at dawn" + entity)
+        data = office.zipped({**parts, MAIN[suffix]: doctype.encode() + content})
+        try:
+            document = read(data, f"a.{suffix}")
+        except DocumentError as error:
+            assert error.code.startswith("unreadable_")
+        else:
+            text = "\n".join(document.lines)
+            assert "spam" not in text and "root:" not in text
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
+    parts = members(PLAIN[suffix])
+    deep = b"<x>" * 5_000 + b"</x>" * 5_000
+    content = parts[MAIN[suffix]]
+    end = content.rindex(b"</")
+    data = office.zipped({**parts, MAIN[suffix]: content[:end] + deep + content[end:]})
+    assert refused(data, f"a.{suffix}").startswith("unreadable_")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"no archive", office.zipped({"x": "y"})])
+def test_what_is_no_such_document_is_refused(suffix: str, data: bytes) -> None:
+    assert refused(data, f"a.{suffix}").startswith("unreadable_")
+
+
+def test_a_strict_document_is_read() -> None:
+    strict = members(PLAIN["docx"])[MAIN["docx"]].replace(
+        b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+        b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+    )
+    data = office.zipped({**members(PLAIN["docx"]), MAIN["docx"]: strict})
+    assert texts(read(data, "a.docx")) == texts(read(PLAIN["docx"], "a.docx"))
+
+
+# Titles and numbers
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "PowerPoint Presentation",
+        "Microsoft Word - plan v3 final.doc",
+        "Word Document",
+        "Untitled 1",
+        "untitled",
+        "Unbenannt",
+        "Document1",
+        "Book1",
+        "Presentation 2",
+        "Présentation PowerPoint",
+        "PowerPoint-Präsentation",
+        "plan.docx",
+        "12",
+        "",
+        "x" * 400,
+    ],
+)
+def test_titles_of_programs_are_no_titles(title: str) -> None:
+    assert not is_own_title(title)
+
+
+@pytest.mark.parametrize(
+    "title", ["Document retention policy", "Book of ropes", "Budget 2026", "漢字", "Word list"]
+)
+def test_titles_of_people_are_titles(title: str) -> None:
+    assert is_own_title(title)
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "shown"),
+    [
+        (1234.5, "General", "1234.5"),
+        (0.1 + 0.2, "General", "0.3"),
+        (4006381333931, "General", "4006381333931"),
+        (1234.5, "#,##0.00", "1,234.50"),
+        (-1234.5, "#,##0.00;(#,##0.00)", "(1,234.50)"),
+        (-3, "0", "-3"),
+        (7, "000", "007"),
+        (0.256, "0.0%", "25.6%"),
+        (1234567, "#,##0,", "1,235"),
+        (12, '0 "kg"', "12 kg"),
+        (12, "[$€-407] #,##0", "€ 12"),
+        (12.5, "0.##", "12.5"),
+        (12, "[Red]0;[Blue]-0", "12"),
+        (0, '0;-0;"none"', "none"),
+        (5, ";;;", ""),
+        (12345, "0.00E+00", "1.23E+04"),
+        (46082, "yyyy-mm-dd", "2026-03-01"),
+        (46082.5, "d.m.yy h:mm", "1.3.26 12:00"),
+        (46082.75, "h:mm AM/PM", "6:00 PM"),
+        (46082, "dddd, d mmmm yyyy", "Sunday, 1 March 2026"),
+        (1.5, "[h]:mm", "36:00"),
+        (0.5, "mm:ss", "00:00"),
+        (46082, format_code(14, {}), "2026-03-01"),
+        (1, "yyyy-mm-dd", "1900-01-01"),
+        (1e12, "yyyy-mm-dd", "1000000000000"),
+    ],
+)
+def test_numbers_are_shown_by_their_formats(value: float, code: str, shown: str) -> None:
+    assert shown_number(value, code) == shown
+
+
+def test_texts_are_shown_by_their_formats() -> None:
+    assert shown_text("a", "0.00") == "a"
+    assert shown_text("a", '0;-0;0;@" x"') == "a"
+    assert shown_text("a", ";;;") == ""
