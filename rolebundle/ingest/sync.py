@@ -10,6 +10,7 @@ the next run continues.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -485,6 +486,7 @@ class _WalkResult:
     """
 
     visit: Visit
+    base: Path
     files: list[FileEntry]
     skipped: list[Skipped]
     notes: list[Skipped]
@@ -501,6 +503,27 @@ class _WalkResult:
             if location not in present  # first, because nearly all of them are present
             and is_below(location, start)
             and not any(is_below(location, folder) for folder in elsewhere)
+        ]
+
+    def left_out(self, removed: Sequence[str]) -> list[Skipped]:
+        """Notes on removed files that still exist, but are left out."""
+        entries = {
+            str(self.base / entry.path): entry for entry in self.skipped if entry.code == "ignored"
+        }
+        counts: Counter[str] = Counter()
+        for location in removed if entries else ():
+            path = Path(location)
+            found = (str(parent) for parent in (path, *path.parents) if str(parent) in entries)
+            counts.update([next(found, "")])
+        del counts[""]
+        return [
+            Skipped(
+                entries[path].path,
+                "left_corpus",
+                f"{entries[path].path}: {count} file{'' if count == 1 else 's'} left the corpus: "
+                f"{entries[path].message}",
+            )
+            for path, count in counts.items()
         ]
 
 
@@ -618,7 +641,10 @@ def _walk_visit(
         for path, rest in memory.nested(location).items()
     }
     defaults = _defaults_for(flags, declared, root)
-    for entry in walk(base, start, defaults, policy, nested_defaults, visit.excluded):
+    ignore = root.options.ignore
+    for entry in walk(
+        base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore
+    ):
         if isinstance(entry, FileEntry):
             files.append(entry)
         elif entry.code in _MANIFEST_CODES:
@@ -631,7 +657,7 @@ def _walk_visit(
     chunks = ChunkSettings(**{**from_manifest, **root.options.chunking})
     size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
     settings = RunSettings(chunks, size_cap, _scan_settings(options, root.options.scan))
-    return _WalkResult(visit, files, skipped, notes, unreadable, settings)
+    return _WalkResult(visit, base, files, skipped, notes, unreadable, settings)
 
 
 def _ingest_files(
@@ -647,6 +673,7 @@ def _ingest_files(
     # Removed before others are added: a file that was moved has the same document ids.
     removed = walk_result.missing(known, {file.location for file in walk_result.files})
     _remove(corpus, removed, report)
+    report.notes += walk_result.left_out(removed)
     tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
     unchanged = find_unchanged(tasks, walk_result.settings, options.workers)
     # Locations whose documents stay in the corpus.

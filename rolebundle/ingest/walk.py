@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -18,6 +18,19 @@ from typing import NamedTuple
 
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.ignore import (
+    HIDDEN_FILE,
+    HIDDEN_FOLDER,
+    LOCK_FILES,
+    MARKS,
+    Rules,
+    ignored_by,
+    names_in,
+    reason_for_content,
+    reason_for_name,
+    rules_above,
+    rules_of,
+)
 from rolebundle.ingest.manifests import (
     MANIFEST_NAME,
     IgnoredManifest,
@@ -37,7 +50,6 @@ _OPEN_FLAGS = (
     | getattr(os, "O_NONBLOCK", 0)
     | getattr(os, "O_BINARY", 0)
 )
-_GENERATED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 _NO_KEYS: frozenset[str] = frozenset()
 _NO_FLAGS: Mapping[str, FileDefaults] = MappingProxyType({})
 
@@ -77,6 +89,8 @@ def walk(
     policy: ManifestPolicy | None = None,
     nested_flags: Mapping[str, FileDefaults] = _NO_FLAGS,
     excluded: frozenset[str] = _NO_KEYS,
+    *,
+    ignore: bool = True,
 ) -> list[FileEntry | Skipped]:
     """Every file at or below ``start`` in path order, and everything that was skipped.
 
@@ -90,6 +104,7 @@ def walk(
         nested_flags: paths below ``start`` → the defaults that files there have instead of
             ``flags``.
         excluded: paths below ``start`` that are left out, without a remark.
+        ignore: whether ignore files, and what is left out by default, count.
 
     Raises:
         ConfigurationError: a manifest is invalid.
@@ -98,21 +113,45 @@ def walk(
     folder = _Folder(root, root, "", _own_manifest(root, root, "", findings), findings)
     for part in start.relative_to(root).parts[:-1]:
         folder = folder.child(part)
-    entries: list[FileEntry | Skipped] = []
+    # One list for all folders: nested generators would pass each file through every level.
+    context = _Walk(nested_flags, excluded, ignore)
     if start.is_dir() and not start.is_symlink():
         if start != root:
             folder = folder.child(start.name)
-        # One list for all folders: nested generators would pass each file through every level.
-        _walk_folder(folder, flags, nested_flags, excluded, entries)
+        rules = rules_above(root, start) if ignore else ()
+        _walk_folder(folder, flags, context, rules, is_start=True)
     else:
-        entries.append(_entry_for(folder, start.name, str(start), start.lstat(), flags))
-    return entries + findings.notes()
+        entry = _entry_for(folder, start.name, str(start), start.lstat(), flags)
+        context.entries.append(entry)
+    return context.entries + findings.notes()
 
 
-def leaves_out(root: Root, start: Path) -> bool:
+def leaves_out(root: Root, path: Path) -> bool:
     """Whether a walk of a root leaves out a file or folder below it."""
-    names = start.relative_to(root.location).parts
-    return any(name.startswith(".") or name in _GENERATED_FOLDERS for name in names)
+    folder = Path(root.location)
+    ignore = root.options.ignore
+    rules = rules_above(folder, folder) if ignore else ()
+    for part in path.relative_to(folder).parts:
+        names = names_in(folder)
+        if ignore:
+            rules = rules_of(str(folder), f"{folder}{os.sep}", names, rules)
+        folder /= part
+        is_folder = folder.is_dir()
+        if _reason(part, str(folder), names, rules, is_folder=is_folder, ignore=ignore):
+            return True
+        if ignore and is_folder and reason_for_content(str(folder), names_in(folder)):
+            return True
+    return False
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What is the same for all folders of a walk, and what it has found."""
+
+    nested_flags: Mapping[str, FileDefaults]
+    excluded: frozenset[str]
+    ignore: bool
+    entries: list[FileEntry | Skipped] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -174,18 +213,29 @@ def _own_manifest(
 def _walk_folder(
     folder: _Folder,
     folder_flags: FileDefaults,
-    nested_flags: Mapping[str, FileDefaults],
-    excluded: frozenset[str],
-    result: list[FileEntry | Skipped],
+    context: _Walk,
+    rules: tuple[Rules, ...],
+    *,
+    is_start: bool = False,
 ) -> None:
+    result, ignore, excluded = context.entries, context.ignore, context.excluded
+    prefix, nested_flags = folder.prefix, context.nested_flags
     try:
         with os.scandir(folder.location) as listing:
             entries = sorted(listing, key=attrgetter("name"))
     except OSError as error:
-        path = folder.prefix.rstrip("/") or "."
+        path = prefix.rstrip("/") or "."
         result.append(Skipped(path, "unreadable_folder", error.strerror or str(error)))
         return
-    prefix, has_no_manifest = folder.prefix, not folder.manifests
+    names = [entry.name for entry in entries]
+    if ignore and (marks := MARKS.intersection(names)):
+        location = str(folder.location)
+        if not is_start and (reason := reason_for_content(location, marks)):
+            result.append(Skipped(prefix, "ignored", reason))
+            return
+        rules = rules_of(location, prefix, marks, rules)
+    lock_files = LOCK_FILES if ignore else _NO_KEYS
+    is_plain = not folder.manifests and not rules
     for entry in entries:
         name = entry.name
         path = prefix + name
@@ -201,19 +251,42 @@ def _walk_folder(
             continue
         flags = nested_flags.get(entry.path, folder_flags) if nested_flags else folder_flags
         mode = status.st_mode
-        if has_no_manifest and stat.S_ISREG(mode) and name[0] != ".":
-            # The same as `_entry_for` at half the cost; true of nearly all files of most folders.
+        if is_plain and stat.S_ISREG(mode) and name[0] != "." and name not in lock_files:
+            # The same as below at half the cost; true of nearly all files of most folders.
             result.append(
                 FileEntry(entry.path, path, status.st_size, status.st_mtime_ns, flags, _NO_KEYS)
             )
-        elif not stat.S_ISDIR(mode):
+            continue
+        is_folder = stat.S_ISDIR(mode)
+        reason = _reason(name, entry.path, names, rules, is_folder=is_folder, ignore=ignore)
+        if reason and not stat.S_ISLNK(mode):
+            result.append(Skipped(f"{path}/" if is_folder else path, "ignored", reason))
+        elif not is_folder:
             result.append(_entry_for(folder, name, entry.path, status, flags))
-        elif name.startswith(".") or name in _GENERATED_FOLDERS:
-            result.append(Skipped(f"{path}/", "ignored", "hidden or generated folder"))
         elif prefix.count("/") >= _MAX_DEPTH:
             result.append(Skipped(f"{path}/", "too_deep", f"more than {_MAX_DEPTH} folders deep"))
         else:
-            _walk_folder(folder.child(name), flags, nested_flags, excluded, result)
+            _walk_folder(folder.child(name), flags, context, rules)
+
+
+def _reason(
+    name: str,
+    location: str,
+    siblings: Iterable[str],
+    rules: tuple[Rules, ...],
+    *,
+    is_folder: bool,
+    ignore: bool,
+) -> str:
+    """Why a file or folder is left out; empty if it is not."""
+    if name.startswith("."):
+        return HIDDEN_FOLDER if is_folder else HIDDEN_FILE
+    if not ignore:
+        return ""
+    reason = reason_for_name(name, siblings, is_folder=is_folder)
+    if reason or not rules:
+        return reason
+    return ignored_by(rules, location + os.sep if is_folder else location)
 
 
 def _entry_for(
@@ -225,7 +298,7 @@ def _entry_for(
     if not stat.S_ISREG(status.st_mode):
         return Skipped(path, "not_a_file", "not a regular file")
     if name.startswith("."):
-        return Skipped(path, "ignored", "hidden file")
+        return Skipped(path, "ignored", HIDDEN_FILE)
     defaults = flags
     ignore_keys = _NO_KEYS
     for prefix_length, manifest_path, manifest in folder.manifests:

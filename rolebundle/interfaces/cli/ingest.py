@@ -118,6 +118,12 @@ def run_options(command: Command) -> Command:
     type=click.Path(path_type=Path),
     help="More patterns for instructions to a model (TOML). See docs/security.md.",
 )
+@click.option(
+    "--ignore/--no-ignore",
+    default=None,
+    help="Whether .gitignore and .ignore count, and dependencies, virtual environments, build "
+    "output and lock files are left out.  [default: yes]",
+)
 @click.option("--scan/--no-scan", default=None, help="Whether documents are scanned.")
 @run_options
 @embed_options
@@ -138,6 +144,7 @@ def ingest(
     max_size: int | None,
     secrets: Literal["mask", "quarantine", "off"] | None,
     patterns: Path | None,
+    ignore: bool | None,
     scan: bool | None,
     workers: int | None,
     reread: bool,
@@ -181,6 +188,7 @@ def ingest(
         separator=separator,
         chunking={name: value for name, value in chunking.items() if value is not None},
         size_cap=max_size,
+        ignore=ignore,
         workers=workers or os.cpu_count() or 1,
         scan=_scan_settings(scan, secrets, patterns),
         reread=reread,

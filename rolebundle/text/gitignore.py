@@ -1,0 +1,147 @@
+"""The patterns of a `.gitignore`, with the meaning that git gives them.
+
+RE2 matches them in linear time, because a folder that is ingested may be foreign. A pattern is
+compared with a path itself, and not with the folders above it: whoever walks a tree does not enter
+a folder that is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import NamedTuple
+
+import re2  # type: ignore[import-untyped, unused-ignore]
+
+_MAX_PATTERNS = 10_000
+_PATTERNS_PER_SET = 100
+_STARS = re.compile(r"\*\*+")
+_CLASS = re.compile(r"\[(!|\^)?(\]?(?:\[:\w+:\]|\\.|[^\\\]])*)\]", re.DOTALL)
+_TOKEN = re.compile(rf"\\(?P<escaped>.)|\*+|\?|(?P<class>{_CLASS.pattern})|[^\\*?\[]", re.DOTALL)
+_MEMBER = re.compile(r"\[:\w+:\]|\\?(.)", re.DOTALL)
+
+
+class Decision(NamedTuple):
+    """Whether a path is left out, and the pattern that says so."""
+
+    is_left_out: bool
+    pattern: str
+
+
+class GitIgnore:
+    """The patterns of one ignore file.
+
+    Malformed patterns match nothing, as in git. If a file has more than 10,000, the first count.
+
+    Args:
+        text: the content of the file.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._decisions: list[list[Decision]] = []
+        self._sets: list[re2.Set] = []
+        found: list[tuple[str, Decision]] = []
+        for line in text.split("\n"):
+            pattern = _parsed(line.removesuffix("\r"))
+            if pattern is not None and len(found) < _MAX_PATTERNS:
+                found.append(pattern)
+        for start in range(0, len(found), _PATTERNS_PER_SET):
+            self._add(found[start : start + _PATTERNS_PER_SET])
+
+    def _add(self, patterns: list[tuple[str, Decision]]) -> None:
+        options = re2.Options()
+        options.log_errors = False
+        options.dot_nl = True
+        expressions = re2.Set.FullMatchSet(options)
+        decisions = []
+        for expression, decision in patterns:
+            with suppress(re2.error):  # such as a range that ends before it begins
+                expressions.Add(expression)
+                decisions.append(decision)
+        with suppress(re2.error):
+            expressions.Compile()
+            self._sets.append(expressions)
+            self._decisions.append(decisions)
+
+    def __bool__(self) -> bool:
+        """Whether there is any pattern."""
+        return bool(self._sets)
+
+    def decide(self, path: str) -> Decision | None:
+        """What the last pattern that matches a path says; ``None`` if none matches.
+
+        Args:
+            path: relative to the folder of the file, with slashes; one at the end for a folder.
+        """
+        for expressions, decisions in zip(
+            reversed(self._sets), reversed(self._decisions), strict=True
+        ):
+            matching = expressions.Match(path)
+            if matching:
+                last: int = max(matching)
+                return decisions[last]
+        return None
+
+
+def _parsed(line: str) -> tuple[str, Decision] | None:
+    """The regular expression of a line; ``None`` if it has no pattern."""
+    if line.startswith("#"):
+        return None
+    body = _without_trailing_spaces(line)
+    is_left_out = not body.startswith("!")
+    body = body if is_left_out else body[1:]
+    only_folders = body.endswith("/")
+    body = body.removesuffix("/")
+    if not body:
+        return None
+    is_anchored = "/" in body
+    names = body.removeprefix("/").split("/")
+    expression = "" if is_anchored else "(?:.*/)?"
+    for number, name in enumerate(names):
+        is_last = number == len(names) - 1
+        if is_anchored and _STARS.fullmatch(name):
+            expression += (".+" if number else ".*") if is_last else "(?:.*/)?"
+            continue
+        translated = _translated(name)
+        if translated is None:
+            return None
+        expression += translated + ("" if is_last else "/")
+    return expression + ("/" if only_folders else "/?"), Decision(is_left_out, line)
+
+
+def _without_trailing_spaces(line: str) -> str:
+    stripped = line.rstrip(" ")
+    backslashes = len(stripped) - len(stripped.rstrip("\\"))
+    return stripped + " " if backslashes % 2 and stripped != line else stripped
+
+
+def _translated(name: str) -> str | None:
+    """One name of a pattern as a regular expression; ``None`` if it is malformed."""
+    parts = []
+    place = 0
+    while place < len(name):
+        token = _TOKEN.match(name, place)
+        if token is None:
+            return None
+        place = token.end()
+        text = token[0]
+        if text.startswith("*"):
+            parts.append("[^/]*")
+        elif text == "?":
+            parts.append("[^/]")
+        elif token["class"]:
+            parts.append(_class(text))
+        else:
+            parts.append(re2.escape(token["escaped"] or text))
+    return "".join(parts)
+
+
+def _class(text: str) -> str:
+    match = _CLASS.fullmatch(text)
+    assert match is not None
+    negation, members = match[1], match[2]
+    inside = "".join(
+        member[0] if member[1] is None or member[0] == "-" else re2.escape(member[1])
+        for member in _MEMBER.finditer(members)
+    )
+    return f"[^/{inside}]" if negation else f"[{inside}]"

@@ -1,0 +1,261 @@
+"""What a walk leaves out: ignore files as git reads them, and what tools have generated."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rolebundle.ingest import sync
+from rolebundle.ingest.metadata import FileDefaults
+from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.walk import FileEntry, Skipped, walk
+from rolebundle.storage.opening import open_reader, open_writer
+from support.sound import paths_in
+
+
+def write(root: Path, *names: str, **contents: str) -> None:
+    for name in (*names, *contents):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(contents.get(name, "Text.\n"), encoding="utf-8")
+
+
+def walked(
+    root: Path, start: Path | None = None, *, ignore: bool = True
+) -> tuple[list[str], dict[str, str]]:
+    """The paths of the files, and path → reason of what is left out, without hidden names."""
+    entries = walk(root, start or root, FileDefaults(), ignore=ignore)
+    skipped = [entry for entry in entries if isinstance(entry, Skipped)]
+    reasons = {entry.path: entry.message for entry in skipped if "hidden" not in entry.message}
+    return [entry.path for entry in entries if isinstance(entry, FileEntry)], reasons
+
+
+# -- ignore files ----------------------------------------------------------------------------------
+
+
+def test_nested_files_negation_and_anchors(tmp_path: Path) -> None:
+    write(
+        tmp_path, "a.log", "keep.log", "top.md", "sub/top.md", "sub/b.log", "sub/c.tmp", "out/x.md",
+        "sub/out/y.md",
+        **{
+            ".gitignore": "# logs\n*.log\n!keep.log\n/top.md\nout/\n",
+            "sub/.gitignore": "!b.log\nc.*\n",
+            "sub/.ignore": "!c.tmp\n",
+        },
+    )  # fmt: skip
+    paths, reasons = walked(tmp_path)
+    assert paths == ["keep.log", "sub/b.log", "sub/c.tmp", "sub/top.md"]
+    assert reasons == {
+        "a.log": ".gitignore: *.log",
+        "top.md": ".gitignore: /top.md",
+        "out/": ".gitignore: out/",
+        "sub/out/": ".gitignore: out/",
+    }
+    assert len(walked(tmp_path, ignore=False)[0]) == 8
+
+
+def test_what_a_checkout_takes_over(tmp_path: Path) -> None:
+    """Not the `.gitignore` of the checkout around it; but its own exclude file."""
+    write(
+        tmp_path, "a.log", "lib/a.log", "lib/b.tmp", "lib/c.bak", "lib/d.md",
+        **{
+            ".gitignore": "*.log\n", ".ignore": "*.bak\n",
+            "lib/.git/info/exclude": "*.tmp\n", "lib/.git/HEAD": "",
+        },
+    )  # fmt: skip
+    assert walked(tmp_path)[0] == ["lib/a.log", "lib/d.md"]
+
+
+def test_the_exclude_file_of_a_linked_work_tree(tmp_path: Path) -> None:
+    write(
+        tmp_path, "work/a.tmp", "work/b.md",
+        **{
+            "main/.git/info/exclude": "*.tmp\n", "main/.git/worktrees/w/commondir": "../..\n",
+            "work/.git": f"gitdir: {tmp_path}/main/.git/worktrees/w\n",
+        },
+    )  # fmt: skip
+    assert walked(tmp_path / "work")[0] == ["b.md"]
+
+
+def test_a_part_of_a_checkout(tmp_path: Path) -> None:
+    """The files above it count, unless they leave out what was named."""
+    write(
+        tmp_path, "docs/a.md", "docs/a.log", "made/a.md", "made/a.log",
+        **{".gitignore": "*.log\nmade/\n", ".git/HEAD": ""},
+    )  # fmt: skip
+    docs, made = tmp_path / "docs", tmp_path / "made"
+    assert walked(docs)[0] == ["a.md"]
+    assert walked(made)[0] == ["a.log", "a.md"]
+    assert walked(tmp_path, docs / "a.log")[0] == ["docs/a.log"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 20_000, "\ufeff*.log"],
+)
+def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
+    write(tmp_path, "a.md", "b.log", **{".gitignore": content})
+    assert "a.md" in walked(tmp_path)[0]
+
+
+def test_an_ignore_file_that_is_a_link(tmp_path: Path) -> None:
+    write(tmp_path, "tree/a.md", patterns="*.md\n")
+    (tmp_path / "tree" / ".gitignore").symlink_to("../patterns")
+    assert walked(tmp_path / "tree")[0] == ["a.md"]
+
+
+NAMES = ("a", "b", "a.md", "b.txt", "x")
+STARS = (
+    "*",
+    "*.md",
+    "?",
+    "**",
+    "***",
+    "a**",
+    "[ab]",
+    "[!a]",
+    "[]a-b]",
+    "[b-a]",
+    "[a",
+    "\\a",
+    "[[:alpha:]]",
+)
+PATTERNS = st.builds(
+    lambda bang, head, names, tail: bang + head + "/".join(names) + tail,
+    st.sampled_from(["", "", "!"]),
+    st.sampled_from(["", "/", "**/"]),
+    st.lists(
+        st.sampled_from([*NAMES, "*", "*.md", "?", "**", "[ab]", "a*"]), min_size=1, max_size=3
+    ),
+    st.sampled_from(["", "", "/", "/**", " "]),
+)
+TREE = [f"{a}/{b}/{c}" for a in ("a", "b") for b in ("a", "b", "x") for c in ("a.md", "b.txt")] + [
+    "a.md",
+    "b.txt",
+    "a/a.md",
+    "x",
+]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
+    root = tmp_path_factory.mktemp("checkout")
+    write(root, *TREE)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    return root
+
+
+@settings(max_examples=25)
+@given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
+def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
+    (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
+    (checkout / "a" / ".gitignore").write_text("\n".join(inner) + "\n", encoding="utf-8")
+    listed = subprocess.run(
+        ["git", "ls-files", "--others", "--exclude-standard", "-z"],
+        cwd=checkout, capture_output=True, check=True,
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
+    ).stdout.decode().split("\0")  # fmt: skip
+    visible = {path for path in listed if path and not path.endswith(".gitignore")}
+    assert set(walked(checkout)[0]) == visible
+
+
+# -- what tools have generated ---------------------------------------------------------------------
+
+
+def test_generated_folders_and_lock_files(tmp_path: Path) -> None:
+    write(
+        tmp_path, "app/package.json", "app/node_modules/x/README.md", "app/dist/a.js",
+        "app/build/a.js", "app/package-lock.json", "app/README.md", "rs/Cargo.toml",
+        "rs/target/doc/a.html", "rs/Cargo.lock", "py/env/pyvenv.cfg", "py/env/lib/a.py",
+        "conda/conda-meta/history", "conda/a.py", "sphinx/conf.py", "sphinx/_build/a.html",
+        "sphinx/index.rst",
+        **{"cache/CACHEDIR.TAG": "Signature: 8a477f597d28d172789f06886806bc55\n", "cache/a.md": ""},
+    )  # fmt: skip
+    paths, reasons = walked(tmp_path)
+    assert paths == [
+        "app/README.md", "app/package.json", "rs/Cargo.toml", "sphinx/conf.py", "sphinx/index.rst",
+    ]  # fmt: skip
+    assert reasons == {
+        "app/build/": "build output", "app/dist/": "build output", "rs/target/": "build output",
+        "app/node_modules/": "dependencies", "app/package-lock.json": "lock file",
+        "rs/Cargo.lock": "lock file", "py/env/": "virtual environment",
+        "conda/": "virtual environment", "sphinx/_build/": "build output", "cache/": "cache",
+    }  # fmt: skip
+    assert len(walked(tmp_path, ignore=False)[0]) == 18
+    assert walked(tmp_path / "py" / "env")[0] == ["lib/a.py", "pyvenv.cfg"], "it was named"
+
+
+def test_documents_in_a_folder_called_build(tmp_path: Path) -> None:
+    write(
+        tmp_path, "docs/build/install.md", "docs/target/audience.md", "docs/dist/notes.md",
+        "docs/index.md", "cache/CACHEDIR.TAG", "cache/a.md",
+    )  # fmt: skip
+    paths, reasons = walked(tmp_path)
+    assert reasons == {}
+    assert len(paths) == 6
+
+
+# -- the corpus ------------------------------------------------------------------------------------
+
+
+class World:
+    def __init__(self, folder: Path) -> None:
+        self.tree, self.db = folder / "w", folder / "c.db"
+
+    def ingest(self, *names: str, **options: Any) -> IngestReport:
+        paths = [self.tree / name for name in names or ("",)]
+        with open_writer(self.db) as corpus:
+            return sync.ingest(corpus, paths, None, IngestOptions(**options))
+
+    def paths(self) -> set[str]:
+        with open_reader(self.db) as corpus:
+            return paths_in(corpus)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path)
+    write(world.tree, "a.md", "notes/b.md", "notes/c.md", "dist/d.md")
+    return world
+
+
+def test_new_rules_take_documents_out_and_say_so(world: World) -> None:
+    world.ingest()
+    write(world.tree, **{".gitignore": "notes/\n", "package.json": "{}"})
+    report = world.ingest()
+    assert report.removed == 3
+    assert sorted(note.message for note in report.notes) == [
+        "dist/: 1 file left the corpus: build output",
+        "notes/: 2 files left the corpus: .gitignore: notes/",
+    ]
+    assert world.paths() == {"a.md", "package.json"}
+    (world.tree / ".gitignore").unlink()
+    assert world.ingest().added == 2
+
+
+def test_no_ignore_is_remembered(world: World) -> None:
+    write(world.tree, **{".gitignore": "*\n"})
+    world.ingest(ignore=False)
+    assert world.ingest().unchanged == 4
+    assert world.ingest(ignore=True).removed == 4
+
+
+def test_what_was_named_stays(world: World) -> None:
+    """A later ingest of the folder above must not take it out again."""
+    write(world.tree, **{".gitignore": "notes/\n", "package.json": "{}"})
+    world.ingest()
+    world.ingest("notes", "dist")
+    named = {"a.md", "dist/d.md", "notes/b.md", "package.json"}
+    assert world.paths() == named | {"notes/c.md"}, "its own rules do not count inside of it"
+    report = world.ingest()
+    assert (report.removed, report.unchanged) == (0, 5)
