@@ -29,6 +29,36 @@ class TrustGrant(Contract):
     documents: int
 
 
+class Format(Contract):
+    """A format that ingest reads.
+
+    Attributes:
+        name: name of the reader, for ``--reader`` and manifests.
+        suffixes: suffixes of its files; empty if they are recognized in another way.
+        content: what is read.
+        anchor: an example of the place that a citation names; ``lines`` if it names only lines.
+    """
+
+    name: str
+    suffixes: list[str]
+    content: str
+    anchor: str
+
+
+class UnsupportedKind(Contract):
+    """A kind of file that is skipped. Text with one of the suffixes is read."""
+
+    kind: str
+    suffixes: list[str]
+
+
+class FormatList(Contract):
+    """`formats`."""
+
+    formats: list[Format]
+    unsupported: list[UnsupportedKind]
+
+
 class IngestResult(Contract):
     """`ingest`.
 

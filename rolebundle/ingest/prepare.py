@@ -29,6 +29,7 @@ from rolebundle.ingest.metadata import METADATA_VERSION, resolve
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
+from rolebundle.ingest.unsupported import is_markup_only, kind_of
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
@@ -42,6 +43,8 @@ _MAX_NAMED_CLAIMS = 5
 _MAX_REASON_CHARS = 200
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
 _BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
+# Codes with which a file that is no text may be skipped before it is recognized.
+_MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable"})
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})
@@ -161,8 +164,8 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         if identity == task.known:
             return Unchanged(file.location)
         data = decompressed(data, file.path, settings.size_cap)
-        if reader.name not in _BINARY_FORMATS and looks_binary(data):
-            raise DocumentError("binary", f"{file.path}: binary data, not text", "exclude the file")
+        if reader.name not in _BINARY_FORMATS:
+            _check_is_text(data, file.path)
         markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None
         documents: list[IntakeDocument] = []
         notes: list[Skipped] = []
@@ -193,9 +196,23 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
         return _ReadFile(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
+        kind = kind_of(name_inside(file.path)) if error.code in _MAYBE_UNSUPPORTED else ""
+        if kind:
+            return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
         return Skipped(file.path, error.code, error.message)
     except Exception as error:
         return _failed(file, error)
+
+
+def _check_is_text(data: bytes, path: str) -> None:
+    """Raise an error with the kind of a file if it is not text for people."""
+    inside = name_inside(path)
+    is_binary = looks_binary(data)
+    if is_binary or is_markup_only(inside, data):
+        kind = kind_of(inside, data)
+        if kind:
+            raise DocumentError("unsupported", f"{path}: {kind}", "exclude the file")
+        raise DocumentError("binary", f"{path}: binary data, not text", "exclude the file")
 
 
 def _failed(file: FileEntry, error: Exception) -> Skipped:

@@ -73,6 +73,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "compare": (Use("read", ("note", "--roles", "docs-writer,code-reviewer", *LEXICAL)),),
     "replay": (Use("read", ("{}/bundle.json", *DB)),),
     "why": (Use("read", ("n1.md:1-3", "note", *LEXICAL)),),
+    "formats": (Use("read"),),
     "get": (Use("read", ("n1.md:1-3", *DB)),),
     "multi-get": (Use("read", ("n1.md:1-3", *DB)),),
     "ls": (READ,),

@@ -306,7 +306,7 @@ def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
     (world.tree / "data.tar.gz").write_bytes(gzip.compress(b"\x00" * 512))
     report = world.ingest(size_cap=10_000)
     assert [(skip.path, skip.code) for skip in report.skipped] == [
-        ("data.tar.gz", "binary"),
+        ("data.tar.gz", "unsupported"),
         ("long.txt.gz", "too_large"),
         ("torn.txt.gz", "unreadable_gzip"),
     ]

@@ -52,6 +52,7 @@ _COMMANDS = {
     "serve": "rolebundle.interfaces.cli.serve",
     "mcp": "rolebundle.interfaces.cli.mcp",
     "schema": "rolebundle.interfaces.cli.schema",
+    "formats": "rolebundle.interfaces.cli.formats",
     "demo": "rolebundle.interfaces.cli.demo",
 }
 _GC_THRESHOLD = 20_000
