@@ -31,7 +31,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import page_of_documents
+from rolebundle.storage.documents import SourceFile, page_of_documents, source_files
 from rolebundle.storage.verify import verify_documents
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
@@ -194,12 +194,28 @@ class Engine:
                     inputs.corpus, inputs.request, inputs.view, inputs.provider
                 )
                 bundle = bundle.model_copy(update={"constraints": constraints or None})
-            if not inputs.request.quarantined or not self._is_owner(request.agent):
-                return bundle
+            files = source_files(inputs.corpus, [chunk.chunk_id for chunk in bundle.selected])
+            shows_paths = inputs.view.show_paths
+            may_know_quarantined = inputs.request.quarantined and self._is_owner(request.agent)
+        # After the snapshot, because it may take a second.
+        bundle = self._with_source_files(bundle, files, shows_paths=shows_paths)
+        if not may_know_quarantined:
+            return bundle
         from rolebundle.retrieval.kept_back import kept_back
 
         documents = kept_back(self.workspace.corpus, request.task)
         return bundle.model_copy(update={"kept_back": documents or None})
+
+    def _with_source_files(
+        self, bundle: RetrievalBundle, files: Sequence[SourceFile], *, shows_paths: bool
+    ) -> RetrievalBundle:
+        if not files:
+            return bundle
+        from rolebundle.retrieval.source_files import with_paths, with_warning
+
+        if shows_paths:
+            bundle = with_paths(bundle, files)
+        return with_warning(bundle, files)
 
     def _approved_bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None

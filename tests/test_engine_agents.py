@@ -545,7 +545,7 @@ def test_absolute_paths_are_only_for_agents_that_may_know_them(tmp_path: Path, s
         admin.set_policy(json.dumps(policy), "json")
     with Engine(db, folder="/docs") as engine:
         [item] = engine.ls(ListRequest(agent="ada")).documents
-        assert item.file == ("/docs/plan.md" if shown else None)
+        assert item.absolute_path == ("/docs/plan.md" if shown else None)
         for reference in ("/docs/plan.md", "./plan.md", "/docs/plan.md:1-1"):
             if shown:
                 assert engine.get(reference, "ada").document.document_id == "plan"

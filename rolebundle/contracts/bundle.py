@@ -192,11 +192,14 @@ class Citation(Contract):
     Attributes:
         locator: ``path:start-end``, lines from 1, inclusive.
         anchor: where it is, in a format in which lines do not tell it: ``p. 3``, ``slide 4``.
+        absolute_path: the path of the file on this machine; ``None`` if whoever asks must not learn
+            it, or if the passage has no file.
     """
 
     reference: str
     locator: str | None = None
     anchor: str | None = None
+    absolute_path: str | None = None
 
 
 class SelectedChunk(Contract):
@@ -320,6 +323,8 @@ VOLATILE_DIAGNOSTICS = (
     "rerank_note",
 )
 """The fields of ``Diagnostics`` that may differ between equal calls."""
+VOLATILE_WARNINGS: frozenset[WarningCode] = frozenset({"SOURCE_CHANGED", "SOURCE_UNCHECKED"})
+"""The warnings that depend on the files of today and not on the corpus alone."""
 
 
 class Fallback(Contract):
@@ -512,8 +517,14 @@ class RetrievalBundle(Contract):
         return self.model_dump_json(exclude_none=True, indent=indent)
 
     def without_timings(self) -> dict[str, Any]:
-        """Return the bundle as plain values without ``VOLATILE_DIAGNOSTICS``, for comparison."""
+        """Return the bundle as plain values for comparison.
+
+        ``VOLATILE_DIAGNOSTICS`` and ``VOLATILE_WARNINGS`` are left out.
+        """
         plain = self.model_dump(exclude_none=True)
+        plain["warnings"] = [
+            warning for warning in plain["warnings"] if warning["code"] not in VOLATILE_WARNINGS
+        ]
         for name in VOLATILE_DIAGNOSTICS:
             plain["diagnostics"].pop(name, None)
         return plain

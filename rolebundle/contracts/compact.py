@@ -106,9 +106,10 @@ CompactMetadata: Any = _part(
 CompactCitation: Any = _part(
     "CompactCitation",
     Citation,
-    "``locator`` is ``path:start-end``, lines from 1, inclusive; ``anchor`` is such as ``p. 3``.",
-    "locator anchor",
-    optional="anchor",
+    "``locator`` is ``path:start-end``, lines from 1, inclusive; ``anchor`` is such as ``p. 3``; "
+    "``absolute_path`` is the file on this machine, if whoever asks may learn it.",
+    "locator anchor absolute_path",
+    optional="anchor absolute_path",
 )
 CompactProvenance: Any = _part(
     "CompactProvenance",

@@ -123,7 +123,8 @@ class ListedDocument(Contract):
         updated_at: its date, ISO 8601; missing if it has none.
         inferred_at: a date that nobody declared, for a document without one.
         chunks: number of its passages.
-        file: absolute path of its file; missing if whoever asks must not learn it.
+        absolute_path: the path of its file on this machine; missing if whoever asks must not learn
+            it.
     """
 
     document_id: str
@@ -134,7 +135,7 @@ class ListedDocument(Contract):
     updated_at: str | None = None
     inferred_at: str | None = None
     chunks: int
-    file: str | None = None
+    absolute_path: str | None = None
 
 
 class Listing(Contract):

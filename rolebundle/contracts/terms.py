@@ -54,6 +54,8 @@ WarningCode = Literal[
     "RERANK_DEGRADED",
     "SEEN_UNKNOWN",
     "WEAK_EVIDENCE",
+    "SOURCE_CHANGED",
+    "SOURCE_UNCHECKED",
 ]
 Evidence = Literal["task", "role"]
 """What a passage is selected for."""

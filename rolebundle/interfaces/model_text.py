@@ -33,6 +33,7 @@ _ASK_AGAIN = (
 )
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
+_PATH_CHARS = 4_096
 _REMEDY_CHARS = 400
 
 
@@ -148,7 +149,9 @@ def _heading(passage: Values) -> str:
         source_note(metadata.get("remembered_from")),
         limited_use(passage.get("allowed_actions")),
     )
-    details = "; ".join(part for part in (place, _about(metadata), *labels) if part)
+    path = citation.get("absolute_path")
+    file = f"file: {one_line(path, _PATH_CHARS)}" if path else ""
+    details = "; ".join(part for part in (place, _about(metadata), *labels, file) if part)
     return f"[{passage['rank']}] {one_line(title)} ({details})"
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Answer = dict[str, Any]
 
 COMPACT_CHARS = 8_000
-"""Contents of a compact answer are shortened to this size if the request has no `max_chars`."""
+"""Contents of a compact answer are shortened, so that it has this size without its absolute paths,
+if the request has no `max_chars`."""
 _MAX_LISTED_REJECTIONS = 5
 _MAX_LINE = 100
 _MAX_HEADINGS = 2
@@ -113,6 +114,11 @@ def _longest(budget: CharacterBudget) -> int:
     return 5 * budget.text
 
 
+def _whole(text: str, budget: CharacterBudget) -> str | None:
+    """A text that is of no use if it is cut."""
+    return text if len(text) <= _longest(budget) else None
+
+
 def _date(moment: str, _: CharacterBudget) -> str:
     return moment[:_DATE_LENGTH]
 
@@ -190,6 +196,7 @@ _PROJECTION = (
     _optional("selected.metadata.remembered_from", _text),
     _Field("selected.citation.locator"),
     _optional("selected.citation.anchor"),
+    _optional("selected.citation.absolute_path", _whole, details=_COMPACT),
     _Field("selected.allowed_actions"),
     _Field("rejected.chunk_id", _COMPACT),
     _Field("rejected.reason", _COMPACT),
@@ -272,11 +279,15 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     shaper = _BundleShaper(values, detail)
     if max_chars is not None:
         return shaper.within(max_chars, listed)
+    paths = shaper.take_paths()
     for smallest in _MIN_BUDGETS[:2]:
         budget = replace(smallest, passages=len(bundle.selected))
         answer = shaper.answer(shaper.grown(budget, COMPACT_CHARS, listed))
         if characters(answer) <= COMPACT_CHARS:
             break
+    if detail == "compact":
+        for passage, path in zip(answer["selected"], paths, strict=False):
+            passage["citation"] |= {"absolute_path": path} if path else {}
     return answer
 
 
@@ -296,6 +307,15 @@ class _BundleShaper:
             _prepare(passage, rank)
         for rejection in values["rejected"]:
             rejection.setdefault("notes", "")
+
+    def take_paths(self) -> list[str | None]:
+        """Remove the absolute paths of the passages, and return them.
+
+        So what is shown of the passages does not depend on where their files lie.
+        """
+        return [
+            passage["citation"].pop("absolute_path", None) for passage in self._values["selected"]
+        ]
 
     def within(self, max_chars: int, listed: int) -> Answer:
         """The largest answer of at most ``max_chars``, with up to ``listed`` rejections."""

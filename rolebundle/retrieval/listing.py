@@ -52,7 +52,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 updated_at=document.updated_at,
                 inferred_at=document.inferred_at,
                 chunks=chunks,
-                file=name.location
+                absolute_path=name.location
                 if scope.absolute and Path(name.location).is_absolute()
                 else None,
             )

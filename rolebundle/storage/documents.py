@@ -242,6 +242,31 @@ def documents_named(corpus: Corpus, name: str, locations: Sequence[str]) -> list
     return []
 
 
+class SourceFile(NamedTuple):
+    """The file of a chunk as it was when it was ingested; see :class:`StoredFile`."""
+
+    chunk_id: str
+    location: str
+    path: str
+    content_hash: str
+    size: int
+    modified_ns: int
+
+
+def source_files(corpus: Corpus, chunk_ids: Sequence[str]) -> list[SourceFile]:
+    """The files of these chunks, ordered by chunk id. Remembered facts have none."""
+    rows = corpus.rows(
+        "SELECT c.chunk_id, f.location, f.path, f.content_hash, f.size, f.modified_ns FROM chunk c "
+        "JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file "
+        "WHERE c.chunk_id IN (SELECT value FROM json_each(?)) "
+        "AND d.id NOT IN (SELECT document FROM remembered) ORDER BY c.chunk_id",
+        (json.dumps([*chunk_ids]),),
+    )
+    for row in rows:
+        check_types(row, (str, str, str, str, int, int), "a file")
+    return [SourceFile(*row) for row in rows]
+
+
 def listed_documents(
     corpus: Corpus, rowids: Sequence[int]
 ) -> list[tuple[DocumentName, DocumentMetadata, int]]:

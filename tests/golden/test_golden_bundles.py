@@ -91,7 +91,9 @@ WHOLE = (
 )
 """The cases that are kept as readable files: role/number of the task/mode/detail."""
 
-VOLATILE = frozenset({"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms", "corpus_id"})
+VOLATILE = frozenset(
+    {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms", "corpus_id", "absolute_path"}
+)
 WORDING = frozenset({"message", "notes", "reasons_selected"})
 
 

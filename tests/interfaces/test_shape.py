@@ -156,6 +156,8 @@ class TestDetails:
         bundle = asked(sample, task, role=role)
         answer = shaped_bundle(bundle, "compact")
         is_sound(bundle, answer)
+        for passage in answer["selected"]:
+            assert passage["citation"].pop("absolute_path")
         assert size(answer) <= COMPACT_CHARS
         assert len(answer["selected"]) == len(bundle.selected) > 0
         for passage, chunk in zip(answer["selected"], bundle.selected, strict=True):
@@ -316,14 +318,25 @@ class TestBounds:
             Lookup.model_validate(found)
 
     # An empty answer has no passages of one source, and none without anything of the role's own.
-    # APPROVAL_REFUSED takes the place of ACTION_RESTRICTED.
+    # APPROVAL_REFUSED takes the place of ACTION_RESTRICTED, and SOURCE_CHANGED that of
+    # SOURCE_UNCHECKED. With a role the corpus is not only the shared one.
     @pytest.mark.parametrize(
         ("verdict", "never"),
         [
-            (None, {"INDEX_STALE", "ACTION_RESTRICTED"}),
+            (
+                None,
+                {"INDEX_STALE", "ACTION_RESTRICTED", "SOURCE_CHANGED", "ONLY_SHARED_CORPUS"},
+            ),
             (
                 LONGEST_VERDICT,
-                {"INDEX_STALE", "LOW_DIVERSITY", "ONLY_SHARED_CORPUS", "ACTION_RESTRICTED"},
+                {
+                    "INDEX_STALE",
+                    "LOW_DIVERSITY",
+                    "ONLY_SHARED_CORPUS",
+                    "ACTION_RESTRICTED",
+                    "SOURCE_CHANGED",
+                    "SOURCE_UNCHECKED",
+                },
             ),
         ],
     )

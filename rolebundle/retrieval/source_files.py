@@ -1,0 +1,160 @@
+"""The files behind an answer: where they are, and whether they changed since they were ingested.
+
+What a file is like today is no part of the corpus, so it decides about warnings only (0026).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import groupby
+from threading import Thread
+from typing import Literal
+
+from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
+from rolebundle.contracts.terms import WarningCode
+from rolebundle.storage.documents import SourceFile
+from rolebundle.text.counts import counted
+
+SourceState = Literal["same", "changed", "gone", "unknown"]
+
+MAX_SECONDS = 1.0
+"""How long an answer waits for its files. A dead network mount would block for minutes."""
+_MAX_HASHED_BYTES = 8_000_000
+"""A larger file with another time of change counts as changed without being read."""
+_MAX_STUCK = 4
+_MAX_NAMED = 5
+_PATH_CHARS = 200
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class _Check(Thread):
+    """Looks at files in order. It may never end, so nobody waits for it without a limit."""
+
+    def __init__(self, files: Sequence[SourceFile]) -> None:
+        super().__init__(name="rolebundle-source-files", daemon=True)
+        self._files = files
+        self.states: dict[str, SourceState] = {}
+        self.folder = ""
+        """The folder of the file that is looked at."""
+
+    def run(self) -> None:
+        for file in self._files:
+            self.folder = os.path.dirname(file.location) + os.sep  # noqa: PTH120 - a text is compared
+            self.states[file.location] = file_state(file)
+
+
+_stuck: list[_Check] = []
+"""The checks that still run although nobody waits for them any more."""
+
+
+def file_states(
+    files: Sequence[SourceFile], seconds: float = MAX_SECONDS
+) -> dict[str, SourceState]:
+    """Location → what became of each file. Those not looked at in time are ``unknown``.
+
+    A folder that a former check is still waiting for is not looked at.
+    """
+    _stuck[:] = [check for check in _stuck if check.is_alive()]
+    blocked = tuple(check.folder for check in _stuck)
+    wanted = [file for file in files if not file.location.startswith(blocked)]
+    states: dict[str, SourceState] = {file.location: "unknown" for file in files}
+    if wanted and len(_stuck) < _MAX_STUCK:
+        check = _Check(wanted)
+        check.start()
+        check.join(seconds)
+        if check.is_alive():
+            _stuck.append(check)
+        states |= check.states.copy()
+    return states
+
+
+def file_state(file: SourceFile) -> SourceState:
+    """What became of a file since it was ingested.
+
+    The content of a small file decides if only the time of its last change differs.
+    """
+    try:
+        status = os.lstat(file.location)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != file.size:
+            return "changed"
+        if status.st_mtime_ns == file.modified_ns:
+            return "same"
+        if status.st_size > _MAX_HASHED_BYTES:
+            return "changed"
+        return "same" if _content_hash(file.location, file.size) == file.content_hash else "changed"
+    except (FileNotFoundError, NotADirectoryError):
+        return "gone"
+    except (OSError, ValueError):
+        return "unknown"
+
+
+def _content_hash(location: str, size: int) -> str:
+    descriptor = os.open(location, _OPEN_FLAGS)
+    with os.fdopen(descriptor, "rb") as file:
+        # One byte more than expected, so that a file that grows has another hash.
+        return sha256(file.read(size + 1), usedforsecurity=False).hexdigest()
+
+
+def with_paths(bundle: RetrievalBundle, files: Sequence[SourceFile]) -> RetrievalBundle:
+    """The bundle, in which each citation has the absolute path of its file."""
+    locations = {file.chunk_id: file.location for file in files}
+    return bundle.model_copy(
+        update={
+            "selected": [
+                passage.model_copy(
+                    update={
+                        "citation": passage.citation.model_copy(
+                            update={"absolute_path": locations[passage.chunk_id]}
+                        )
+                    }
+                )
+                if passage.chunk_id in locations
+                else passage
+                for passage in bundle.selected
+            ]
+        }
+    )
+
+
+def with_warning(
+    bundle: RetrievalBundle, files: Sequence[SourceFile], seconds: float = MAX_SECONDS
+) -> RetrievalBundle:
+    """The bundle with a warning about files that changed, are gone, or could not be checked."""
+    known = [file for file in files if file.modified_ns]
+    states = file_states(list({file.location: file for file in known}.values()), seconds)
+    if all(state == "same" for state in states.values()):
+        return bundle
+    paths: dict[SourceState, list[str]] = {
+        state: sorted({file.path for file in found})
+        for state, found in groupby(
+            sorted(known, key=lambda file: states[file.location]),
+            key=lambda file: states[file.location],
+        )
+    }
+    outcomes: tuple[tuple[SourceState, str], ...] = (
+        ("changed", "changed"),
+        ("gone", "no longer there"),
+        ("unknown", "could not be checked"),
+    )
+    found = [f"{_named(paths[state])} {outcome}" for state, outcome in outcomes if state in paths]
+    message = f"since the ingest: {'; '.join(found)}"
+    code: WarningCode = "SOURCE_UNCHECKED"
+    if paths.keys() & {"changed", "gone"}:
+        code, message = "SOURCE_CHANGED", f"{message}; run `rolebundle update`"
+    warning = BundleWarning.model_construct(code=code, message=message)
+    return bundle.model_copy(update={"warnings": [*bundle.warnings, warning]})
+
+
+def _named(paths: Sequence[str]) -> str:
+    named = ", ".join(map(_one_line, paths[:_MAX_NAMED]))
+    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
+    return f"{counted(len(paths), 'file')} ({named}{more})"
+
+
+def _one_line(path: str) -> str:
+    """A path without what may control a terminal, and without its beginning if it is long."""
+    shown = "".join(character if character.isprintable() else "?" for character in path)
+    return shown if len(shown) <= _PATH_CHARS else f"…{shown[-_PATH_CHARS:]}"
