@@ -135,12 +135,15 @@ class Freshness(Contract):
     """A chunk's age compared with the maximum age.
 
     Attributes:
-        updated_at: date or time in UTC, ISO 8601; ``None`` if the chunk is undated.
+        updated_at: date or time in UTC, ISO 8601; ``None`` if the document has no date.
+        inferred_at: when its file was last committed or changed, if it has no date. It counts for
+            the status only.
         max_age_days: the maximum age in days.
     """
 
     status: FreshnessStatus
     updated_at: str | None = None
+    inferred_at: str | None = None
     max_age_days: Annotated[float | None, WrapValidator(_validate_days)] = None
 
 

@@ -84,7 +84,7 @@ CompactFreshness: Any = _part(
     "CompactFreshness",
     Freshness,
     "A chunk's age compared with the maximum age.",
-    "status updated_at",
+    "status updated_at inferred_at",
 )
 CompactMark: Any = _part(
     "CompactMark",

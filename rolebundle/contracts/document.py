@@ -27,7 +27,17 @@ less trusted ones of other sources; or any. It never is a more trusted one."""
 
 
 Attributes = tuple[tuple[str, tuple[str, ...]], ...]
-"""Keys with their values, sorted by key."""
+"""Keys with their values, sorted by key. No key has a colon."""
+
+
+def attribute_lines(attributes: Attributes) -> tuple[str, ...]:
+    """Each value of the attributes after its key, as ``key: value``."""
+    return tuple(f"{key}: {text}" for key, texts in attributes for text in texts)
+
+
+def attribute_texts(attributes: Attributes) -> tuple[str, ...]:
+    """The different values of the attributes, without their keys."""
+    return tuple(dict.fromkeys(text for _, texts in attributes for text in texts))
 
 
 class DocumentMetadata(NamedTuple):

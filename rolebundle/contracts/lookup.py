@@ -10,7 +10,13 @@ LookupKind = Literal["chunk", "document", "lines", "passages"]
 
 
 class FoundDocument(Contract):
-    """The document of a lookup. ``superseded_by`` are ids of documents that replace it."""
+    """The document of a lookup.
+
+    Attributes:
+        inferred_at: when its file was last committed or changed, for a document without a date.
+        attributes: keys of its front matter and properties of its format, with their values.
+        superseded_by: ids of documents that replace it.
+    """
 
     document_id: str
     source_id: str
@@ -20,6 +26,8 @@ class FoundDocument(Contract):
     domain: str
     trust_tier: TrustTier
     updated_at: str | None = None
+    inferred_at: str | None = None
+    attributes: dict[str, list[str]] | None = None
     valid_from: str | None = None
     valid_until: str | None = None
     superseded_by: list[str]

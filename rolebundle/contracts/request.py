@@ -20,6 +20,8 @@ MAX_REFERENCE_CHARACTERS = 10_000
 MAX_NAME_CHARACTERS = 200
 MAX_ALTERNATIVES = 100
 """How many values one key of ``where`` may have."""
+MAX_ATTRIBUTES = 20
+"""How many attributes ``where`` may name."""
 MAX_SEEN = 1_000
 """How many ids ``seen`` may have."""
 NO_RERANK = "none"
@@ -59,6 +61,9 @@ Reference = Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS
 _Values = Annotated[list[Name], Field(min_length=1, max_length=MAX_ALTERNATIVES)]
 Alternatives = Annotated[_Values, BeforeValidator(_as_list, json_schema_input_type=Name | _Values)]
 """One value or a list of alternatives."""
+AttributeValues = Annotated[
+    dict[Name, Alternatives], Field(min_length=1, max_length=MAX_ATTRIBUTES)
+]
 
 
 _AGENT = "Id of the agent that asks. Required if the corpus has a scopes policy. Never make one up."
@@ -74,6 +79,13 @@ class Where(Contract):
     tags: Alternatives | None = Field(None, description="Tags; one of them is enough.")
     path: Alternatives | None = Field(
         None, description="Glob of the path or uri, such as guides/**."
+    )
+    attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
+        Field(
+            None,
+            description="Other keys of front matter, and properties of a format, such as "
+            '{"status": "draft"}; each key must match.',
+        )
     )
     updated_after: Moment | None = Field(None, description="ISO 8601; this time or later.")
     updated_before: Moment | None = Field(None, description="ISO 8601; before this time.")

@@ -68,6 +68,8 @@ class FilterTrace(Contract):
         code: rejection code; missing if the passage is allowed.
         notes: explanation of the code.
         factors: names of the rules that changed the metadata score.
+        inferred_at: the date of the file by which the freshness is measured; missing if the
+            document has a date of its own, or neither has one.
     """
 
     allowed: bool
@@ -75,6 +77,7 @@ class FilterTrace(Contract):
     notes: str = ""
     factors: list[str] = []
     freshness: FreshnessStatus
+    inferred_at: str | None = None
 
 
 class ScoreTrace(Contract):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import NamedTuple
 
-from rolebundle.contracts.document import Attributes, DocumentMetadata
+from rolebundle.contracts.document import Attributes, DocumentMetadata, attribute_lines
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.hidden_text import find_hidden, normalized
@@ -122,16 +122,15 @@ def _metadata_text(parsed: ParsedDocument, metadata: DocumentMetadata) -> str:
     words += [metadata.uri, metadata.source_id]
     words += [*metadata.tags, *metadata.retrieval_hints]
     words += [*metadata.supersedes, *metadata.contradicts, *metadata.refused_claims]
-    words += [f"{key}: {text}" for key, texts in metadata.attributes for text in texts]
+    words += attribute_lines(metadata.attributes)
     words += [tag for chunk in parsed.ready for tag in chunk.tags]
     return "\n".join(words)
 
 
 def _clean_attributes(attributes: Attributes, masks: bool) -> Attributes:
     # Each value is read after its key, because `password: …` is a secret of any form.
-    lines = (f"{key}: {text}" for key, texts in attributes for text in texts)
     clean: dict[str, dict[str, None]] = {}
-    for line in _clean_all(tuple(lines), masks):
+    for line in _clean_all(attribute_lines(attributes), masks):
         key, _, text = line.partition(": ")
         if key and text.strip():
             clean.setdefault(key, {})[text] = None

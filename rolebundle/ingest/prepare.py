@@ -14,7 +14,7 @@ from hashlib import blake2b, sha256
 from itertools import islice
 from typing import NamedTuple
 
-from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.contracts.document import DocumentMetadata, attribute_texts
 from rolebundle.errors import DocumentError, RolebundleError
 from rolebundle.ingest.authority import AUTHORITY_VERSION
 from rolebundle.ingest.chunking import CHUNKER_VERSION, ChunkSettings, chunk_document
@@ -367,9 +367,19 @@ def _with_forms(
     beginning = (chunk.content for chunk in chunks[:_LANGUAGE_CHUNKS])
     language = document_language(beginning, metadata.language or "")
     of_document = (metadata.title, *metadata.tags, *metadata.retrieval_hints)
+    of_first = attribute_texts(metadata.attributes)
     forms = [
-        index_text((chunk.content, *chunk.headings, *chunk.tags, *of_document), language)
-        for chunk in chunks
+        index_text(
+            (
+                chunk.content,
+                *chunk.headings,
+                *chunk.tags,
+                *of_document,
+                *(() if number else of_first),
+            ),
+            language,
+        )
+        for number, chunk in enumerate(chunks)
     ]
     if not any(forms):
         return chunks

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
 from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.dates import inferred_at, last_commits
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
     NO_CONNECTION,
@@ -682,11 +684,14 @@ def _ingest_files(
     report.unchanged += done
     progress("reading", done, len(tasks))
     changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
-    outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
-    for batch in _batches(zip(changed, outcomes, strict=True)):
-        kept |= _store_batch(corpus, batch, report)
-        done += len(batch)
-        progress("reading", done, len(tasks))
+    with ThreadPoolExecutor(1) as pool:
+        # git reads its history while the files are read.
+        commits = pool.submit(last_commits, [task.file.location for task in changed])
+        outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
+        for batch in _batches(zip(changed, outcomes, strict=True)):
+            kept |= _store_batch(corpus, batch, commits.result(), report)
+            done += len(batch)
+            progress("reading", done, len(tasks))
     # Files that were read and rejected: their former documents are removed.
     _remove(corpus, walk_result.missing(known.keys() - set(removed), kept), report)
 
@@ -727,7 +732,10 @@ def _batches(
 
 
 def _store_batch(
-    corpus: Corpus, batch: Sequence[tuple[FileTask, Outcome]], report: IngestReport
+    corpus: Corpus,
+    batch: Sequence[tuple[FileTask, Outcome]],
+    commits: Mapping[str, int | None],
+    report: IngestReport,
 ) -> set[str]:
     """Store one batch; return the locations whose documents stay in the corpus."""
     kept: set[str] = set()
@@ -743,7 +751,7 @@ def _store_batch(
             if outcome.code in TRANSIENT_CODES:
                 kept.add(task.file.location)
         else:
-            prepared.append((task, outcome))
+            prepared.append((task, _dated(outcome, inferred_at(task.file, commits))))
     if not prepared:
         return kept
     renamed: list[Renamed] = []
@@ -777,6 +785,17 @@ def _store_batch(
         else:
             report.updated += 1
     return kept
+
+
+def _dated(file: Prepared, date: str | None) -> Prepared:
+    """The file with the inferred date in each document that has no date of its own."""
+    documents = tuple(
+        document
+        if document.metadata.updated_at
+        else replace(document, metadata=document.metadata._replace(inferred_at=date))
+        for document in file.documents
+    )
+    return replace(file, documents=documents)
 
 
 def _count_grants(task: FileTask, file: Prepared, report: IngestReport) -> None:

@@ -164,10 +164,12 @@ def _place(passage: Values) -> str:
 def _about(metadata: Values) -> str:
     freshness = metadata.get("freshness") or {}
     updated = freshness.get("updated_at") or metadata.get("updated_at")
+    inferred = freshness.get("inferred_at") or metadata.get("inferred_at")
     parts = (
         f"trust: {metadata['trust_tier']}" if metadata.get("trust_tier") else "",
         freshness.get("status", ""),
         f"updated {updated[:10]}" if updated else "",
+        f"no date, its file is of {inferred[:10]}" if inferred and not updated else "",
         f"valid until {metadata['valid_until'][:10]}" if metadata.get("valid_until") else "",
     )
     return "; ".join(part for part in parts if part)

@@ -188,6 +188,7 @@ _PROJECTION = (
     _optional("selected.metadata.trust_tier", details=_COMPACT),
     _optional("selected.metadata.freshness.status", details=_COMPACT),
     _optional("selected.metadata.freshness.updated_at", _date, details=_COMPACT),
+    _optional("selected.metadata.freshness.inferred_at", _date, details=_COMPACT),
     # Flags and actions are never left out: the reader must know what the passage may be used for.
     _Field("selected.metadata.flags"),
     _Field("selected.metadata.mark.state"),
@@ -418,7 +419,7 @@ def _prepare(passage: Answer, rank: int) -> None:
     # The metadata of the answer says as much.
     trust = f"{metadata['trust_tier']} trust, {metadata['freshness']['status']}"
     passage["reasons_selected"] = [
-        reason for reason in passage["reasons_selected"] if reason != trust
+        reason for reason in passage["reasons_selected"] if not reason.startswith(trust)
     ]
 
 

@@ -190,6 +190,7 @@ def _selected_chunk(
             freshness=Freshness.model_construct(
                 status=candidate.freshness,
                 updated_at=document.updated_at,
+                inferred_at=document.inferred_at,
                 max_age_days=request.max_age_days,
             ),
             tags=list(passage.tags),
@@ -299,7 +300,9 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
     if candidate.contextual is not None:
         change = score.changed_by("rerank")[1]
         reasons.append(f"reranked: cosine {candidate.contextual:.2f}, semantic {change:+.2f}")
-    reasons.append(f"{candidate.passage.document.trust_tier} trust, {candidate.freshness}")
+    document = candidate.passage.document
+    by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
+    reasons.append(f"{document.trust_tier} trust, {candidate.freshness}{by}")
     if hits := score.hits_of("metadata"):
         reasons.append(f"policy: {', '.join(hits)}")
     if hits := score.hits_of("vocabulary"):

@@ -440,6 +440,7 @@ def _filter_trace(passage: Passage, placement: _Placement, retrieval: Retrieval)
         notes=rejection[1] if rejection else "",
         factors=list(placement.own.score.hits_of("metadata")),
         freshness=freshness_of(passage, placement.request),
+        inferred_at=passage.document.inferred_at,
     )
 
 
@@ -523,7 +524,7 @@ def _where_changes(passage: Passage, conditions: Sequence[Condition]) -> list[st
     return [
         f"a where without {condition.key}, or one that its document matches "
         f"({condition.wanted}, and it has "
-        f"{_listed(values_of(passage, condition.attribute), 'and') or 'none'})"
+        f"{_listed(values_of(passage, condition.field), 'and') or 'none'})"
         for condition in conditions
     ]
 
@@ -667,9 +668,13 @@ def _age_change(passage: Passage, request: ResolvedRequest) -> str:
     oldest = (request.now.astimezone(UTC) - timedelta(days=max_age)).replace(microsecond=0)
     return (
         f"an updated_at of {iso_utc(oldest + timedelta(seconds=1))} or later (it has "
-        f"{passage.document.updated_at}), or a freshness_max_age_days of at least "
+        f"{_dated(passage.document)}), or a freshness_max_age_days of at least "
         f"{math.ceil(age)} (the overlay has {max_age:g})"
     )
+
+
+def _dated(document: DocumentMetadata) -> str:
+    return document.updated_at or f"none, and its file is of {document.inferred_at}"
 
 
 def _seen_changes(passage: Passage, retrieval: Retrieval) -> list[str]:

@@ -146,7 +146,7 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
     if rejects_by_age(request):
         age = age_days(document, request.now)
         if age is not None and age > request.max_age_days:
-            yield "stale", f"{age:.0f} days old, the limit is {request.max_age_days:g}"
+            yield "stale", age_note(document, age, request.max_age_days)
     if by_trust is not None and by_trust[0] != "taint_blocked":
         yield by_trust
 
@@ -221,11 +221,23 @@ def freshness_of(passage: Passage, request: ResolvedRequest) -> FreshnessStatus:
     return "aging" if age < request.max_age_days else "stale"
 
 
+def dated_at(document: DocumentMetadata) -> str | None:
+    """The date by which the age of a document is measured; ``None`` if it has none."""
+    return document.updated_at or document.inferred_at
+
+
 def age_days(document: DocumentMetadata, now: datetime) -> float | None:
     """How old a document is at ``now``, in days; ``None`` if it has no date."""
-    if document.updated_at is None:
+    date = dated_at(document)
+    if date is None:
         return None
-    return (now - datetime.fromisoformat(document.updated_at)).total_seconds() / _SECONDS_PER_DAY
+    return (now - datetime.fromisoformat(date)).total_seconds() / _SECONDS_PER_DAY
+
+
+def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
+    """The age of a document and the limit, in days, for a reader."""
+    by = "" if document.updated_at else ", by the date of its file"
+    return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
 def matching_rules(rules: Iterable[SourceRule], document: DocumentMetadata) -> Iterator[SourceRule]:

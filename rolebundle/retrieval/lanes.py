@@ -156,7 +156,7 @@ class Lanes:
 
         by_condition = {
             condition.wanted: documents.documents_with(
-                self.corpus, condition.attribute, condition.holds
+                self.corpus, condition.field, condition.holds
             )
             for condition in conditions(where)
         }

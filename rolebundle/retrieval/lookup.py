@@ -307,6 +307,8 @@ def _lookup(
             domain=document.domain,
             trust_tier=document.trust_tier,
             updated_at=document.updated_at,
+            inferred_at=document.inferred_at,
+            attributes={key: list(texts) for key, texts in document.attributes} or None,
             valid_from=document.valid_from,
             valid_until=document.valid_until,
             superseded_by=[newer.document_id for newer in first.superseded_by],

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from rolebundle.contracts.document import Passage, iso_utc
+from rolebundle.contracts.document import Passage, attribute_lines, iso_utc
 from rolebundle.contracts.request import Where
-from rolebundle.storage.documents import Attribute
+from rolebundle.storage.documents import DocumentField
 from rolebundle.text.globs import matches
 
 MAX_NAMED_VALUES = 5
 """So many values of a key are named in messages."""
 
 Values = Sequence[str]
-"""The values of one attribute of a document; empty if it has none."""
+"""The values of one field of a document; empty if it has none."""
 
 
 class Condition(NamedTuple):
@@ -22,13 +22,13 @@ class Condition(NamedTuple):
 
     Attributes:
         key: the key.
-        attribute: the attribute of a document that it looks at.
+        field: the field of a document that it looks at.
         holds: whether a document with these values matches.
         wanted: the key and its values, for messages.
     """
 
     key: str
-    attribute: Attribute
+    field: DocumentField
     holds: Callable[[Values], bool]
     wanted: str
 
@@ -44,6 +44,14 @@ def conditions(where: Where) -> Iterator[Condition]:
             yield Condition(key, key, _is_named(names), _wanted(key, names))
     if (globs := where.path) is not None:
         yield Condition("path", "path", _matches_glob(globs), _wanted("path", globs))
+    if (attributes := where.attributes) is not None:
+        lines = [[f"{key}: {name}" for name in names] for key, names in attributes.items()]
+        yield Condition(
+            "attributes",
+            "attributes",
+            _has_each(lines),
+            _wanted("attributes", [line for names in lines for line in names]),
+        )
     # Times in the corpus are in UTC and of one form, so that their order is that of the texts.
     if where.updated_after is not None:
         first = iso_utc(where.updated_after)
@@ -72,6 +80,11 @@ def _is_named(names: Sequence[str]) -> Callable[[Values], bool]:
     return lambda values: any(value.casefold() in folded for value in values)
 
 
+def _has_each(alternatives: Sequence[Sequence[str]]) -> Callable[[Values], bool]:
+    conditions = [_is_named(names) for names in alternatives]
+    return lambda values: all(holds(values) for holds in conditions)
+
+
 def _wanted(key: str, values: Sequence[str]) -> str:
     more = len(values) - MAX_NAMED_VALUES
     named = ", ".join(values[:MAX_NAMED_VALUES])
@@ -85,19 +98,20 @@ def unmet(where: Where | None, passage: Passage) -> list[Condition]:
     return [
         condition
         for condition in conditions(where)
-        if not condition.holds(values_of(passage, condition.attribute))
+        if not condition.holds(values_of(passage, condition.field))
     ]
 
 
-def values_of(passage: Passage, attribute: Attribute) -> Values:
+def values_of(passage: Passage, field: DocumentField) -> Values:
     """The values that a condition looks at, as the corpus has them for the passage's document."""
     document = passage.document
-    values: dict[Attribute, Values] = {
+    values: dict[DocumentField, Values] = {
         "source": (document.source_id,),
         "document_type": (document.document_type,),
         "domain": (document.domain,),
         "tags": document.tags,
         "path": (passage.path, document.uri),
         "updated_at": (document.updated_at,) if document.updated_at else (),
+        "attributes": attribute_lines(document.attributes),
     }
-    return values[attribute]
+    return values[field]

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
-from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
+from rolebundle.contracts.document import (
+    DocumentMetadata,
+    Passage,
+    Superseder,
+    attribute_lines,
+)
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
 from rolebundle.storage import marks
 from rolebundle.storage.connection import Corpus
@@ -42,16 +47,19 @@ _JOINED = (
     "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
 )
 
-Attribute = Literal["source", "document_type", "domain", "tags", "path", "updated_at"]
+DocumentField = Literal[
+    "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
+]
 """What a search can be narrowed by."""
 # The columns of its values, and where they are.
-_VALUES: dict[Attribute, tuple[str, str]] = {
+_VALUES: dict[DocumentField, tuple[str, str]] = {
     "source": ("source_id", "document d JOIN source s ON s.id = d.source"),
     "document_type": ("document_type", "document d"),
     "domain": ("domain", "document d"),
     "tags": ("tags", "document d"),
     "path": ("path, uri", "document d JOIN file f ON f.id = d.file"),
     "updated_at": ("updated_at", "document d WHERE updated_at IS NOT NULL"),
+    "attributes": ("attributes", "document d WHERE attributes <> '{}'"),
 }
 
 
@@ -371,14 +379,14 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
 
 
 def documents_with(
-    corpus: Corpus, attribute: Attribute, holds: Callable[[Sequence[str]], bool]
+    corpus: Corpus, field: DocumentField, holds: Callable[[Sequence[str]], bool]
 ) -> set[int]:
-    """The rowids of the documents whose values of an attribute meet a condition.
+    """The rowids of the documents whose values of a field meet a condition.
 
     A path has two values: that of the file within its root, and the URI. Undated documents have no
-    ``updated_at`` and are left out.
+    ``updated_at`` and are left out. Values of attributes come after their key, as ``key: value``.
     """
-    columns, tables = _VALUES[attribute]
+    columns, tables = _VALUES[field]
     types = [str] * (1 + columns.count(","))
     answers: dict[Row, bool] = {}
     rowids = set()
@@ -388,8 +396,10 @@ def documents_with(
         answer = answers.get(values)
         if answer is None:
             check_types(values, types, "a document")
-            if attribute == "tags":
+            if field == "tags":
                 answer = holds(parse_strings(row[0], "a list of a document"))
+            elif field == "attributes":
+                answer = holds(attribute_lines(parse_attributes(row[0])))
             else:
                 answer = holds(values)
             answers[values] = answer

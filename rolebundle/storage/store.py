@@ -13,7 +13,7 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import NamedTuple
 
-from rolebundle.contracts.document import Attributes, DocumentMetadata
+from rolebundle.contracts.document import Attributes, DocumentMetadata, attribute_texts
 from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import DocumentError
 from rolebundle.storage import (
@@ -500,10 +500,7 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
             json_array(chunk.headings),
             chunk.content,
             json_array(_distinct(metadata.tags, chunk.tags)),
-            # Both are for the index alone and never shown.
-            json_array((*metadata.retrieval_hints, chunk.forms))
-            if chunk.forms
-            else json_array(metadata.retrieval_hints),
+            json_array(_hints(metadata, ordinal, chunk.forms)),
             ordinal,
             chunk.content_type,
             chunk.content_hash,
@@ -516,6 +513,16 @@ def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> 
         )
         for ordinal, chunk in enumerate(chunks)
     }
+
+
+def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
+    """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
+    hints = metadata.retrieval_hints
+    if metadata.attributes and ordinal == 0:
+        # Only in the first chunk: in each one they would make all chunks of the document longer,
+        # and match where the text does not.
+        hints += attribute_texts(metadata.attributes)
+    return (*hints, forms) if forms else hints
 
 
 def update_chunks(

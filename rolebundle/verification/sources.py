@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.verification import CheckName, Finding, FindingCode, Span
 from rolebundle.policy.trust import Purpose
-from rolebundle.retrieval.filter import age_days, freshness_of, labels_of
+from rolebundle.retrieval.filter import age_days, age_note, freshness_of, labels_of
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.verification.findings import shown
 
@@ -88,11 +88,11 @@ def _doubts(
         note = f"disputed by {passage.mark.marked_by}: {passage.mark.reason}"
         yield "disputed_source", False, note, "Say so, or find another source."
     if freshness_of(passage, request) == "stale":
-        age = age_days(passage.document, request.now)
+        age = age_days(passage.document, request.now) or 0.0
         yield (
             "stale_source",
             False,
-            f"{age:.0f} days old, the limit is {request.max_age_days:g}",
+            age_note(passage.document, age, request.max_age_days),
             "Say how old it is, or find a newer source.",
         )
     labels = labels_of(passage)

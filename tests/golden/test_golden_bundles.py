@@ -92,7 +92,15 @@ WHOLE = (
 """The cases that are kept as readable files: role/number of the task/mode/detail."""
 
 VOLATILE = frozenset(
-    {"latency_ms", "lexical_ms", "semantic_ms", "rerank_ms", "corpus_id", "absolute_path"}
+    {
+        "absolute_path",
+        "corpus_id",
+        "inferred_at",
+        "latency_ms",
+        "lexical_ms",
+        "rerank_ms",
+        "semantic_ms",
+    }
 )
 WORDING = frozenset({"message", "notes", "reasons_selected"})
 

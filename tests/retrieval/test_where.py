@@ -23,13 +23,14 @@ NO_FLOOR = overlay(retrieval_policy={"min_score": 0.0, "max_selected_chunks": 50
 DOCUMENTS = (
     ("guides/on-call.md", document("oncall", ["token one"], source_id="runbooks",
      document_type="runbook", domain="platform", tags=("oncall", "paging"),
-     updated_at="2026-03-01T12:00:00Z")),
+     updated_at="2026-03-01T12:00:00Z", attributes=(("Status", ("draft",)), ("for", ("a", "b"))))),
     ("guides/deep/release.md", document("release", ["token two"], source_id="Runbooks",
      document_type="runbook", domain="product", tags=("release",),
-     updated_at="2026-01-01T00:00:00Z")),
+     updated_at="2026-01-01T00:00:00Z", attributes=(("status", ("final",)), ("draft", ("x",))))),
     ("wiki.md", document("straße", ["token three"], source_id="Straße", uri="https://wiki.org/a/b",
      updated_at="2025-12-31T23:59:59Z")),
-    ("undated.md", document("undated", ["token four"], domain="platform")),
+    ("undated.md", document("undated", ["token four"], domain="platform",
+     inferred_at="2026-03-01T12:00:00Z")),
 )  # fmt: skip
 EVERY = {"oncall", "release", "straße", "undated"}
 
@@ -79,6 +80,11 @@ def searched(corpus: Corpus, where: dict[str, Any], **fields: Any) -> set[str]:
         ({"updated_after": "2026-01-01", "updated_before": "2026-03-01"}, {"release"}),
         ({"updated_after": "2026-03-01T13:00:00+01:00"}, {"oncall"}),
         ({"updated_after": "2026-03-01T12:00:01"}, set()),
+        ({"attributes": {"status": "DRAFT"}}, {"oncall"}),
+        ({"attributes": {"status": ["draft", "final"]}}, {"oncall", "release"}),
+        ({"attributes": {"status": ["draft", "final"], "FOR": "b"}}, {"oncall"}),
+        ({"attributes": {"status": "dra"}}, set()),
+        ({"attributes": {"status: draft": "x"}}, set()),
     ],
     ids=lambda value: str(value if isinstance(value, dict) else sorted(value)),
 )

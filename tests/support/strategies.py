@@ -89,6 +89,10 @@ _metadata = choices(
     ORIGINS,
     LABELS,
 )
+_extras = choices(
+    (None, None, "2020-01-01T00:00:00Z", "2026-10-30T00:00:00Z", "2030-01-01T00:00:00Z"),
+    ((), (), (("layout", ("post", WORDS[0])),), (("layout", ("page",)), ("x.y", (WORDS[1],)))),
+)
 
 
 @st.composite
@@ -108,6 +112,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         origin,
         (sensitivity, scanned),
     ) = draw(_metadata)
+    inferred, attributes = draw(_extras)
     tags, hints, title = draw(st.tuples(phrases, phrases, few_words))
     stored = plain_document(
         name,
@@ -118,6 +123,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         domain=domain,
         trust_tier=tier,
         updated_at=date,
+        inferred_at=None if date else inferred,
         valid_from=valid_from,
         valid_until=valid_until,
         tags=tuple(tags),
@@ -127,6 +133,7 @@ def documents(draw: st.DrawFn, name: str) -> StoredDocument:
         supersedes=supersedes,
         origin=origin,
         sensitivity=sensitivity,
+        attributes=attributes,
     )
     chunks = stored.chunks
     if own_rule:
@@ -241,6 +248,8 @@ WHERES: tuple[dict[str, Any] | None, ...] = (
     {"path": ["nothing/**", "file:d*"], "updated_after": "2026-05-01"},
     {"updated_before": "2026-10-30T00:00:00Z"},
     {"source": "nowhere"},
+    {"attributes": {"Layout": ["POST", "none"]}},
+    {"attributes": {"layout": "page", "x.y": WORDS[1]}, "source": ["wiki", "policy"]},
 )  # fmt: skip
 AS_OF = (None, None, None, "2026-05-01", "2026-07-01T12:00:00+02:00", "2026-12-01")
 SEENS = (None, None, None, [], ["d0#0"], ["d1#0", "d1#1", "d2#0", "crowd#3"], ["nothing"])

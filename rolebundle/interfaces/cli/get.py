@@ -44,7 +44,8 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
 def lookup_lines(lookup: Lookup) -> Iterator[str]:
     """A lookup as text for a person."""
     document = lookup.document
-    date = document.updated_at or "undated"
+    file_date = f"file of {document.inferred_at}" if document.inferred_at else "undated"
+    date = document.updated_at or file_date
     yield f"{document.title} [{document.source_id}] · {document.trust_tier} · {date}"
     if document.valid_from or document.valid_until:
         valid = [document.valid_from or "always", document.valid_until or "any time"]

@@ -108,7 +108,8 @@ def _object_of_pairs(
 ) -> dict[str, object] | None:
     """``KEY=VALUE[,VALUE…]`` several times as one object; ``None`` if the option is not given.
 
-    The values of a repeated key are joined. A single value stays a text.
+    The values of a repeated key are joined. A single value stays a text. ``KEY.NAME=VALUE`` sets a
+    key of an object.
     """
     values: dict[str, list[str]] = {}
     for pair in pairs:
@@ -116,7 +117,14 @@ def _object_of_pairs(
         if not equals:
             raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE")
         values.setdefault(key, []).extend(value.split(","))
-    return {key: given if given[1:] else given[0] for key, given in values.items()} or None
+    result: dict[str, Any] = {}
+    for key, given in values.items():
+        outer, dot, name = key.partition(".")
+        target = result.setdefault(outer, {}) if dot else result
+        if not isinstance(target, dict) or (not dot and key in result):
+            raise click.BadParameter(f"{outer!r} has both a value and keys of its own")
+        target[name if dot else key] = given if given[1:] else given[0]
+    return result or None
 
 
 def _plain_type(annotation: Any) -> Any:

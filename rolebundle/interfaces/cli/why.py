@@ -158,7 +158,8 @@ def _lane(lane: LaneTrace) -> str:
 def _filter(why: Why) -> Iterable[str]:
     trace = why.filter
     if trace.allowed:
-        yield f"allowed, {trace.freshness}"
+        by = f" by the date of its file, {trace.inferred_at[:10]}" if trace.inferred_at else ""
+        yield f"allowed, {trace.freshness}{by}"
     else:
         yield one_line(f"rejected, {trace.code}: {trace.notes}", _NAME_CHARS)
     raw = why.score.raw.metadata

@@ -1,0 +1,180 @@
+"""When files that declare no date were last committed or changed.
+
+In a git checkout that is the last commit that touched a file: the time of the file itself is then
+when it was checked out. Elsewhere it is the time of the file.
+
+The checkout may be anybody's, so git runs without what its configuration could make it run: hooks,
+monitors, filters, external differences, signature programs, fetches of missing objects.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Timer
+from time import monotonic
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.ingest.walk import FileEntry
+
+_MAX_SECONDS = 10.0
+_BLOCK_BYTES = 1 << 16
+# Archives and reproducible builds write 1970-01-01 or 1980-01-01 as the time of a file.
+_FIRST_DAY = datetime(1980, 1, 3, tzinfo=UTC).timestamp()
+_OPTIONS = (
+    "--no-pager --no-optional-locks --no-replace-objects --literal-pathspecs "
+    "-c core.fsmonitor=false -c core.hooksPath=/dev/null -c log.showSignature=false "
+    "-c log.showRoot=true -c log.follow=false -c safe.bareRepository=explicit "
+    "-c protocol.allow=never"
+).split()
+_LOG = (
+    "log -z --format=%x01%ct --name-only --relative --no-renames --no-show-signature --no-ext-diff "
+    "--no-textconv --no-color --no-notes --no-decorate --no-mailmap -- ."
+).split()
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+def last_commits(locations: Iterable[str], seconds: float = _MAX_SECONDS) -> dict[str, int | None]:
+    """The time of the last commit of each file that git tracks, in seconds since 1970.
+
+    One `git log` for each checkout that has some of the files, and none without git.
+
+    Args:
+        locations: absolute paths of files.
+        seconds: how long all of it may take.
+
+    Returns:
+        The times by location; ``None`` for a tracked file whose commit was not found in time. Files
+        that were never committed are missing.
+    """
+    program = shutil.which("git")
+    if program is None or not Path(program).is_absolute():
+        return {}
+    deadline = monotonic() + seconds
+    times: dict[str, int | None] = {}
+    for files in _by_checkout(locations):
+        # Paths in the output are relative to this folder.
+        folder = os.path.commonpath([_folder_of(location) for location in files])
+        tracked = _tracked(program, folder, deadline)
+        wanted = {location for location in files if location in tracked}
+        if wanted:
+            times |= _log_times(program, folder, wanted, deadline)
+    return times
+
+
+def inferred_at(file: FileEntry, commits: Mapping[str, int | None]) -> str | None:
+    """The date of a file that declares none, ISO 8601 in UTC; ``None`` if it is not known."""
+    seconds = commits.get(file.location, file.modified_ns // 1_000_000_000)
+    if seconds is None or seconds < _FIRST_DAY:
+        return None
+    try:
+        return iso_utc(datetime.fromtimestamp(seconds, UTC))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _by_checkout(locations: Iterable[str]) -> Iterable[list[str]]:
+    """The files that lie in some checkout, by checkout."""
+    checkouts: dict[str, str] = {}
+    files: dict[str, list[str]] = defaultdict(list)
+    for location in locations:
+        folder = _folder_of(location)
+        if folder not in checkouts:
+            checkouts[folder] = _checkout_of(folder, checkouts)
+        if checkouts[folder]:
+            files[checkouts[folder]].append(location)
+    return files.values()
+
+
+def _checkout_of(folder: str, known: dict[str, str]) -> str:
+    """The nearest folder at or above ``folder`` that has a ``.git``; empty if there is none."""
+    if folder not in known:
+        parent = str(Path(folder).parent)
+        if os.path.lexists(f"{folder}{os.sep}.git"):
+            known[folder] = folder
+        else:
+            known[folder] = _checkout_of(parent, known) if parent != folder else ""
+    return known[folder]
+
+
+def _tracked(program: str, folder: str, deadline: float) -> set[str]:
+    arguments = ["ls-files", "-z", "--cached", "--", "."]
+    names = _output(program, folder, arguments, deadline)
+    return {_location(folder, name) for name in names if name is not None}
+
+
+def _folder_of(location: str) -> str:
+    return location.rpartition(os.sep)[0] or os.sep
+
+
+def _location(folder: str, name: bytes) -> str:
+    """The absolute path of a file, by its path in git's output."""
+    return f"{folder.rstrip(os.sep)}{os.sep}{os.fsdecode(name).replace('/', os.sep)}"
+
+
+def _log_times(
+    program: str, folder: str, wanted: set[str], deadline: float
+) -> dict[str, int | None]:
+    times: dict[str, int | None] = {}
+    missing = set(wanted)
+    time = 0
+    for name in _output(program, folder, _LOG, deadline):
+        if name is None:
+            return {**dict.fromkeys(missing), **times}
+        if name.startswith(b"\x01"):
+            time = int(name[1:]) if name[1:].isdigit() else 0
+            continue
+        # The first path of a commit is on a line of its own.
+        location = _location(folder, name.removeprefix(b"\n"))
+        if location in missing:
+            missing.remove(location)
+            times[location] = time
+            if not missing:
+                break
+    return times
+
+
+def _output(
+    program: str, folder: str, arguments: list[str], deadline: float
+) -> Iterator[bytes | None]:
+    """The parts of git's output, which NUL separates; a last ``None`` if it did not end well."""
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    try:
+        process = subprocess.Popen(
+            [program, *_OPTIONS, "-C", folder, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**environment, **_ENVIRONMENT},
+        )
+    except OSError:
+        yield None
+        return
+    timer = Timer(max(0.0, deadline - monotonic()), process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        assert process.stdout is not None
+        rest = b""
+        while block := os.read(process.stdout.fileno(), _BLOCK_BYTES):
+            *names, rest = (rest + block).split(b"\0")
+            yield from filter(None, names)
+        if process.wait() != 0:
+            yield None
+    finally:
+        timer.cancel()
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
