@@ -36,6 +36,7 @@ from rolebundle.ingest.readers.package import (
     Package,
     comments_of,
     local_name,
+    number_in,
     properties_of,
     reading,
 )
@@ -221,10 +222,11 @@ class _Walk:
             section = properties.find(f"{W}sectPr")
             if section is not None:
                 self._section(section)
+        # Word counts paragraphs without text as well.
+        label = self._numbering.label(*numbering) if numbering else ""
         if text and not re.fullmatch(r"toc \d|table of figures", style.name):
             if len(self._beginning) < 30:
                 self._beginning.append(text[:1000])
-            label = self._numbering.label(*numbering) if numbering else ""
             if style.name == "title":
                 self.title = self.title or " ".join(text.split())
                 self.blocks.heading(text, 1)
@@ -493,7 +495,7 @@ def _hidden_row(row: Any) -> str:
         if name == "hidden" and is_on(item):
             return "invisible_element"
         is_exact = name == "trHeight" and item.get(f"{W}hRule") == "exact"
-        if is_exact and float(item.get(VAL, "1000")) <= _MAX_TINY_HEIGHT:
+        if is_exact and number_in(item.get(VAL), 1000) <= _MAX_TINY_HEIGHT:
             return "invisible_element"
     return ""
 
@@ -502,16 +504,16 @@ def _is_squeezed(properties: Any) -> bool:
     """Whether the lines of a paragraph have no height, or its frame is off the page."""
     spacing, frame = properties.find(f"{W}spacing"), properties.find(f"{W}framePr")
     is_exact = spacing is not None and spacing.get(f"{W}lineRule") == "exact"
-    if is_exact and float(spacing.get(f"{W}line", "240")) <= _MAX_TINY_HEIGHT:
+    if is_exact and number_in(spacing.get(f"{W}line"), 240) <= _MAX_TINY_HEIGHT:
         return True
     if frame is not None:
-        places = [float(frame.get(W + axis, "0")) for axis in ("x", "y")]
+        places = [number_in(frame.get(W + axis), 0) for axis in ("x", "y")]
         if any(place < -10_000 or place > 31_000 for place in places):
             return True
     indent = properties.find(f"{W}ind")
     if indent is not None:
-        value = indent.get(f"{W}left") or indent.get(f"{W}start") or "0"
-        return abs(float(value)) > 31_000
+        left = indent.get(f"{W}left") or indent.get(f"{W}start")
+        return abs(number_in(left, 0)) > 31_000
     return False
 
 
@@ -522,11 +524,11 @@ def _is_hidden_drawing(element: Any) -> bool:
         if name == "docPr" and part.get("hidden", "0").lower() in {"1", "true"}:
             return True
         if name == "extent":
-            sides = (float(part.get("cx", "1e9")), float(part.get("cy", "1e9")))
+            sides = [number_in(part.get(side), 1e9) for side in ("cx", "cy")]
             if min(sides) <= _EMU:
                 return True
         if name == "posOffset":
-            offset = float(part.text or "0") / _EMU
+            offset = number_in(part.text, 0) / _EMU
             if not -720 < offset < 1600:
                 return True
         if name in {"shape", "rect", "textbox"} and part.get("style"):

@@ -9,7 +9,7 @@ from typing import Any
 
 from rolebundle.ingest.readers.drawing import hex_color
 from rolebundle.ingest.readers.extracted import hidden_kind
-from rolebundle.ingest.readers.package import local_name
+from rolebundle.ingest.readers.package import local_name, number_in
 from rolebundle.scan.hidden_style import Color, color
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -38,9 +38,9 @@ def look_of(properties: Any) -> dict[str, Any]:
         elif name == "color":
             found["color"] = hex_color(item.get(VAL))
         elif name == "sz":
-            found["size"] = float(item.get(VAL, "20")) / 2
+            found["size"] = number_in(item.get(VAL), 20) / 2
         elif name == "w":
-            found["width"] = float(item.get(VAL, "100").rstrip("%"))
+            found["width"] = number_in(item.get(VAL, "").rstrip("%"), 100)
         elif name == "shd":
             found["fill"] = hex_color(item.get(f"{W}fill"))
         elif name == "highlight" and item.get(VAL) != "none":
@@ -48,7 +48,7 @@ def look_of(properties: Any) -> dict[str, Any]:
         elif name == "textFill":
             alphas = [part for part in item.iter() if local_name(part) == "alpha"]
             found["clear"] = any(local_name(part) == "noFill" for part in item) or any(
-                int(value) >= 95_000
+                number_in(value, 0) >= 95_000
                 for part in alphas
                 for key, value in part.attrib.items()
                 if key.endswith("val")

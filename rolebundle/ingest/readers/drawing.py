@@ -6,7 +6,7 @@ import colorsys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rolebundle.ingest.readers.package import Package, local_name
+from rolebundle.ingest.readers.package import Package, local_name, number_in
 from rolebundle.scan.hidden_style import Color, color
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -57,7 +57,7 @@ def _changed(found: Color, value: Any) -> Color:
     """A color with its changes of lightness and opacity."""
     red, green, blue, alpha = found
     for change in value:
-        name, amount = local_name(change), float(change.get("val", "100000")) / 100_000
+        name, amount = local_name(change), number_in(change.get("val"), 100_000) / 100_000
         if name == "alpha":
             alpha = amount
         elif name in {"lumMod", "lumOff"}:

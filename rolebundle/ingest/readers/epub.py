@@ -65,12 +65,13 @@ def _document(package: Package, path: str) -> ParsedDocument:
     _check_encryption(package, {names[key] for key in spine})
     labels = _labels(package, book, items, names)
     blocks, hidden = TextBlocks(package.too_large), HiddenTexts()
+    sheets: dict[str, bytes] = {}
     missing = 0
     for key in spine:
         if names[key] not in package:
             missing += 1
             continue
-        _chapter(package, names[key], labels.get(names[key], ""), path, blocks, hidden)
+        _chapter(package, names[key], labels.get(names[key], ""), path, blocks, hidden, sheets)
     metadata = book.find(f"{_OPF}metadata")
     properties = properties_of(() if metadata is None else _named(metadata))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
@@ -135,14 +136,23 @@ def _parsed(package: Package, name: str) -> Any:
 
 
 def _chapter(
-    package: Package, name: str, label: str, path: str, blocks: TextBlocks, hidden: HiddenTexts
+    package: Package,
+    name: str,
+    label: str,
+    path: str,
+    blocks: TextBlocks,
+    hidden: HiddenTexts,
+    sheets: dict[str, bytes],
 ) -> None:
     folder = posixpath.dirname(name)
     root = _parsed(package, name)
     source = package.read(name) if root is None else _as_html(root)
-    sheets = [_sheet(package, joined(folder, href)) for href in _linked_sheets(source)]
+    links = [joined(folder, href) for href in _linked_sheets(source)]
+    for link in links:
+        if link not in sheets:
+            sheets[link] = _sheet(package, link)
     # Before the page, so that the page's own rules win.
-    source = b"".join(sheets) + _LINK.sub(b"", source)
+    source = b"".join(map(sheets.__getitem__, links)) + _LINK.sub(b"", source)
     (page,) = HTML.read(source, f"{path}: {name}", ReaderOptions())
     for part in page.hidden:
         hidden.add(part.kind, part.text, is_usual=not part.is_labelled, is_kept=part.is_kept)

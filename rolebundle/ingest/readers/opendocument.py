@@ -7,7 +7,7 @@ tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
@@ -473,7 +473,7 @@ class _Walk:
                 text = self._flat(child, look)
                 lines.append(f"- {text}" if local_name(child) == "list-item" else text)
             elif child.tag == _TABLE_TAG:
-                rows = [self._cells(row, []) for row in child.iter(_ROW)]
+                rows = [self._row_cells(row) for row in child.iter(_ROW)]
                 lines += [", ".join(filter(None, row)) for row in rows]
         return "\n".join(line for line in lines if line.strip())
 
@@ -481,7 +481,7 @@ class _Walk:
 
     def _whole_table(self, table: Any) -> None:
         columns = _hidden_columns(table)
-        rows = [self._cells(row, columns) for row in table.iter(_ROW) if _table_of(row) is table]
+        rows = [self._cells(row, columns)[0] for row in table.iter(_ROW) if _table_of(row) is table]
         self._text_table(rows)
 
     def _text_table(self, rows: Sequence[Sequence[str]]) -> None:
@@ -503,7 +503,7 @@ class _Walk:
                 if self._is_hidden_table(table):
                     self._leave_out("hidden sheets")
         if self._sheet is None:
-            self._rows.append(self._cells(row, self._columns))
+            self._rows.append(self._cells(row, self._columns)[0])
             return
         self._row_number += 1
         number = self._row_number
@@ -511,16 +511,8 @@ class _Walk:
         if self._is_hidden_table(table):
             self.hidden.add("hidden_cells", _all_text(row), is_usual=True)
             return
-        types = [
-            cell.get(f"{_OFFICE}value-type", "string") == "string" for cell, _ in _repeated(row)
-        ]
-        cells = self._cells(row, self._columns)
-        kept = [
-            kind
-            for i, kind in enumerate(types)
-            if not (i < len(self._columns) and self._columns[i])
-        ]
-        self._sheet.add(number, cells, [*kept, *[False] * len(cells)][: len(cells)])
+        cells, is_text = self._cells(row, self._columns)
+        self._sheet.add(number, cells, is_text)
 
     def _end_table(self, table: Any) -> None:
         if table is self._table:
@@ -533,29 +525,43 @@ class _Walk:
     def _is_hidden_table(self, table: Any) -> bool:
         return bool(self._styles.look("table", table.get(f"{_TABLE}style-name")).get("hidden"))
 
-    def _cells(self, row: Any, hidden_columns: Sequence[bool]) -> list[str]:
-        """The visible cells of a row."""
+    def _row_cells(self, row: Any) -> list[str]:
+        """The visible cells of a row of a table without hidden columns."""
+        return self._cells(row, ())[0]
+
+    def _cells(self, row: Any, hidden_columns: Sequence[bool]) -> tuple[list[str], list[bool]]:
+        """The visible cells of a row, and for each whether it is a text."""
         style = self._styles.look("table-row", row.get(f"{_TABLE}style-name"))
         visibility = row.get(f"{_TABLE}visibility", "visible")
         if visibility in {"collapse", "filter"} or style.get("hidden"):
             if text := _all_text(row):
                 self._leave_out("hidden rows")
                 self.hidden.add("hidden_cells", text, is_usual=True)
-            return []
+            return [], []
         cells: list[str] = []
-        for column, (cell, is_first) in enumerate(_repeated(row)):
+        is_text: list[bool] = []
+        column = 0
+        for cell in row:
+            if cell.tag not in _CELLS:
+                continue
+            repeated = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
+            # The cells to the right of the last column are one that is repeated 16,000 times.
+            hides = [*hidden_columns[column : column + min(repeated, _MAX_REPEATED)]]
+            hides += [False] * (min(repeated, _MAX_REPEATED) - len(hides))
+            column += repeated
             if local_name(cell) == "covered-table-cell":
                 self.hidden.add("invisible_element", _all_text(cell))
-                cells.append("")
-            elif column < len(hidden_columns) and hidden_columns[column]:
+                text = ""
+            elif all(hides):
                 self.hidden.add("hidden_cells", _all_text(cell), is_usual=True)
-            elif is_first:
-                cells.append(self._cell(cell))
+                continue
             else:
-                cells.append(cells[-1] if cells else "")
+                text = self._cell(cell)
+            cells += [text] * hides.count(False)
+            is_text += [cell.get(f"{_OFFICE}value-type", "string") == "string"] * hides.count(False)
         while cells and not cells[-1].strip():
             cells.pop()
-        return cells
+        return cells, is_text[: len(cells)]
 
     def _cell(self, cell: Any) -> str:
         for comment in cell.findall(f"{_OFFICE}annotation"):
@@ -609,7 +615,7 @@ class _Walk:
             self.blocks.heading(title or f"Slide {self._pages}", 1, anchor)
         for shape, look in shapes:
             if shape.tag == _TABLE_TAG:
-                rows = [" | ".join(self._cells(row, [])) for row in shape.iter(_ROW)]
+                rows = [" | ".join(self._row_cells(row)) for row in shape.iter(_ROW)]
                 self.blocks.add("table", "\n".join(filter(None, rows)), anchor, rows[0])
                 self.blocks.end_block()
             for child in shape:
@@ -657,16 +663,6 @@ def _hidden_columns(table: Any) -> list[bool]:
     while columns and not columns[-1]:
         columns.pop()
     return columns
-
-
-def _repeated(row: Any) -> Iterator[tuple[Any, bool]]:
-    """The cells of a row; one that is repeated, several times, and whether it is the first time."""
-    for cell in row:
-        if cell.tag in _CELLS:
-            repeated = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
-            yield cell, True
-            for _ in range(min(repeated - 1, _MAX_REPEATED if len(cell) else 20_000)):
-                yield cell, False
 
 
 def _all_text(element: Any) -> str:

@@ -13,12 +13,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
 from lxml import etree
 
 from rolebundle.errors import DocumentError
+from rolebundle.ingest.readers.titles import is_own_title
 
 _MAX_MEMBERS = 20_000
 _MAX_EXPANDED = 400_000_000
@@ -252,6 +254,15 @@ def joined(folder: str, target: str) -> str:
     return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
+def number_in(text: str | None, default: float) -> float:
+    """The number that a text is; ``default`` if it is none, as with a unit."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return default
+    return number if isfinite(number) else default
+
+
 def local_name(element: Any) -> str:
     """The name of an element without its namespace; empty for an entity."""
     tag = element.tag
@@ -278,32 +289,7 @@ def comments_of(package: Package) -> Iterator[str]:
 
 _TEMPLATE_DATES = frozenset(("2013-12-23T23:15:00Z", "2013-01-27T09:15:58Z"))
 """Dates of the templates of python-docx and python-pptx, which their documents keep."""
-_LIBRARIES = frozenset(("python-docx", "openpyxl", "unknown", "steve canny"))
-_PROGRAM_TITLE = re.compile(
-    r"(?:microsoft )?(?:word|powerpoint|excel|office)(?: document)? ?[-–—:].*"
-    r"|(?:untitled|unbenannt|sans titre|sin título|senza titolo|no title|title|titel)[ \d]*"
-    r"|(?:new |neues )?(?:microsoft )?(?:word |office |excel |powerpoint |google )*"
-    r"(?:document|dokument|documento|presentation|präsentation|présentation|presentación"
-    r"|book|workbook|mappe|arbeitsmappe|classeur|libro|sheet|spreadsheet|table|slide|folie|template)"
-    r"(?: powerpoint| de powerpoint| title| name)?[ \d()]*"
-    r"|powerpoint-präsentation|diapositiva \d+"
-    r"|.*\.(?:docx?|docm|dotx?|pptx?|potx?|ppsx?|xlsx?|xlsm|odt|ods|odp|rtf|pdf|html?|tmp|indd|qxd)",
-    re.IGNORECASE | re.DOTALL,
-)
-_LETTER = re.compile(r"[^\W\d_]")
-_MAX_TITLE_CHARS = 300
-
-
-def is_own_title(title: str) -> bool:
-    """Whether a title that a program stored is one that a person would recognize.
-
-    Titles of programs and templates, such as "PowerPoint Presentation", and names of files are not.
-    """
-    return (
-        len(title) <= _MAX_TITLE_CHARS
-        and len(_LETTER.findall(title)) >= 2
-        and not _PROGRAM_TITLE.fullmatch(title)
-    )
+_LIBRARIES = frozenset(("python-docx", "openpyxl", "steve canny", "unknown", "unknown author"))
 
 
 def properties_of(root: Any) -> dict[str, Any]:

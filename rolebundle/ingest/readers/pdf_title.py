@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from math import hypot
 from typing import Any
 
 from pypdf import PageObject
 
+from rolebundle.ingest.readers.titles import is_own_title
 from rolebundle.text.decoding import clean
 
 _MAX_CHARS = 200
 _MIN_LETTERS = 4
 _MAX_LINE_HEIGHT = 1.45
 """Of the lines of one title, in font sizes."""
-# What programs write on their own: a file's name, the name of a program or template.
-_NO_TITLE = re.compile(
-    r"(?:untitled|unbenannt|sans titre|sin título|unknown|unspecified|anonymous|none|title|document"
-    r"|presentation|powerpoint presentation|slide|microsoft word document|layout|template)\W*\d*"
-    r"|(?:microsoft \w+|word|powerpoint|excel)\s+[-–]\s.*"
-    r"|.*\.(?:docx?|dotx?|odt|rtf|pdf|tex|dvi|e?ps|pptx?|xlsx?|od[ps]|indd|qxd|pages|key|html?|md|txt"
-    r"|cdr|ai|fm|wpd|pub|vsdx?)"
-    r"|\S+://.*",
-    re.IGNORECASE,
-)
 
 
 def declared_title(value: object) -> str:
@@ -31,8 +21,7 @@ def declared_title(value: object) -> str:
     if not isinstance(value, str):
         return ""
     title = " ".join(clean(value)[0].split())
-    bare = title.strip("()[]<>\"' ")
-    return "" if _NO_TITLE.fullmatch(bare) or not _is_sensible(bare) else title
+    return title if is_own_title(title) and _is_sensible(title) else ""
 
 
 def shown_title(page: PageObject, visible: str) -> str:

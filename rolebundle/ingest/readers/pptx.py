@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from rolebundle.ingest.readers.package import (
     Package,
     comments_of,
     local_name,
+    number_in,
     properties_of,
     reading,
 )
@@ -27,6 +29,8 @@ _TITLES = frozenset(("title", "ctrTitle"))
 _SURROUNDINGS = frozenset(("dt", "ftr", "hdr", "sldNum", "sldImg"))
 _SHAPES = frozenset(("sp", "pic", "graphicFrame", "grpSp", "cxnSp"))
 _MIN_SIDE = 12_700  # a point
+# Of so many shapes it is known what they cover.
+_MAX_DRAWN = 500
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
@@ -60,16 +64,41 @@ def _document(package: Package) -> ParsedDocument:
     for text in comments_of(package):
         hidden.add("comment", text, is_usual=True)
     size = root.find(f"{_P}sldSz")
-    width, height = (float(size.get(key)) for key in ("cx", "cy")) if size is not None else (0, 0)
+    width, height = (
+        (number_in(size.get(key), 0) for key in ("cx", "cy")) if size is not None else (0, 0)
+    )
+    layouts: _Layouts = {}
     hidden_slides = 0
     for number, entry in enumerate(root.iter(f"{_P}sldId"), start=1):
         name = relations.get(entry.get(f"{RELATION}id", ""), ("", ""))[1]
-        slide = _Slide(package, name, (0.0, 0.0, width, height), number, blocks, hidden)
+        slide = _Slide(package, name, (0.0, 0.0, width, height), number, blocks, hidden, layouts)
         if not slide.read():
             hidden_slides += 1
     properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
     left_out = [f"hidden slides left out: {hidden_slides}"] if hidden_slides else []
     return blocks.document(properties, hidden, left_out)
+
+
+_Layouts = dict[str, tuple[Theme, list[Any]]]
+"""For each layout its theme, and its root element and that of its master."""
+
+
+def _layout(package: Package, name: str) -> tuple[Theme, list[Any]]:
+    roots = [package.parse(name)]
+    relations = package.relations(name)
+    theme: Theme = {}
+    for kind in ("slideMaster", "theme"):
+        name = next((target for found, target in relations.values() if found == kind), "")
+        if kind == "theme":
+            theme = theme_of(package, name)
+        else:
+            roots.append(package.parse(name))
+            relations = package.relations(name)
+    mapping = roots[-1].find(f"{_P}clrMap")
+    if mapping is not None:
+        names = {key: value for key, value in mapping.attrib.items() if value in theme}
+        theme = {**theme, **{key: theme[value] for key, value in names.items()}}
+    return theme, roots
 
 
 class _Shape(NamedTuple):
@@ -104,8 +133,10 @@ class _Slide:
         number: int,
         blocks: TextBlocks,
         hidden: HiddenTexts,
+        layouts: _Layouts,
     ) -> None:
         self._package = package
+        self._layouts = layouts
         self._root = package.parse(name)
         self._relations = package.relations(name)
         self._box = box
@@ -115,7 +146,7 @@ class _Slide:
         self._hidden = hidden
         self._theme, self._background = self._looks()
         # Filled shapes and pictures that were drawn, with their color if it is known.
-        self._drawn: list[tuple[_Box, Color | None]] = []
+        self._drawn: deque[tuple[_Box, Color | None]] = deque(maxlen=_MAX_DRAWN)
 
     def read(self) -> bool:
         """Add the blocks of the slide; false if the slide is hidden."""
@@ -166,26 +197,19 @@ class _Slide:
 
     def _looks(self) -> tuple[Theme, Color | None]:
         """The colors of the slide's theme, and the color of its background."""
-        roots = [self._root]
-        relations = self._relations
-        theme: Theme = {}
-        for kind in ("slideLayout", "slideMaster", "theme"):
-            name = next((name for found, name in relations.values() if found == kind), "")
-            if kind == "theme":
-                theme = theme_of(self._package, name)
-            else:
-                roots.append(self._package.parse(name))
-                relations = self._package.relations(name)
-        mapping = roots[-1].find(f"{_P}clrMap")
-        if mapping is not None:
-            names = {key: value for key, value in mapping.attrib.items() if value in theme}
-            theme = {**theme, **{key: theme[value] for key, value in names.items()}}
+        layout = next(
+            (name for kind, name in self._relations.values() if kind == "slideLayout"), ""
+        )
+        if layout not in self._layouts:
+            self._layouts[layout] = _layout(self._package, layout)
+        theme, above = self._layouts[layout]
+        roots = [self._root, *above]
         for root in roots:
             background = root.find(f"{_P}cSld/{_P}bg")
             if background is not None:
                 fills = [part for part in background.iter() if local_name(part).endswith("Fill")]
                 reference = background.find(f"{_P}bgRef")
-                if reference is not None and int(reference.get("idx", "0")) == 1001:
+                if reference is not None and reference.get("idx") == "1001":
                     return theme, fill_color(reference, theme)
                 solid = len(fills) == 1 and local_name(fills[0]) == "solidFill"
                 return theme, fill_color(fills[0], theme) if solid else None
@@ -270,7 +294,7 @@ class _Slide:
         styles = body.find(f"{_A}lstStyle")
         for paragraph in body.iter(f"{_A}p"):
             properties = paragraph.find(f"{_A}pPr")
-            level = 0 if properties is None else int(properties.get("lvl", "0"))
+            level = 0 if properties is None else int(number_in(properties.get("lvl"), 0))
             inherited = None if styles is None else styles.find(f"{_A}lvl{level + 1}pPr/{_A}defRPr")
             parts = []
             for run in paragraph:
@@ -303,7 +327,7 @@ class _Slide:
             if properties is None:
                 continue
             if properties.get("sz"):
-                size = float(properties.get("sz")) / 100
+                size = number_in(properties.get("sz"), 1800) / 100
             for fill in properties:
                 if local_name(fill) == "solidFill":
                     found = fill_color(fill, self._theme)
@@ -325,9 +349,11 @@ class _Slide:
         filled, own = self._own_fill(element)
         below = self._background
         if box is not None:
-            under = [entry for entry in self._drawn if _overlap(entry[0], box)]
-            if under:
-                below = under[-1][1] if _contains(under[-1][0], box) else None
+            under = next((e for e in reversed(self._drawn) if _overlap(e[0], box)), None)
+            if under is not None:
+                below = under[1] if _contains(under[0], box) else None
+            elif len(self._drawn) == _MAX_DRAWN:
+                below = None
         if filled and box is not None:
             self._drawn.append((box, own))
         elif filled:
@@ -373,7 +399,7 @@ def _place(element: Any, transform: _Transform) -> tuple[_Box | None, _Transform
         point = points.get(name)
         if point is None:
             return default[0], default[1]
-        return float(point.get(x, "0")), float(point.get(y, "0"))
+        return number_in(point.get(x), 0), number_in(point.get(y), 0)
 
     x, y = pair("off", "x", "y", (0.0, 0.0))
     width, height = pair("ext", "cx", "cy", (0.0, 0.0))

@@ -7,9 +7,11 @@ the rows of their sheet.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import isfinite, nan
 from typing import Any, NamedTuple
 
 from rolebundle.ingest.parsed import ParsedDocument
@@ -23,6 +25,7 @@ from rolebundle.ingest.readers.package import (
     Package,
     comments_of,
     local_name,
+    number_in,
     properties_of,
     reading,
 )
@@ -40,6 +43,8 @@ _CELL = re.compile(r"([A-Z]{1,3})(\d{1,7})")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^>]*ref=\"([A-Z]+)(\d+):([A-Z]+)(\d+)\"")
 _MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
+_MAX_COUNTED_COLUMN = 1_000
+_MAX_EMPTY_CELLS = 100
 _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
 # Text cells shown by formats that other programs fill in, as of tables and by conditions.
@@ -98,8 +103,8 @@ def _document(package: Package) -> ParsedDocument:
         hidden.add("comment", text, is_usual=True)
     workbook = _Workbook(package, main, blocks, hidden)
     for sheet in package.parse(main).iter(f"{_S}sheet"):
-        name = workbook.relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))[1]
-        if name and name.lower().find("worksheet") >= 0:
+        kind, name = workbook.relations.get(sheet.get(f"{RELATION}id", ""), ("", ""))
+        if kind == "worksheet":
             is_shown = sheet.get("state", "visible") == "visible"
             workbook.sheet(name, sheet.get("name", ""), is_shown=is_shown)
     properties = properties_of(package.parse(kinds.get("core-properties", "docProps/core.xml")))
@@ -196,7 +201,7 @@ class _Workbook:
             self._left_out["hidden sheets"] += 1
         groups = SheetBlocks(self._blocks, title)
         has_other_formats, merged = self._scan(name)
-        hidden_columns: list[tuple[int, int]] = []
+        hidden_columns: list[int] = []
         hides_rows = False
         at = 0
         for element in self._package.stream(name, f"{_S}sheetFormatPr", f"{_S}col", f"{_S}row"):
@@ -205,9 +210,11 @@ class _Workbook:
                 hides_rows = element.get("zeroHeight") in {"1", "true"}
             elif tag == "col":
                 if _is_flag(element, "hidden") or _is_narrow(element):
-                    hidden_columns.append(
-                        (int(element.get("min", "1")), int(element.get("max", "1")))
-                    )
+                    # Excel requires that columns are in order.
+                    above = hidden_columns[-1] if hidden_columns else 0
+                    first = max(int(element.get("min", "1")), above + 1)
+                    last = min(int(element.get("max", "1")), _MAX_COLUMNS)
+                    hidden_columns += range(first, last + 1)
             else:
                 at = int(element.get("r", at + 1))
                 is_hidden = not is_shown or _is_hidden_row(element, hides_rows)
@@ -217,9 +224,8 @@ class _Workbook:
                 self._row(groups, at, cells, hidden_columns, is_hidden)
             self._package.release(element)
         groups.end()
-        self._left_out["hidden columns"] += sum(
-            min(last, _MAX_COLUMNS) - first + 1 for first, last in hidden_columns if last < 1_000
-        )
+        # Without those at the right edge, which many people hide.
+        self._left_out["hidden columns"] += bisect_left(hidden_columns, _MAX_COUNTED_COLUMN)
         self._drawings(name, title, is_shown)
 
     def _row(
@@ -227,7 +233,7 @@ class _Workbook:
         groups: SheetBlocks,
         number: int,
         cells: Sequence[tuple[int, str, bool]],
-        hidden_columns: Sequence[tuple[int, int]],
+        hidden_columns: Sequence[int],
         is_hidden: bool,
     ) -> None:
         shown: list[str] = []
@@ -236,20 +242,16 @@ class _Workbook:
         columns = [column for column, _, _ in cells]
         if any(above >= below for above, below in pairwise(columns)):
             cells = sorted(cells, key=lambda cell: cell[0])
+        last = 0
         for column, text, is_word in cells:
-            if is_hidden or any(first <= column <= last for first, last in hidden_columns):
+            at = bisect_left(hidden_columns, column)
+            if is_hidden or hidden_columns[at : at + 1] == [column]:
                 concealed.append(text)
                 continue
-            gaps = (
-                sum(
-                    not any(first <= gap <= last for first, last in hidden_columns)
-                    for gap in range(len(shown) + 1, column)
-                )
-                if hidden_columns
-                else column - len(shown) - 1
-            )
+            gaps = column - last - 1 - (at - bisect_left(hidden_columns, last))
+            last = column
             # A far cell is not far from its neighbours in a line of text.
-            shown += [""] * (gaps if len(shown) + gaps < 100 else 0)
+            shown += [""] * (gaps if len(shown) + gaps < _MAX_EMPTY_CELLS else 0)
             is_text += [False] * (len(shown) - len(is_text))
             shown.append(text)
             is_text.append(is_word)
@@ -302,10 +304,10 @@ class _Workbook:
             if cell.find(f"{_S}f") is not None:
                 self._left_out["formulas without a stored value"] += 1
             return "", False, ()
-        if kind == "s":
-            text = self._strings[int(value)]
-        elif kind == "n":
-            number = float(value)
+        number = number_in(value, nan) if kind in {"s", "n"} else nan
+        if kind == "s" and 0 <= number < len(self._strings):
+            text = self._strings[int(number)]
+        elif kind == "n" and isfinite(number):
             shown = shown_number(number, code, is_1904=self._is_1904)
             return shown, False, () if shown else (("invisible_element", value),)
         elif kind == "b":
@@ -363,7 +365,7 @@ def _is_flag(element: Any, name: str) -> bool:
 
 
 def _is_narrow(element: Any) -> bool:
-    return float(element.get("width", "10")) <= _MAX_TINY_WIDTH
+    return number_in(element.get("width"), 10) <= _MAX_TINY_WIDTH
 
 
 def _is_hidden_row(row: Any, hides_rows: bool) -> bool:
@@ -372,7 +374,7 @@ def _is_hidden_row(row: Any, hides_rows: bool) -> bool:
     height = row.get("ht")
     if hides_rows and height is None:
         return not _is_flag(row, "customHeight") and "hidden" not in row.attrib
-    return height is not None and float(height) <= _MAX_TINY_HEIGHT
+    return height is not None and number_in(height, 10) <= _MAX_TINY_HEIGHT
 
 
 def _column(letters: str) -> int:
@@ -404,7 +406,7 @@ def _color(element: Any, theme: Theme) -> Color | None:
         found = _PALETTE.get(int(element.get("indexed", "-1")))
     if found is None:
         return None
-    tint = float(element.get("tint", "0"))
+    tint = number_in(element.get("tint"), 0)
     if tint < 0:
         return Color(*(channel * (1 + tint) for channel in found[:3]))
     return Color(*(channel + (255 - channel) * tint for channel in found[:3]))
@@ -414,7 +416,7 @@ def _font(element: Any, theme: Theme) -> tuple[Color | None, float | None]:
     found, size = element.find(f"{_S}color"), element.find(f"{_S}sz")
     return (
         None if found is None else _color(found, theme),
-        None if size is None else float(size.get("val", "11")),
+        None if size is None else number_in(size.get("val"), 11),
     )
 
 

@@ -17,7 +17,7 @@ from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import package, reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
 from rolebundle.ingest.readers.number_formats import format_code, shown_number, shown_text
-from rolebundle.ingest.readers.package import is_own_title
+from rolebundle.ingest.readers.titles import is_own_title
 from support import office
 
 
