@@ -43,7 +43,20 @@ _MISSING_SHARE = 0.5
 _WORD = re.compile(r"\w{3,}")
 _ADDRESS = re.compile(r"<?\b\w+:\S+|\S+@\S+")
 _MAX_PARTS = 1_000
+_MIN_ATTACHMENT_BYTES = 4_000_000
+"""Larger attachments are removed before the message is parsed."""
+_MAX_HEADER_BYTES = 4_000
+# The blank line before a text in base64.
+_ENCODED = re.compile(rb"\n\r?\n(?=[A-Za-z0-9+/]{57,}\r?\n)")
 _MAX_NAMES = 50
+_MAX_VALUE_CHARS = 5_000
+_MAX_PEOPLE_CHARS = 20_000
+_MAX_HEADER_CHARS = 20_000
+_MAX_COMPARISONS = 50_000_000
+_CONTENT_HEADER = re.compile(
+    r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
+)
+_BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _MAX_TITLE_WORDS = 12
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
 _QUOTE = re.compile(r"\s{0,3}((?:>\s?)+)")
@@ -85,8 +98,28 @@ class _Part:
 
 
 def source_text(data: bytes) -> str:
-    """A mail file as text with one character for each byte, and ``\\n`` for each line break."""
-    return with_newlines(data.decode("latin-1"))
+    """A mail file as text with one character for each byte, and ``\\n`` for each line break.
+
+    Large attachments have empty lines. The standard parser would need several times their size.
+    """
+    return with_newlines(_without_attachments(data).decode("latin-1"))
+
+
+def _without_attachments(data: bytes) -> bytes:
+    if len(data) < _MIN_ATTACHMENT_BYTES:
+        return data
+    parts: list[bytes] = []
+    done = 0
+    for match in _ENCODED.finditer(data):
+        start = match.end()
+        end = data.find(b"\n-", start)  # base64 has no hyphens
+        end = len(data) if end < 0 else end
+        header = data[max(0, start - _MAX_HEADER_BYTES) : start].lower()
+        is_text = header[header.rfind(b"content-type:") :].startswith(b"content-type: text/")
+        if start >= done and end - start >= _MIN_ATTACHMENT_BYTES and not is_text:
+            parts += [data[done:start], b"\n" * data.count(b"\n", start, end)]
+            done = end
+    return b"".join([*parts, data[done:]]) if parts else data
 
 
 def read_message(
@@ -104,6 +137,7 @@ def read_message(
     Raises:
         DocumentError: ``encrypted_mail`` or ``unreadable_mail``.
     """
+    _check_size(source, path)
     try:
         message = Parser().parsestr(source)
         if message.get_content_type() in _ENCRYPTED and not _is_signed_only(message):
@@ -111,6 +145,9 @@ def read_message(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
         texts = list(_Texts(source, path, first_line).of(message))
+        blocks = tuple(block._replace(anchor=anchor) for text in texts for block in text.blocks)
+        attached = [name for text in texts for name in text.attached]
+        inferred = _metadata(message, blocks, attached)
     except DocumentError:
         raise
     except Exception as error:
@@ -120,10 +157,9 @@ def read_message(
             f"{path}: the message cannot be parsed: {type(error).__name__}: {error}",
             "repair or exclude the file",
         ) from error
-    blocks = tuple(block._replace(anchor=anchor) for text in texts for block in text.blocks)
     return ParsedDocument(
         blocks=blocks,
-        inferred=_metadata(message, blocks, [name for text in texts for name in text.attached]),
+        inferred=inferred,
         key=key,
         line_exact=False,
         notes=tuple(note for text in texts for note in text.notes),
@@ -131,9 +167,20 @@ def read_message(
     )
 
 
+def _check_size(source: str, path: str) -> None:
+    """Refuse a message on which the standard parser would take minutes."""
+    lengths = [len(match[0]) for match in _CONTENT_HEADER.finditer(source)]
+    boundaries = len(_BOUNDARY.findall(source))
+    # Each line is compared with the boundaries of all open parts.
+    comparisons = boundaries * source.count("\n")
+    if max(lengths, default=0) > _MAX_HEADER_CHARS or comparisons > _MAX_COMPARISONS:
+        reason = "its structure is too complex"
+        raise DocumentError("mail_too_large", f"{path}: {reason}", "exclude the file")
+
+
 def header_text(value: object) -> str:
     """A header's value on one line, decoded."""
-    raw = " ".join(str(value).split())
+    raw = " ".join(str(value)[:_MAX_VALUE_CHARS].split())
     try:
         pieces = decode_header(raw)
     except (MessageError, ValueError):
@@ -398,9 +445,12 @@ def _title_of(blocks: Sequence[Block]) -> str:
 
 def _people(message: Message, name: str) -> list[str]:
     """The names and addresses of a header."""
-    values = [str(value) for value in message.get_all(name, [])]
+    values = [str(value)[:_MAX_PEOPLE_CHARS] for value in message.get_all(name, [])[:_MAX_NAMES]]
     # Names are decoded after the addresses are split: an encoded name may contain a comma.
-    pairs = getaddresses([" ".join(value.split()) for value in values])[:_MAX_NAMES]
+    try:
+        pairs = getaddresses([" ".join(value.split()) for value in values])[:_MAX_NAMES]
+    except (RecursionError, ValueError, IndexError):  # comments in comments
+        return []
     people = (
         f"{header_text(person)} <{address}>" if person else address for person, address in pairs
     )

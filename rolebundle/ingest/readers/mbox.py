@@ -16,13 +16,18 @@ from rolebundle.ingest.readers.mail import read_message, source_text
 
 # The line before a message has a time, and the first header is below it. So a sentence that begins
 # with "From" is not one, even if the program that wrote it did not quote it.
-_FROM_LINE = re.compile(rb"^From [^\r\n]*\d\d:\d\d[^\r\n]*\r?\n(?=[!-9;-~]+:)", re.MULTILINE)
+_FROM_LINE = re.compile(
+    rb"^From [^\r\n]{1,300}\d\d:\d\d[^\r\n]{0,100}\r?\n(?=[!-9;-~]+:)", re.MULTILINE
+)
 _MESSAGE_ID = re.compile(r"^message-id:\s*<?([^>\s]*)", re.MULTILINE | re.IGNORECASE)
 # Programs mark a message as deleted and remove it much later.
-_DELETED = re.compile(r"^(?:x-mozilla-status: *[0-9a-f]{3}[89a-f]|(?:x-)?status: *\w*D\w*) *$",
-                      re.MULTILINE | re.IGNORECASE)  # fmt: skip
+_DELETED = re.compile(
+    r"^(?:x-mozilla-status: *[0-9a-f]{3}[89a-f]|(?:x-)?status: *\w{0,8}D\w{0,8}) *$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _NOT_IN_KEYS = re.compile(r"[^\w.@+=-]+")
 _MAX_KEY_CHARS = 120
+_MAX_HEAD_CHARS = 100_000
 _QUOTED_FROM = re.compile(r"^>(?=>*From )", re.MULTILINE)
 
 
@@ -45,7 +50,7 @@ class MboxReader:
         number = deleted = 0
         for number, (start, end, line) in enumerate(_messages(data), 1):
             source = _QUOTED_FROM.sub("", source_text(data[start:end]))
-            head = source[: source.find("\n\n")]
+            head = source[: source.find("\n\n")][:_MAX_HEAD_CHARS]
             if _DELETED.search(head):
                 deleted += 1
                 continue

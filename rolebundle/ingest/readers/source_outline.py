@@ -48,13 +48,14 @@ _TYPES = (
 )
 # A method or function whose type stands before its name, and a body below or on the line.
 _TYPED = (
-    rf"{_OF_C}(?:{_MODIFIERS}*(?:<[^<>]+>\s*)?[\w<>\[\],.?:*&]+(?:\s+[\w<>\[\],.?:*&]+)*[\s*&]+"
+    rf"{_OF_C}(?:{_MODIFIERS}{{0,6}}(?:<[^<>]+>\s*)?"
+    r"[\w<>\[\],.?:*&]+(?:\s+[\w<>\[\],.?:*&]+){0,4}[\s*&]+"
     r"([\w:~]+)\s*\([^;={}]*\)[^;={}()]*\{\s*\}?\s*$"
-    rf"|{_MODIFIERS}+(?:[\w<>\[\],.?]+\s+)*(\w+)\s*\([^;={{}}]*$)"
+    rf"|{_MODIFIERS}{{1,6}}(?:[\w<>\[\],.?]+\s+){{0,4}}(\w+)\s*\([^;={{}}]*$)"
 )
 _OBJECTS = (
-    rf"\s*(?:{_MODIFIERS}*({_TYPES}\s+[\w.]+)"
-    rf"|{_MODIFIERS}*((?:fun|func|function|def)\s+(?:<[^<>]*>\s*)?[&\w.]+)|{_TYPED})"
+    rf"\s*(?:{_MODIFIERS}{{0,6}}({_TYPES}\s+[\w.]+)"
+    rf"|{_MODIFIERS}{{0,6}}((?:fun|func|function|def)\s+(?:<[^<>]*>\s*)?[&\w.]+)|{_TYPED})"
 )
 _SCRIPT = (
     r"\s*(?:(?:export\s+|default\s+|declare\s+|abstract\s+|async\s+)*"
@@ -75,7 +76,7 @@ _PATTERNS = {
     ),
     ".java .cs .kt .kts .scala .swift .php .dart .groovy .gradle": _OBJECTS,
     ".c .cc .cpp .cxx .h .hh .hpp .m .mm": (
-        r"(?:template\s*<.*>\s*)?(?:typedef\s+)?"
+        r"(?>template\s*<.{0,60}>\s*)?(?:typedef\s+)?"
         rf"(?:({_TYPES}\s+[\w:]+)(?=[^;(=]*$)"
         r"|\s+((?:class|struct)\s+\w+)(?=\s*(?:final\s*)?(?::[^;(=]*)?\{?\s*$)"
         rf"|(?=[A-Za-z_~]){_OF_C}[\w:<>,*&\[\]\s]*?([\w:~]+)\s*\([^;]*$|\s+{_TYPED}"

@@ -19,7 +19,7 @@ from rolebundle.scan.finding import HiddenPart
 _PARAGRAPH_CHARS = 1_000
 _TIME = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]?\d)(?:[.,]\d{1,3})?"
 _TIMING = re.compile(rf"\s*{_TIME}\s*-->\s*{_TIME}(?:\s|$)")
-_VOICE = re.compile(r"<v(?:\.[^\s>]*)?\s+([^>]*)>", re.IGNORECASE)
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{1,100})?\s{1,9}([^<>]{1,200})>", re.IGNORECASE)
 # Also the styles that SubRip files have from other formats, such as {\an8}.
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|</?\d[\d:.]*>|\{\\[^{}]*\}")
 _SPEAKER = re.compile(r"(?:-\s*)?([^\W\d_][\w .'-]{0,40}):\s+(?=\S)")
