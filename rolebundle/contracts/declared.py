@@ -110,10 +110,12 @@ def _split_names(
             name = str(name)  # Some collections number their authors.
         if not isinstance(name, str):
             raise ValueError("must be a text, or a list of texts")  # noqa: TRY004 (pydantic's contract)
-        names += textwrap.wrap(name, max_chars)
+        # To wrap a name takes ten times as long as everything else here.
+        short = " ".join(name.split())
+        names += textwrap.wrap(short, max_chars) if len(short) > max_chars else [short]
     # More authors or keywords would make the document long for BM25, and do not describe its
     # content.
-    return list(dict.fromkeys(names))[:most]
+    return list(dict.fromkeys(filter(None, names)))[:most]
 
 
 UtcText = Annotated[str, BeforeValidator(_parse_utc)]

@@ -42,6 +42,7 @@ METADATA_VERSION = 1
 """Must be raised if documents get other metadata, so that unchanged files are read again."""
 
 METADATA_KEYS = tuple(DeclaredMetadata.model_fields)
+_METADATA_KEYS = frozenset(METADATA_KEYS)
 _DESCRIPTIVE_KEYS = frozenset(
     "title uri language source_kind tags keywords retrieval_hints authors author".split()
 )
@@ -383,9 +384,9 @@ def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, o
 
     Invalid values are no error, as nobody declared them.
     """
-    known = {key: value for key, value in inferred.items() if key in METADATA_KEYS}
+    others = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
+    known = {key: inferred[key] for key in inferred if key not in others} if others else inferred
     checked, _ = _checked(DeclaredMetadata, known)
-    others = {key: value for key, value in inferred.items() if key not in METADATA_KEYS}
     return checked.declared_values(), others
 
 
@@ -411,18 +412,17 @@ def _sorted_keys(
     attributes: dict[str, object] = {}
     mistakes: list[str] = []
     for name, value in own.items():
-        letters = folded_key(name)
-        if name in METADATA_KEYS:
+        if name in _METADATA_KEYS:
             if value != "" or name not in _DESCRIPTIVE_KEYS:
                 claims[name] = value
         elif meant := governing_key(name):
             mistakes.append(_unknown_key(name, meant))
-        elif letters in _BY_LETTERS and _BY_LETTERS[letters] not in own:
-            claims[_BY_LETTERS[letters]] = value
+        elif (key := _BY_LETTERS.get(folded_key(name), name)) not in own:
+            claims[key] = value
         else:
             attributes[name] = value
-    if claims.get("updated_at") is None and (date := _date_in(flattened(attributes))):
-        claims["updated_at"] = date
+    if attributes and claims.get("updated_at") is None:
+        claims["updated_at"] = _date_in(flattened(attributes))
     return claims, attributes, mistakes
 
 

@@ -65,7 +65,8 @@ class ParsedDocument:
 
     ``declared`` is the unvalidated metadata that the document declares, for example in its front
     matter, and ``declared_at`` is the line where it begins, for error messages. ``inferred`` is
-    metadata from the format, such as an HTML ``<title>``; every declaration takes precedence.
+    metadata from the format, such as an HTML ``<title>``; every declaration takes precedence. Its
+    other keys, such as a mail's sender, become attributes.
     """
 
     blocks: tuple[Block, ...] = ()

@@ -448,13 +448,15 @@ def shaped_lookup(lookup: Lookup, max_chars: int | None = None) -> Answer:
 
     Args:
         lookup: what was looked up.
-        max_chars: upper bound on the answer as compact JSON, 1,000 or more. Passages are left out
-            from the end. A first passage that does not fit is shortened. If that is not enough,
-            texts and ids are shortened, too, and end in an ellipsis.
+        max_chars: upper bound on the answer as compact JSON, 1,000 or more. Attributes are left
+            out, and passages from the end. A first passage that does not fit is shortened. If that
+            is not enough, texts and ids are shortened, too, and end in an ellipsis.
     """
     whole = lookup.model_dump(exclude_none=True)
     if max_chars is None or characters(whole) <= max_chars:
         return whole
+    # The text of a passage is worth more than the attributes of its document.
+    whole["document"].pop("attributes", None)
     content = sum(len(passage.content) for passage in lookup.passages)
     for text in (None, *_LOOKUP_TEXTS):
         head = whole if text is None else _short_head(lookup, text)
@@ -542,6 +544,7 @@ def _lookup_passage(passage: FoundPassage, content: str, text: int) -> Answer:
 
 def _short_head(lookup: Lookup, text: int) -> Answer:
     document = lookup.document.model_dump(exclude_none=True)
+    document.pop("attributes", None)
     newer = [_line(document_id, text) for document_id in document.pop("superseded_by")[:1]]
     short = {
         name: value if name == "trust_tier" else _line(value, text)

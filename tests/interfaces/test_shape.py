@@ -120,7 +120,7 @@ def is_sound(bundle: RetrievalBundle, answer: dict[str, Any]) -> None:
 def lookups() -> Iterator[Callable[[str], Lookup]]:
     documents = [
         document("guide", [f"passage {n} " + "text " * 60 for n in range(1, 31)]),
-        document("long", ["word " * 2000, "end"]),
+        document("long", ["word " * 2000, "end"], attributes=(("key", ("value " * 500,)),)),
     ]
     with scratch_folder() as folder, built(folder, documents) as corpus:
         yield lambda reference: look_up(corpus, reference)

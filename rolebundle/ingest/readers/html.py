@@ -24,11 +24,11 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from lxml import etree
 
+from rolebundle.contracts.declared import utc_text
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, BlockKind, ParsedDocument
 from rolebundle.ingest.readers import suffixes_of
@@ -229,17 +229,9 @@ def _head_metadata(root: Any) -> Mapping[str, str]:
         name = meta.get("property") or meta.get("name") or meta.get("http-equiv") or ""
         if name.lower() in _UPDATED:
             value = (meta.get("content") or "").strip()
-            if _is_iso(value):
+            if utc_text(value):
                 metadata["updated_at"] = value
     return metadata
-
-
-def _is_iso(value: str) -> bool:
-    try:
-        datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _main_part(root: Any) -> tuple[Any, str | None]:
