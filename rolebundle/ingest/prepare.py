@@ -44,7 +44,7 @@ _MAX_REASON_CHARS = 200
 # Their readers judge by themselves; a bad byte in one record of JSON Lines is no binary file.
 _BINARY_FORMATS = frozenset("docx epub jsonl opendocument pdf pptx xlsx".split())
 # Codes with which a file that is no text may be skipped before it is recognized.
-_MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable"})
+_MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable", "unreadable_gzip"})
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})

@@ -22,6 +22,7 @@ KINDS = {
     "old Excel format; save it as xlsx": "xls xlt xlsb",
     "old PowerPoint format; save it as pptx": "ppt pps pot",
     "Rich Text; save it as docx": "rtf",
+    "flat OpenDocument; save it as odt, ods or odp": "fodt fods fodp fodg",
     "Apple iWork document; export it as docx, xlsx or pptx": "pages numbers key",
     "WordPerfect document; save it as docx": "wpd wps",
     "drawing; export it as pdf": "odg vsd vsdx vdx pub cdr dwg dxf",
@@ -38,6 +39,7 @@ _BY_SUFFIX = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suf
 _TEXT_MARKS = {
     "svg": (b"<svg", b"<?xml", b"<!DOCTYPE svg"),
     "rtf": (b"{\\rtf",),
+    **dict.fromkeys(("fodt", "fods", "fodp", "fodg"), (b"<?xml", b"<office:")),
     "ps": (b"%!PS",),
     "eps": (b"%!PS",),
     "ai": (b"%!PS", b"%PDF"),

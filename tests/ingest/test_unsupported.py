@@ -21,8 +21,12 @@ FILES = {
     "letter.doc": (OLE, "doc: old Word format; save it as docx"),
     "sheet.XLS": (OLE, "xls: old Excel format; save it as xlsx"),
     "song.mp3": (b"ID3\xff\xfb" * 99, "mp3: audio"),
-    "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", ""),
+    "all.tar.gz": (b"\x1f\x8b\x08\x00\x00", "tar: archive; unpack it"),
     "a.rtf": (b"{\\rtf1\\ansi Hello}", "rtf: Rich Text; save it as docx"),
+    "flat.fodt": (
+        b"<?xml version='1.0'?>\n<office:document/>",
+        "fodt: flat OpenDocument; save it as",
+    ),
     "a.svg": (b"<?xml version='1.0'?>\n<svg><path d='M0 0'/></svg>", "svg: image"),
     "mail.pst": (b"!BDN" + bytes(99), "pst: Outlook mailbox; export it as mbox"),
     "program": (b"\x7fELF" + bytes(99), "program"),
@@ -57,7 +61,7 @@ def test_what_is_not_read_is_named() -> None:
         assert messages[name].startswith(f"{name}: {message}")
     assert messages["all.zip"] == "all.zip: zip: archive; unpack it"
     codes = {skip["path"]: skip["code"] for skip in report["skipped"]}
-    assert {codes[name] for name in FILES} == {"unsupported", "unreadable_gzip", "binary"}
+    assert {codes[name] for name in FILES} == {"unsupported", "binary"}
     assert codes["what"] == "binary"
 
 
