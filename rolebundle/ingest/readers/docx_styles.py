@@ -9,7 +9,7 @@ from typing import Any
 
 from rolebundle.ingest.readers.drawing import hex_color
 from rolebundle.ingest.readers.extracted import hidden_kind
-from rolebundle.ingest.readers.package import local_name, number_in
+from rolebundle.ingest.readers.package import integer_in, local_name, number_in
 from rolebundle.scan.hidden_style import Color, color
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -193,9 +193,9 @@ class Numbering:
             )
             restarts = {}
             for override in item.iter(f"{W}lvlOverride"):
-                at = int(override.get(f"{W}ilvl", "0"))
+                at = integer_in(override.get(f"{W}ilvl"), 0)
                 start = value_of(override, "startOverride")
-                if start.isdigit():
+                if start.isdigit() and 0 <= at < 9:
                     restarts[at] = int(start)
                 for level in override.iter(f"{W}lvl"):
                     levels.update([_level(level)])
@@ -237,5 +237,5 @@ def _level(element: Any) -> tuple[int, tuple[int, str, str]]:
         return -1, (1, "", "")
     start = value_of(element, "start")
     number = int(start) if start.isdigit() else 1
-    level = int(element.get(f"{W}ilvl", "0"))
+    level = integer_in(element.get(f"{W}ilvl"), 0)
     return level, (number, value_of(element, "numFmt"), value_of(element, "lvlText"))

@@ -20,8 +20,6 @@ from rolebundle.ingest.readers.html import READER as HTML
 from rolebundle.ingest.readers.package import Package, joined, local_name, properties_of, reading
 
 _XHTML = "{http://www.w3.org/1999/xhtml}"
-_NCX = "{http://www.daisy.org/z3986/2005/ncx/}"
-_OPF = "{http://www.idpf.org/2007/opf}"
 _EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -50,13 +48,13 @@ class EpubReader:
 
 def _document(package: Package, path: str) -> ParsedDocument:
     main = _main_member(package)
-    book = package.parse(main)
+    book = package.parse(main, is_lenient=True)
     folder = posixpath.dirname(main)
-    items = {item.get("id", ""): item for item in book.iter(f"{_OPF}item") if item.get("href")}
+    items = {item.get("id", ""): item for item in book.iter("{*}item") if item.get("href")}
     names = {key: joined(folder, item.get("href")) for key, item in items.items()}
     spine = [
         key
-        for reference in book.iter(f"{_OPF}itemref")
+        for reference in book.iter("{*}itemref")
         if (key := reference.get("idref", "")) in items
         and items[key].get("media-type", "application/xhtml+xml") in _PAGES
         # The table of contents repeats the headings.
@@ -72,17 +70,20 @@ def _document(package: Package, path: str) -> ParsedDocument:
             missing += 1
             continue
         _chapter(package, names[key], labels.get(names[key], ""), path, blocks, hidden, sheets)
-    metadata = book.find(f"{_OPF}metadata")
+    metadata = book.find("{*}metadata")
     properties = properties_of(() if metadata is None else _named(metadata))
     notes = [f"chapters that the book lacks: {missing}"] if missing else []
     return blocks.document(properties, hidden, notes)
 
 
 def _main_member(package: Package) -> str:
-    container = package.parse(_CONTAINER)
+    container = package.parse(_CONTAINER, is_lenient=True)
     for element in container.iter():
         if local_name(element) == "rootfile" and element.get("full-path") in package:
             return str(element.get("full-path"))
+    for name in package.names():
+        if name.lower().endswith(".opf"):
+            return name
     raise ValueError("it has no package document")
 
 
@@ -100,7 +101,7 @@ def _named(metadata: Any) -> Iterator[Any]:
 
 def _check_encryption(package: Package, chapters: set[str]) -> None:
     """Chapters may be encrypted. Fonts often are, which does not matter."""
-    for element in package.parse(_ENCRYPTION).iter():
+    for element in package.parse(_ENCRYPTION, is_lenient=True).iter():
         is_content = local_name(element) == "CipherReference"
         if is_content and joined("", element.get("URI", "")) in chapters:
             raise package.encrypted()
@@ -111,16 +112,16 @@ def _labels(
 ) -> dict[str, str]:
     """The title of each chapter in the table of contents, by the name of its member."""
     labels: dict[str, str] = {}
-    spine = book.find(f"{_OPF}spine")
+    spine = book.find("{*}spine")
     contents = "" if spine is None else names.get(spine.get("toc", ""), "")
     for key, item in items.items():
         if "nav" in item.get("properties", "").split():
             root = _parsed(package, names[key])
-            for link in () if root is None else root.iter(f"{_XHTML}a"):
+            for link in () if root is None else root.iter("{*}a"):
                 target = joined(posixpath.dirname(names[key]), link.get("href", ""))
                 labels.setdefault(target, " ".join("".join(link.itertext()).split()))
-    for point in package.parse(contents).iter(f"{_NCX}navPoint"):
-        label, content = point.find(f"{_NCX}navLabel/{_NCX}text"), point.find(f"{_NCX}content")
+    for point in package.parse(contents, is_lenient=True).iter("{*}navPoint"):
+        label, content = point.find("{*}navLabel/{*}text"), point.find("{*}content")
         if label is not None and content is not None:
             target = joined(posixpath.dirname(contents), content.get("src", ""))
             labels.setdefault(target, " ".join((label.text or "").split()))

@@ -19,7 +19,14 @@ from rolebundle.ingest.readers.extracted import (
     TextBlocks,
     hidden_kind,
 )
-from rolebundle.ingest.readers.package import Package, local_name, properties_of, reading
+from rolebundle.ingest.readers.package import (
+    Package,
+    integer_in,
+    local_name,
+    number_in,
+    properties_of,
+    reading,
+)
 from rolebundle.scan.hidden_style import WHITE, color
 
 _NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
@@ -78,8 +85,8 @@ class OpenDocumentReader:
 
 
 def _document(package: Package) -> ParsedDocument:
-    manifest = package.parse("META-INF/manifest.xml")
-    if any(local_name(element) == "encryption-data" for element in manifest.iter()):
+    # Not parsed: in old files its namespace is only declared in a DTD, which is not read.
+    if b"encryption-data" in package.read("META-INF/manifest.xml"):
         raise package.encrypted()
     if "content.xml" not in package:
         raise ValueError("it has no content.xml")
@@ -93,7 +100,7 @@ def _document(package: Package) -> ParsedDocument:
 
 def _centimetres(value: str | None) -> float | None:
     match = _LENGTH.fullmatch(value or "")
-    return float(match[1]) * _CENTIMETRES[match[2]] if match else None
+    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
 
 
 # Looks
@@ -170,14 +177,18 @@ def _own_look(style: Any) -> dict[str, Any]:  # noqa: PLR0912
             if size is not None:
                 look["size"] = size / _CENTIMETRES["pt"]
             elif (share := properties.get(f"{_FO}font-size", "")).endswith("%"):
-                look["size"] = 12.0 * float(share[:-1]) / 100
+                look["size"] = 12.0 * number_in(share[:-1], 100) / 100
             scale = properties.get(f"{_STYLE}text-scale", "100%")
-            if float(scale.rstrip("%")) <= 5:
+            if number_in(scale.rstrip("%"), 100) <= 5:
                 look["hidden"] = True
             # LibreOffice writes an opacity of 0 for texts in the automatic color.
             is_automatic = properties.get(f"{_STYLE}use-window-font-color") == "true"
             for key, value in properties.attrib.items():
-                if key.endswith("}opacity") and float(value.rstrip("%")) <= 5 and not is_automatic:
+                if (
+                    key.endswith("}opacity")
+                    and number_in(value.rstrip("%"), 100) <= 5
+                    and not is_automatic
+                ):
                     look["hidden"] = True
             if is_automatic:
                 look["color"] = None
@@ -309,7 +320,7 @@ class _Walk:
         if text:
             if element.tag == _H or base in {"title", "heading"}:
                 is_title = base == "title"
-                level = 1 if is_title else int(element.get(f"{_TEXT}outline-level", "1"))
+                level = 1 if is_title else integer_in(element.get(f"{_TEXT}outline-level"), 1)
                 self.blocks.heading(f"{label} {text}".strip(" -"), level, anchor)
             elif label:
                 self.blocks.add("list", f"{label} {' '.join(text.split())}", anchor)
@@ -373,7 +384,7 @@ class _Walk:
         for child in element:
             name = local_name(child)
             if name == "s":
-                count = int(child.get(f"{_TEXT}c", "1"))
+                count = integer_in(child.get(f"{_TEXT}c"), 1)
                 parts.append(" " * min(count, _MAX_REPEATED))
             elif name == "tab":
                 parts.append("\t")
@@ -507,7 +518,7 @@ class _Walk:
             return
         self._row_number += 1
         number = self._row_number
-        self._row_number += int(row.get(f"{_TABLE}number-rows-repeated", "1")) - 1
+        self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1) - 1
         if self._is_hidden_table(table):
             self.hidden.add("hidden_cells", _all_text(row), is_usual=True)
             return
@@ -544,7 +555,7 @@ class _Walk:
         for cell in row:
             if cell.tag not in _CELLS:
                 continue
-            repeated = int(cell.get(f"{_TABLE}number-columns-repeated", "1"))
+            repeated = integer_in(cell.get(f"{_TABLE}number-columns-repeated"), 1)
             # The cells to the right of the last column are one that is repeated 16,000 times.
             hides = [*hidden_columns[column : column + min(repeated, _MAX_REPEATED)]]
             hides += [False] * (min(repeated, _MAX_REPEATED) - len(hides))
@@ -657,7 +668,7 @@ def _hidden_columns(table: Any) -> list[bool]:
     """For each column whether it is hidden, up to the last one that is."""
     columns: list[bool] = []
     for column in table.iter(f"{_TABLE}table-column"):
-        repeated = int(column.get(f"{_TABLE}number-columns-repeated", "1"))
+        repeated = integer_in(column.get(f"{_TABLE}number-columns-repeated"), 1)
         is_hidden = column.get(f"{_TABLE}visibility", "visible") in {"collapse", "filter"}
         columns += [is_hidden] * min(repeated, 20_000 - len(columns))
     while columns and not columns[-1]:

@@ -31,6 +31,7 @@ _MIN_RATIO_BYTES = 20_000_000
 _MAX_TREE = 32_000_000
 """The XML that is in memory as a tree at one time, in bytes. A tree is eight times as large."""
 _READ_BYTES = 1 << 16
+_MAX_INTEGER = 2_000_000_000
 
 _CENTRAL_ENTRY = b"PK\x01\x02"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -144,12 +145,17 @@ class Package:
         with self._open(name) as file:
             return b"".join(iter(file.read, b""))
 
-    def parse(self, name: str) -> Any:
-        """The root element of a member; an empty element if there is none with this name."""
+    def parse(self, name: str, *, is_lenient: bool = False) -> Any:
+        """The root element of a member; an empty element if there is none with this name.
+
+        Args:
+            name: the name of the member.
+            is_lenient: whether mistakes, such as a prefix without a namespace, are no error.
+        """
         data = self.read(name)
-        return (
-            etree.fromstring(data, etree.XMLParser(**_PARSING)) if data else etree.Element("none")
-        )
+        parser = etree.XMLParser(**_PARSING, recover=is_lenient)
+        root = etree.fromstring(data, parser) if data else None
+        return etree.Element("none") if root is None else root
 
     def stream(self, name: str, *tags: str) -> Iterator[Any]:
         """The elements with one of ``tags`` as they end, inner elements first.
@@ -261,6 +267,11 @@ def number_in(text: str | None, default: float) -> float:
     except ValueError:
         return default
     return number if isfinite(number) else default
+
+
+def integer_in(text: str | None, default: int) -> int:
+    """The whole number that a text is, up to two billion; ``default`` if it is none."""
+    return int(min(max(number_in(text, default), -_MAX_INTEGER), _MAX_INTEGER))
 
 
 def local_name(element: Any) -> str:

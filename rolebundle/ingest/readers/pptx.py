@@ -15,6 +15,7 @@ from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     comments_of,
+    integer_in,
     local_name,
     number_in,
     properties_of,
@@ -31,6 +32,7 @@ _SHAPES = frozenset(("sp", "pic", "graphicFrame", "grpSp", "cxnSp"))
 _MIN_SIDE = 12_700  # a point
 # Of so many shapes it is known what they cover.
 _MAX_DRAWN = 500
+_MAX_LEVEL = 8
 
 _Box = tuple[float, float, float, float]
 """Left, top, right and bottom."""
@@ -294,7 +296,11 @@ class _Slide:
         styles = body.find(f"{_A}lstStyle")
         for paragraph in body.iter(f"{_A}p"):
             properties = paragraph.find(f"{_A}pPr")
-            level = 0 if properties is None else int(number_in(properties.get("lvl"), 0))
+            level = (
+                0
+                if properties is None
+                else min(max(integer_in(properties.get("lvl"), 0), 0), _MAX_LEVEL)
+            )
             inherited = None if styles is None else styles.find(f"{_A}lvl{level + 1}pPr/{_A}defRPr")
             parts = []
             for run in paragraph:

@@ -24,6 +24,7 @@ from rolebundle.ingest.readers.package import (
     RELATION,
     Package,
     comments_of,
+    integer_in,
     local_name,
     number_in,
     properties_of,
@@ -164,17 +165,17 @@ class _Workbook:
 
     def _read_formats(self, root: Any) -> list[_Format]:
         codes = {
-            int(item.get("numFmtId", "0")): item.get("formatCode", "General")
+            integer_in(item.get("numFmtId"), 0): item.get("formatCode", "General")
             for item in root.iter(f"{_S}numFmt")
         }
         fonts = [_font(item, self._theme) for item in root.findall(f"{_S}fonts/{_S}font")]
         fills = [self._fill(item) for item in root.findall(f"{_S}fills/{_S}fill")]
         formats = []
         for item in root.findall(f"{_S}cellXfs/{_S}xf"):
-            font, fill = int(item.get("fontId", "0")), int(item.get("fillId", "0"))
-            text_color, size = fonts[font] if font < len(fonts) else (None, None)
-            has_fill, background = fills[fill] if fill < len(fills) else (False, None)
-            code = format_code(int(item.get("numFmtId", "0")), codes)
+            font, fill = integer_in(item.get("fontId"), 0), integer_in(item.get("fillId"), 0)
+            text_color, size = fonts[font] if 0 <= font < len(fonts) else (None, None)
+            has_fill, background = fills[fill] if 0 <= fill < len(fills) else (False, None)
+            code = format_code(integer_in(item.get("numFmtId"), 0), codes)
             formats.append(_Format(code, text_color, background, size, has_fill))
         return formats
 
@@ -212,11 +213,11 @@ class _Workbook:
                 if _is_flag(element, "hidden") or _is_narrow(element):
                     # Excel requires that columns are in order.
                     above = hidden_columns[-1] if hidden_columns else 0
-                    first = max(int(element.get("min", "1")), above + 1)
-                    last = min(int(element.get("max", "1")), _MAX_COLUMNS)
+                    first = max(integer_in(element.get("min"), 1), above + 1)
+                    last = min(integer_in(element.get("max"), 1), _MAX_COLUMNS)
                     hidden_columns += range(first, last + 1)
             else:
-                at = int(element.get("r", at + 1))
+                at = integer_in(element.get("r"), at + 1)
                 is_hidden = not is_shown or _is_hidden_row(element, hides_rows)
                 if is_hidden and is_shown:
                     self._left_out["hidden rows"] += 1
@@ -271,8 +272,8 @@ class _Workbook:
             text, is_word, hidden = self._value(cell)
             if not text and not hidden:
                 continue
-            style = int(cell.get("s", "0"))
-            look = self._formats[style] if style < len(self._formats) else _PLAIN
+            style = integer_in(cell.get("s"), 0)
+            look = self._formats[style] if 0 <= style < len(self._formats) else _PLAIN
             if any(first <= column <= last for first, last in covered):
                 self._hidden.add("invisible_element", text)
                 continue
@@ -293,8 +294,8 @@ class _Workbook:
     def _value(self, cell: Any) -> tuple[str, bool, tuple[tuple[str, str], ...]]:
         """What a cell shows, whether that is a text, and what is hidden of it."""
         kind = cell.get("t", "n")
-        style = int(cell.get("s", "0"))
-        code = self._formats[style].code if style < len(self._formats) else "General"
+        style = integer_in(cell.get("s"), 0)
+        code = self._formats[style].code if 0 <= style < len(self._formats) else "General"
         if kind == "inlineStr":
             item = cell.find(f"{_S}is")
             return _shown(_Text("") if item is None else self._string(item), code)
@@ -400,10 +401,10 @@ def _color(element: Any, theme: Theme) -> Color | None:
     if element.get("rgb"):
         found = hex_color(element.get("rgb"))
     elif element.get("theme"):
-        at = int(element.get("theme"))
-        found = theme.get(_THEME_ORDER[at]) if at < len(_THEME_ORDER) else None
+        at = integer_in(element.get("theme"), 99)
+        found = theme.get(_THEME_ORDER[at]) if 0 <= at < len(_THEME_ORDER) else None
     else:
-        found = _PALETTE.get(int(element.get("indexed", "-1")))
+        found = _PALETTE.get(integer_in(element.get("indexed"), -1))
     if found is None:
         return None
     tint = number_in(element.get("tint"), 0)

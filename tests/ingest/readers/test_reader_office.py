@@ -239,7 +239,7 @@ def test_chapters_of_a_book_are_in_the_order_of_its_spine() -> None:
     data = office.zipped(
         {
             "META-INF/container.xml": container,
-            "b.opf": book,
+            "b.opf": book.replace("<dc:creator", "<dc:creator opf:role='aut'"),
             "n.xhtml": page.format(links),
             "a.xhtml": page.format("<h1>First</h1><p>a&#160;<a id='x'/>text</p>"),
             "b.xhtml": page.format("<p>no heading</p>"),
@@ -285,7 +285,7 @@ def test_a_document_with_a_password_is_skipped(suffix: str) -> None:
 
 
 def test_an_encrypted_opendocument_is_skipped() -> None:
-    manifest = "<manifest><file-entry><encryption-data/></file-entry></manifest>"
+    manifest = "<m:manifest><m:file-entry><m:encryption-data/></m:file-entry></m:manifest>"
     data = office.opendocument("", parts={"META-INF/manifest.xml": manifest})
     assert refused(data, "a.odt") == "encrypted_opendocument"
 
@@ -363,7 +363,10 @@ def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
     content = parts[MAIN[suffix]]
     end = content.rindex(b"</")
     data = office.zipped({**parts, MAIN[suffix]: content[:end] + deep + content[end:]})
-    assert refused(data, f"a.{suffix}").startswith("unreadable_")
+    if suffix == "epub":  # Its package document may have mistakes.
+        assert read(data, "a.epub").blocks
+    else:
+        assert refused(data, f"a.{suffix}").startswith("unreadable_")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
