@@ -118,36 +118,52 @@ class HtmlReader:
         Raises:
             DocumentError: ``unreadable_html``, ``undecodable``.
         """
-        page, notes = utf8_html(data, path)
-        source, scale = scaled_source(page)
-        sheets = hiding_sheets(source)
-        markup, is_cut = reduce_source(source, keep_tags=bool(sheets))
-        root = _parse(markup, path)
-        if root is None:
-            yield ParsedDocument(line_exact=False, notes=notes)
-            return
+        yield read_page(data, path)
+
+
+def read_page(data: bytes, path: str, *, is_message: bool = False) -> ParsedDocument:
+    """The document of a page.
+
+    Args:
+        data: the bytes of the page.
+        path: its file, for messages.
+        is_message: whether all of it is its own text. Else it is searched for a main part.
+
+    Raises:
+        DocumentError: ``unreadable_html``, ``undecodable``.
+    """
+    page, notes = utf8_html(data, path)
+    source, scale = scaled_source(page)
+    sheets = hiding_sheets(source)
+    markup, is_cut = reduce_source(source, keep_tags=bool(sheets))
+    root = _parse(markup, path)
+    if root is None:
+        return ParsedDocument(line_exact=False, notes=notes)
+    main, marker = _main_part(root)
+    if is_cut and (marker != "main" or is_message):
+        # reduce_source cut what precedes the first main part. The page has several main parts,
+        # so none of them is used, and its text may be in the part that was cut.
+        markup, root = source, _parse(source, path)
         main, marker = _main_part(root)
-        if is_cut and marker != "main":
-            # reduce_source cut what precedes the first main part. The page has several main parts,
-            # so none of them is used, and its text may be in the part that was cut.
-            markup, root = source, _parse(source, path)
-            main, marker = _main_part(root)
-        inferred = _head_metadata(root)
-        fallbacks = _empty_unread(main, marker is None, markup)
-        hidden = hidden_elements(root, main, markup, sheets, fallbacks)
-        parts = _hidden_parts(hidden, page, scale) if hidden else ()
-        removed = [item for item in hidden if not item.is_kept]
-        for item in removed:
-            _empty(item.element)
-        blocks = html_blocks(main, scale)
-        title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
-        yield ParsedDocument(
-            blocks=blocks,
-            inferred={**inferred, "title": title} if title else inferred,
-            line_exact=False,
-            notes=(*notes, f"{len(removed)} hidden elements left out") if removed else notes,
-            hidden=parts,
-        )
+    if is_message:
+        body = root.find("body")
+        main = root if body is None else body
+    inferred = _head_metadata(root)
+    fallbacks = _empty_unread(main, marker is None and not is_message, markup)
+    hidden = hidden_elements(root, main, markup, sheets, fallbacks)
+    parts = _hidden_parts(hidden, page, scale) if hidden else ()
+    removed = [item for item in hidden if not item.is_kept]
+    for item in removed:
+        _empty(item.element)
+    blocks = html_blocks(main, scale)
+    title = inferred.get("title") or next((b.heading for b in blocks if b.level == 1), "")
+    return ParsedDocument(
+        blocks=blocks,
+        inferred={**inferred, "title": title} if title else inferred,
+        line_exact=False,
+        notes=(*notes, f"{len(removed)} hidden elements left out") if removed else notes,
+        hidden=parts,
+    )
 
 
 def utf8_html(data: bytes, path: str = "") -> tuple[bytes, tuple[str, ...]]:

@@ -27,8 +27,8 @@ from email.utils import getaddresses, parsedate_to_datetime
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import Block, ParsedDocument
-from rolebundle.ingest.readers.base import ReaderOptions, is_blank
-from rolebundle.ingest.readers.html import READER as HTML_READER
+from rolebundle.ingest.readers.base import is_blank
+from rolebundle.ingest.readers.html import read_page
 from rolebundle.scan.finding import HiddenPart
 from rolebundle.text.decoding import clean, split_lines, with_newlines
 
@@ -229,16 +229,22 @@ class _Texts:
         """One form of a text: the plain one, unless it is a stub; and what comes with it."""
         texts: dict[str, _Text] = {}
         others: list[_Text] = []
+        problem: DocumentError | None = None
         for child in _children(message):
             kind = child.get_content_type()
-            for text in self.of(child):
-                # The HTML may come with its images, as multipart/related.
-                name = "text/html" if kind.startswith("multipart/") else kind
-                if text.attached or name in texts:
-                    others.append(text)
-                else:
-                    texts[name] = text
+            # The HTML may come with its images, as multipart/related.
+            name = "text/html" if kind.startswith("multipart/") else kind
+            try:
+                for text in self.of(child):
+                    if text.attached or name in texts:
+                        others.append(text)
+                    else:
+                        texts[name] = text
+            except DocumentError as error:
+                problem = error
         plain, html = texts.get("text/plain"), texts.get("text/html")
+        if problem and not (plain and plain.blocks):
+            raise problem
         if html and (plain is None or _is_stub(plain, html)):
             chosen: _Text | None = html
         else:
@@ -273,23 +279,19 @@ class _Texts:
         text, lines = _decoded_lines(part)
         if part.message.get_content_type() == "text/plain":
             return _Text(tuple(_plain_blocks(split_lines(text), lines)))
-        blocks: list[Block] = []
-        hidden: list[HiddenPart] = []
-        notes: list[str] = []
-        for page in HTML_READER.read(text.encode(), self._path, ReaderOptions()):
-            last = len(lines) - 1
-            blocks += (
-                block._replace(
-                    start_line=lines[min(block.start_line - 1, last)][0],
-                    end_line=lines[min(block.end_line - 1, last)][1],
-                    aligned=False,
-                )
-                for block in page.blocks
+        page = read_page(text.encode(), self._path, is_message=True)
+        last = len(lines) - 1
+        blocks = (
+            block._replace(
+                start_line=lines[min(block.start_line - 1, last)][0],
+                end_line=lines[min(block.end_line - 1, last)][1],
+                aligned=False,
             )
-            # Their offsets are not those of the file.
-            hidden += (hidden_part._replace(start=0, end=0) for hidden_part in page.hidden)
-            notes += page.notes
-        return _Text(tuple(blocks), tuple(hidden), tuple(notes))
+            for block in page.blocks
+        )
+        # Their offsets are not those of the file.
+        hidden = (part._replace(start=0, end=0) for part in page.hidden)
+        return _Text(tuple(blocks), tuple(hidden), page.notes)
 
 
 def _children(message: Message) -> Sequence[Message]:

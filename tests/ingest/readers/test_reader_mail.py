@@ -229,3 +229,20 @@ def test_a_large_attachment_changes_no_line(kind: str, monkeypatch: pytest.Monke
 def test_a_hostile_message_takes_little_time(data: bytes):
     with suppress(DocumentError):
         read_all(data, "a.mbox" if data.startswith(b"From ") else "a.eml")
+
+
+def test_all_of_a_message_in_html_is_its_text():
+    page = (
+        "<header>Top.</header><div id=content>Middle.</div><main>Main.</main>"
+        "<article>Article.</article><footer>Below.</footer>"
+    )
+    document = read(b"Content-Type: text/html\n\n" + page.encode())
+    assert " ".join(texts(document)) == "Top. Middle. Main. Article. Below."
+
+
+def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
+    nested = "<div>" * 100_000
+    assert texts(alternative("The gate is shut.\n", nested))[0] == "The gate is shut."
+    with pytest.raises(DocumentError) as caught:
+        alternative("", f"{nested}text")
+    assert caught.value.code == "unreadable_html"
