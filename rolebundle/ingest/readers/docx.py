@@ -55,6 +55,7 @@ _CODE_STYLES = frozenset(
 _MAX_TINY_HEIGHT = 40  # twentieths of a point
 _EMU = 12_700  # per point
 _MAX_CELL_CHARS = 1_800
+_MAX_CELLS = 1_000_000
 
 
 class DocxReader:
@@ -127,7 +128,7 @@ class _Walk:
             for note in package.parse(self._part(f"{kind}s"))
             if local_name(note) == kind and note.get(f"{W}type") is None
         }
-        self._note_count = 0
+        self._note_count = self._cell_count = 0
         self._background: Color | None = WHITE
         # For each open field whether its code is being read, which is not shown.
         self._fields: list[bool] = []
@@ -406,6 +407,9 @@ class _Walk:
                     self._hidden.add(kind, _all_text(row), is_usual=kind == "tracked_deletion")
                 else:
                     found.append([self._cell(cell, background) for cell in _cells(row)])
+                    self._cell_count += len(found[-1])
+                    if self._cell_count > _MAX_CELLS:
+                        raise self._package.too_large(f"more than {_MAX_CELLS:,} cells")
         return found
 
     def _cell(self, cell: Any, background: Color | None) -> str:

@@ -27,6 +27,7 @@ _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+
 # The reader of HTML takes these for what surrounds the text of a page. In a book they are its text.
 _RENAMED = frozenset(_XHTML + name for name in ("header", "footer", "aside", "main", "article"))
 _MAX_SHEET_BYTES = 1_000_000
+_MAX_TAGS = 600_000
 
 
 class EpubReader:
@@ -146,6 +147,8 @@ def _chapter(
     sheets: dict[str, bytes],
 ) -> None:
     folder = posixpath.dirname(name)
+    if package.read(name).count(b"<") > _MAX_TAGS:
+        raise package.too_large(f"a chapter has more than {_MAX_TAGS:,} tags")
     root = _parsed(package, name)
     source = package.read(name) if root is None else _as_html(root)
     links = [joined(folder, href) for href in _linked_sheets(source)]

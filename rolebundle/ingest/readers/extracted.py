@@ -13,9 +13,11 @@ from rolebundle.scan.hidden_style import SAME_COLOR, WHITE, Color
 from rolebundle.text.decoding import clean, cleaned_note, with_newlines
 
 _MAX_CHARS = 20_000_000
+# What a block, or a line of one, needs in memory besides its text.
+_CHARS_OF_BLOCK = 50
+_MAX_HIDDEN_CHARS = 2_000_000
 _MAX_PART_CHARS = 20_000
 _MIN_LABELLED_WORDS = 4
-_MAX_HEADER_CHARS = 400
 _MAX_FONT_SIZE = 1.5  # points
 _JOINED: frozenset[BlockKind] = frozenset(("list", "table", "code"))
 
@@ -52,6 +54,7 @@ class TextBlocks:
         """
         words = " ".join(text.split())
         if words:
+            self._count(len(words))
             self._flush()
             if is_title and (not self.title or level < self._title_level):
                 self.title, self._title_level = words, level
@@ -66,6 +69,7 @@ class TextBlocks:
             anchor: where it is in the document, such as ``slide 4``.
             header: the header row of a table, as it is in the text of its first block.
         """
+        self._count(len(text))
         text = with_newlines(text).strip("\n")
         text = text.strip() if kind == "paragraph" else text.rstrip()
         if not text or text.isspace():
@@ -85,7 +89,11 @@ class TextBlocks:
 
     def table(self, rows: Iterable[Sequence[str]], *, has_header: bool = True) -> None:
         """Add a table, one line for each row. Its first row is the header row."""
-        lines = [line for row in rows if (line := row_line(row))]
+        lines = []
+        for row in rows:
+            if line := row_line(row):
+                self._count(len(line))
+                lines.append(line)
         if lines:
             self._flush()
             header = lines[0] if has_header and len(lines) > 1 else ""
@@ -114,6 +122,11 @@ class TextBlocks:
             hidden=hidden.parts(),
         )
 
+    def _count(self, chars: int) -> None:
+        self._chars += chars + _CHARS_OF_BLOCK
+        if self._chars > _MAX_CHARS:
+            raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
+
     def _flush(self) -> None:
         if self._kind is not None:
             kind, self._kind = self._kind, None
@@ -125,9 +138,6 @@ class TextBlocks:
     ) -> None:
         text, replaced = clean(text)
         self._replaced += replaced
-        self._chars += len(text)
-        if self._chars > _MAX_CHARS:
-            raise self._too_large(f"more than {_MAX_CHARS:,} characters of text")
         if self._lines:
             self._lines.append("")
         start = len(self._lines) + 1
@@ -147,7 +157,7 @@ def row_line(cells: Sequence[str]) -> str:
 # Sheets
 
 _GROUP_CHARS = 1_000
-_MAX_COLUMNS_CHARS = 60
+_MAX_HEADER_ROW = 10
 
 
 class SheetBlocks:
@@ -163,7 +173,8 @@ class SheetBlocks:
         self._header = ""
         self._rows: list[tuple[int, str]] = []
         self._chars = 0
-        self._last = 0
+        self._count = self._last = 0
+        self._has_numbers = False
         self._is_first = True
 
     def add(self, number: int, cells: Sequence[str], is_text: Sequence[bool]) -> None:
@@ -178,12 +189,21 @@ class SheetBlocks:
         if not line:
             return
         filled = [text for cell, text in zip(cells, is_text, strict=True) if cell.strip()]
-        if not self._header and len(filled) > 1 and all(filled):
-            self._header = line
+        self._count += 1
+        # A row of texts is the header of a table: at the top, or below an empty row if there were
+        # numbers above it.
+        is_top = not self._header and self._count <= _MAX_HEADER_ROW
+        is_other = self._has_numbers and number > self._last + 1
+        if (is_top or is_other) and len(filled) > 1 and all(filled):
+            if is_other:
+                self._end()
+            self._header, self._has_numbers = line, False
         elif self._chars + len(line) > _GROUP_CHARS or (
             self._chars > _GROUP_CHARS // 4 and _is_cut(line)
         ):
             self._end()
+        self._has_numbers |= not all(filled)
+        self._last = number
         self._rows.append((number, line))
         self._chars += len(line) + 1
 
@@ -240,6 +260,7 @@ class HiddenTexts:
 
     def __init__(self) -> None:
         self._texts: dict[tuple[str, bool, bool], list[str]] = {}
+        self._chars = 0
 
     def add(self, kind: str, text: str, *, is_usual: bool = False, is_kept: bool = False) -> None:
         """Add a hidden text.
@@ -251,7 +272,8 @@ class HiddenTexts:
             is_kept: whether the text stays in the document, because people may see it.
         """
         words = text.split()
-        if words:
+        self._chars += len(text)
+        if words and self._chars <= _MAX_HIDDEN_CHARS:
             self._texts.setdefault((kind, is_usual, is_kept), []).append(" ".join(words))
 
     def parts(self) -> tuple[HiddenPart, ...]:

@@ -51,6 +51,7 @@ _STREAMED = (
 )
 _CELLS = frozenset((f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"))
 _CODE_STYLES = frozenset(("preformatted_20_text", "source_20_code", "code"))
+_SPACE = re.compile(r"[ \t\r\n]+")
 _LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
 _CENTIMETRES = {
     "cm": 1.0,
@@ -62,6 +63,7 @@ _CENTIMETRES = {
     None: 1.0,
 }
 _MAX_REPEATED = 100
+_MAX_CELLS = 1_000_000
 _MAX_LIST_LEVEL = 10
 _FAR = 100.0  # centimetres
 
@@ -227,7 +229,7 @@ class _Walk:
         self._root = package.parse("styles.xml")
         self._styles.add(self._root)
         self._notes: list[str] = []
-        self._note_count = 0
+        self._note_count = self._cell_count = 0
         self._boxes: list[tuple[Any, _Look]] = []
         self._left_out: dict[str, int] = {}
         self._pages = 0
@@ -371,8 +373,9 @@ class _Walk:
 
     def _text_of(self, element: Any, look: _Look) -> str:
         """The visible text of a paragraph. Its text boxes and notes are kept for later."""
-        look = {**look, **self._styles.look("paragraph", element.get(f"{_TEXT}style-name"))}
-        for part in element.iter(f"{_TEXT}hidden-paragraph"):
+        own = self._styles.look("paragraph", element.get(f"{_TEXT}style-name"))
+        look = {**look, **own} if own else look
+        for part in element.iter(f"{_TEXT}hidden-paragraph") if len(element) else ():
             if part.get(f"{_TEXT}is-hidden") == "true":
                 look = {**look, "hidden": True}
         parts: list[str] = []
@@ -431,7 +434,7 @@ class _Walk:
             self.hidden.add(kind, text)
         else:
             # White space collapses; more than one space is an element.
-            parts.append(re.sub(r"[ \t\r\n]+", " ", text))
+            parts.append(_SPACE.sub(" ", text))
 
     def _note(self, note: Any, parts: list[str], look: _Look) -> None:
         body = note.find(f"{_TEXT}note-body")
@@ -549,6 +552,9 @@ class _Walk:
                 self._leave_out("hidden rows")
                 self.hidden.add("hidden_cells", text, is_usual=True)
             return [], []
+        table = self._styles.look("table", _table_of(row).get(f"{_TABLE}style-name"))
+        # A template of a slide's table has colors that are not known here.
+        look: _Look = {**({"fill": None} if self._pages else {}), **table, **style}
         cells: list[str] = []
         is_text: list[bool] = []
         column = 0
@@ -567,25 +573,21 @@ class _Walk:
                 self.hidden.add("hidden_cells", _all_text(cell), is_usual=True)
                 continue
             else:
-                text = self._cell(cell)
+                text = self._cell(cell, look)
             cells += [text] * hides.count(False)
             is_text += [cell.get(f"{_OFFICE}value-type", "string") == "string"] * hides.count(False)
         while cells and not cells[-1].strip():
             cells.pop()
+        self._cell_count += len(cells)
+        if self._cell_count > _MAX_CELLS:
+            raise self._package.too_large(f"more than {_MAX_CELLS:,} cells")
         return cells, is_text[: len(cells)]
 
-    def _cell(self, cell: Any) -> str:
+    def _cell(self, cell: Any, look: _Look) -> str:
         for comment in cell.findall(f"{_OFFICE}annotation"):
             self.hidden.add("comment", _all_text(comment), is_usual=True)
-        # A template of a slide's table has colors that are not known here.
-        look: _Look = {"fill": None} if self._pages else {}
-        for family, element in (
-            ("table", _table_of(cell)),
-            ("table-row", cell.getparent()),
-            ("table-cell", cell),
-        ):
-            look = {**look, **self._styles.look(family, element.get(f"{_TABLE}style-name"))}
-        return self._flat(cell, look)
+        own = self._styles.look("table-cell", cell.get(f"{_TABLE}style-name"))
+        return self._flat(cell, {**look, **own} if own else look)
 
     # Slides
 
@@ -660,7 +662,7 @@ class _Walk:
 
 
 def _table_of(element: Any) -> Any:
-    """The table of a row or cell."""
+    """The table of a row."""
     return next(element.iterancestors(_TABLE_TAG), None)
 
 

@@ -28,8 +28,11 @@ _MAX_EXPANDED = 400_000_000
 _MAX_RATIO = 200
 _MIN_RATIO_BYTES = 20_000_000
 """A member up to this size may have any ratio: a table of zeros is no bomb."""
-_MAX_TREE = 32_000_000
-"""The XML that is in memory as a tree at one time, in bytes. A tree is eight times as large."""
+_MAX_TREE = 16_000_000
+"""The XML that is in memory as a tree at one time, in bytes.
+
+A tree is about eight times as large, and thirty times if its elements are empty.
+"""
 _READ_BYTES = 1 << 16
 _MAX_INTEGER = 2_000_000_000
 

@@ -46,6 +46,8 @@ _MAX_COLUMNS = 16_384
 _MAX_MERGED = 20_000
 _MAX_COUNTED_COLUMN = 1_000
 _MAX_EMPTY_CELLS = 100
+_MAX_STRINGS = 1_500_000
+_MAX_STRING_CHARS = 50_000_000
 _MAX_TINY_HEIGHT = 2.0  # points
 _MAX_TINY_WIDTH = 0.2  # characters
 # Text cells shown by formats that other programs fill in, as of tables and by conditions.
@@ -128,16 +130,25 @@ class _Workbook:
         parts = dict(self.relations.values())
         self._theme = theme_of(package, parts.get("theme", ""))
         self._formats = self._read_formats(package.parse(parts.get("styles", "")))
+        # The hidden parts of strings, by their number.
+        self._hidden_in: dict[int, tuple[tuple[str, str], ...]] = {}
         self._strings = self._read_strings(parts.get("sharedStrings", ""))
 
     def notes(self) -> list[str]:
         """What was left out."""
         return [f"{what} left out: {count}" for what, count in self._left_out.items() if count]
 
-    def _read_strings(self, name: str) -> list[_Text]:
-        strings = []
+    def _read_strings(self, name: str) -> list[str]:
+        strings: list[str] = []
+        chars = 0
         for item in self._package.stream(name, f"{_S}si"):
-            strings.append(self._string(item))
+            text = self._string(item)
+            if text.hidden:
+                self._hidden_in[len(strings)] = text.hidden
+            strings.append(text.visible)
+            chars += len(text.visible)
+            if len(strings) > _MAX_STRINGS or chars > _MAX_STRING_CHARS:
+                raise self._package.too_large("it has too many texts")
             self._package.release(item)
         return strings
 
@@ -205,8 +216,11 @@ class _Workbook:
         hidden_columns: list[int] = []
         hides_rows = False
         at = 0
-        for element in self._package.stream(name, f"{_S}sheetFormatPr", f"{_S}col", f"{_S}row"):
+        tags = (_S + name for name in ("sheetFormatPr", "col", "row", "sheetData"))
+        for element in self._package.stream(name, *tags):
             tag = local_name(element)
+            if tag == "sheetData":
+                break
             if tag == "sheetFormatPr":
                 hides_rows = element.get("zeroHeight") in {"1", "true"}
             elif tag == "col":
@@ -307,7 +321,8 @@ class _Workbook:
             return "", False, ()
         number = number_in(value, nan) if kind in {"s", "n"} else nan
         if kind == "s" and 0 <= number < len(self._strings):
-            text = self._strings[int(number)]
+            at = int(number)
+            text = _Text(self._strings[at], self._hidden_in.get(at, ()))
         elif kind == "n" and isfinite(number):
             shown = shown_number(number, code, is_1904=self._is_1904)
             return shown, False, () if shown else (("invisible_element", value),)

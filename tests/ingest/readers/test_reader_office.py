@@ -146,6 +146,23 @@ def test_a_workbook() -> None:
     )
 
 
+def test_a_second_table_of_a_sheet_has_its_own_header() -> None:
+    made = openpyxl.Workbook()
+    sheet = made.active
+    assert sheet is not None
+    sheet.title = "S"
+    for header in (["Berth", "Fee"], ["Ship", "Tons"]):
+        sheet.append(header)
+        for i in range(60):
+            sheet.append([f"a long name of number {i}", i])
+        sheet.append([])
+    document = read(saved(made), "a.xlsx")
+    chunks = chunk_document("d", document, ChunkSettings())
+    headers = [chunk.headings[-1] for chunk in chunks if len(chunk.headings) == 2]
+    assert list(dict.fromkeys(headers)) == ["Berth | Fee", "Ship | Tons"]
+    assert not any("Berth" in c.content and "Ship" in c.content for c in chunks)
+
+
 def test_an_insertion_in_a_sheet_changes_few_passages() -> None:
     def passages(names: list[str]) -> set[str]:
         rows = "".join(
@@ -273,6 +290,14 @@ MAIN = {
     "odt": "content.xml",
     "epub": "o/b.opf",
 }
+
+
+def extended(suffix: str, content: bytes, more: bytes) -> bytes:
+    """A member with ``more`` before the end of its content."""
+    end = content.rindex(b"</sheetData" if suffix == "xlsx" else b"</")
+    return content[:end] + more + content[end:]
+
+
 PLAIN = {suffix: variants["plain"] for suffix, variants in office.VISIBLE.items()}
 
 
@@ -316,8 +341,7 @@ def test_an_archive_that_expands_too_much_is_refused(
     suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = members(PLAIN[suffix])
-    end = parts[MAIN[suffix]].rindex(b"</")
-    bomb = parts[MAIN[suffix]][:end] + b" " * 3_000_000 + parts[MAIN[suffix]][end:]
+    bomb = extended(suffix, parts[MAIN[suffix]], b" " * 3_000_000)
     data = office.zipped({**parts, MAIN[suffix]: bomb})
     assert read(data, f"a.{suffix}").blocks
     code = f"{reader_for(f'a.{suffix}').name}_too_large"  # type: ignore[union-attr]
@@ -360,9 +384,8 @@ def test_entities_are_not_expanded(suffix: str) -> None:
 def test_deep_nesting_is_refused_or_read(suffix: str) -> None:
     parts = members(PLAIN[suffix])
     deep = b"<x>" * 5_000 + b"</x>" * 5_000
-    content = parts[MAIN[suffix]]
-    end = content.rindex(b"</")
-    data = office.zipped({**parts, MAIN[suffix]: content[:end] + deep + content[end:]})
+    content = extended(suffix, parts[MAIN[suffix]], deep)
+    data = office.zipped({**parts, MAIN[suffix]: content})
     if suffix == "epub":  # Its package document may have mistakes.
         assert read(data, "a.epub").blocks
     else:
