@@ -364,6 +364,13 @@ VISIBLE_PPTX = {
         )
     ),
     "group": pptx(slide(_S + _GROUP.replace("5000000", "1").format(shape(FACT, ">")))),
+    "white-over-layout": pptx(
+        slide(_S + shape(FACT, ">" + _fill("FFFFFF"))),
+        parts={
+            "ppt/slides/_rels/slide1.xml.rels": relations(("slideLayout", "../layout.xml")),
+            "ppt/layout.xml": slide(shape("", ">", more=_fill("000080"))),
+        },
+    ),
 }
 
 

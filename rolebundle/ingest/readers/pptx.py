@@ -69,7 +69,7 @@ def _document(package: Package) -> ParsedDocument:
     width, height = (
         (number_in(size.get(key), 0) for key in ("cx", "cy")) if size is not None else (0, 0)
     )
-    layouts: _Layouts = {}
+    layouts: dict[str, _Layout] = {}
     hidden_slides = 0
     for number, entry in enumerate(root.iter(f"{_P}sldId"), start=1):
         name = relations.get(entry.get(f"{RELATION}id", ""), ("", ""))[1]
@@ -81,11 +81,19 @@ def _document(package: Package) -> ParsedDocument:
     return blocks.document(properties, hidden, left_out)
 
 
-_Layouts = dict[str, tuple[Theme, list[Any]]]
-"""For each layout its theme, and its root element and that of its master."""
+_Filled = tuple[_Box, Color | None]
+"""A place that a shape or picture fills, with its color if it is known."""
 
 
-def _layout(package: Package, name: str) -> tuple[Theme, list[Any]]:
+class _Layout(NamedTuple):
+    """The theme of a layout, its root element and that of its master, and what both fill."""
+
+    theme: Theme
+    roots: list[Any]
+    filled: list[_Filled]
+
+
+def _layout(package: Package, name: str) -> _Layout:
     roots = [package.parse(name)]
     relations = package.relations(name)
     theme: Theme = {}
@@ -100,7 +108,14 @@ def _layout(package: Package, name: str) -> tuple[Theme, list[Any]]:
     if mapping is not None:
         names = {key: value for key, value in mapping.attrib.items() if value in theme}
         theme = {**theme, **{key: theme[value] for key, value in names.items()}}
-    return theme, roots
+    filled = []
+    for root in reversed(roots):  # the master is behind
+        for element in root.iter(f"{_P}sp", f"{_P}pic"):
+            box, _ = _place(element, _Transform())
+            is_filled, own = _own_fill(element, theme)
+            if is_filled and box is not None:
+                filled.append((box, own))
+    return _Layout(theme, roots, filled)
 
 
 class _Shape(NamedTuple):
@@ -135,7 +150,7 @@ class _Slide:
         number: int,
         blocks: TextBlocks,
         hidden: HiddenTexts,
-        layouts: _Layouts,
+        layouts: dict[str, _Layout],
     ) -> None:
         self._package = package
         self._layouts = layouts
@@ -146,9 +161,11 @@ class _Slide:
         self._number = number
         self._blocks = blocks
         self._hidden = hidden
-        self._theme, self._background = self._looks()
+        self._layout = self._own_layout()
+        self._theme = self._layout.theme
+        self._background = self._background_color()
         # Filled shapes and pictures that were drawn, with their color if it is known.
-        self._drawn: deque[tuple[_Box, Color | None]] = deque(maxlen=_MAX_DRAWN)
+        self._drawn: deque[_Filled] = deque(self._layout.filled, maxlen=_MAX_DRAWN)
 
     def read(self) -> bool:
         """Add the blocks of the slide; false if the slide is hidden."""
@@ -197,25 +214,27 @@ class _Slide:
                 ]
         return [text for text in texts if text]
 
-    def _looks(self) -> tuple[Theme, Color | None]:
-        """The colors of the slide's theme, and the color of its background."""
-        layout = next(
-            (name for kind, name in self._relations.values() if kind == "slideLayout"), ""
-        )
-        if layout not in self._layouts:
-            self._layouts[layout] = _layout(self._package, layout)
-        theme, above = self._layouts[layout]
-        roots = [self._root, *above]
-        for root in roots:
+    def _own_layout(self) -> _Layout:
+        targets = dict(self._relations.values())
+        name = targets.get("slideLayout", "")
+        if name not in self._layouts:
+            self._layouts[name] = _layout(self._package, name)
+        return self._layouts[name]
+
+    def _background_color(self) -> Color | None:
+        """The color of the slide's background; ``None`` if it is not known."""
+        theme = self._theme
+        for root in (self._root, *self._layout.roots):
             background = root.find(f"{_P}cSld/{_P}bg")
             if background is not None:
-                fills = [part for part in background.iter() if local_name(part).endswith("Fill")]
                 reference = background.find(f"{_P}bgRef")
-                if reference is not None and reference.get("idx") == "1001":
-                    return theme, fill_color(reference, theme)
-                solid = len(fills) == 1 and local_name(fills[0]) == "solidFill"
-                return theme, fill_color(fills[0], theme) if solid else None
-        return theme, theme.get("bg1", WHITE)
+                if reference is not None:
+                    # Other numbers are gradients and pictures.
+                    return fill_color(reference, theme) if reference.get("idx") == "1001" else None
+                fills = [part for part in background.iter() if local_name(part).endswith("Fill")]
+                is_solid = len(fills) == 1 and local_name(fills[0]) == "solidFill"
+                return fill_color(fills[0], theme) if is_solid else None
+        return theme.get("bg1", WHITE)
 
     def _shapes(self, tree: Any, transform: _Transform, is_hidden: bool) -> Iterator[_Shape]:
         """All shapes of a tree, in the order in which they are drawn."""
@@ -352,7 +371,7 @@ class _Slide:
 
     def _behind(self, element: Any, box: _Box | None) -> Color | None:
         """The color behind the text of a shape; ``None`` if it is not known."""
-        filled, own = self._own_fill(element)
+        filled, own = _own_fill(element, self._theme)
         below = self._background
         if box is not None:
             under = next((e for e in reversed(self._drawn) if _overlap(e[0], box)), None)
@@ -360,30 +379,33 @@ class _Slide:
                 below = under[1] if _contains(under[0], box) else None
             elif len(self._drawn) == _MAX_DRAWN:
                 below = None
+        elif self._drawn:
+            below = None  # It has the place that its layout says.
         if filled and box is not None:
             self._drawn.append((box, own))
         elif filled:
             return None
         return own if filled else below
 
-    def _own_fill(self, element: Any) -> tuple[bool, Color | None]:
-        """Whether a shape is filled, and its color if it is known."""
-        if local_name(element) in {"pic", "graphicFrame"}:
+
+def _own_fill(element: Any, theme: Theme) -> tuple[bool, Color | None]:
+    """Whether a shape is filled, and its color if it is known."""
+    if local_name(element) in {"pic", "graphicFrame"}:
+        return True, None
+    properties = element.find(f"{_P}spPr")
+    for part in () if properties is None else properties:
+        name = local_name(part)
+        if name == "solidFill":
+            return True, fill_color(part, theme)
+        if name == "noFill":
+            return False, None
+        if name.endswith("Fill"):
             return True, None
-        properties = element.find(f"{_P}spPr")
-        for part in () if properties is None else properties:
-            name = local_name(part)
-            if name == "solidFill":
-                return True, fill_color(part, self._theme)
-            if name == "noFill":
-                return False, None
-            if name.endswith("Fill"):
-                return True, None
-        reference = element.find(f"{_P}style/{_A}fillRef")
-        if reference is not None and reference.get("idx", "0") != "0":
-            return True, fill_color(reference, self._theme)
-        # The layout may fill a placeholder.
-        return (True, None) if _placeholder(element) and properties is None else (False, None)
+    reference = element.find(f"{_P}style/{_A}fillRef")
+    if reference is not None and reference.get("idx", "0") != "0":
+        return True, fill_color(reference, theme)
+    # The layout may fill a placeholder.
+    return (True, None) if _placeholder(element) and properties is None else (False, None)
 
 
 def _placeholder(element: Any) -> str:
