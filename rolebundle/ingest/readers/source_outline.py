@@ -142,6 +142,8 @@ _CONTINUES = re.compile(
 _LABEL = re.compile(r"[A-Za-z_]\w*:\s*$")
 _DECORATOR = re.compile(r"@|#!?\[|\[\w")
 _COMMENT = re.compile(r"//|/\*|\*|#|--|;|%")
+# With what comments and decorators begin.
+_MARKS = "@#[/*-;%"
 # A return type on a line of its own.
 _TYPE_LINE = re.compile(r"(?:[A-Za-z_]\w*[ \t*]+)*[A-Za-z_]\w*[ \t*]*$|template\s*<.*>\s*$")
 
@@ -173,13 +175,26 @@ class _Outline:
 
     def units(self) -> Iterator[Unit]:
         inside = self._inside()
+        opened = self._open
+        match = self._pattern.match if self._pattern else None
         for i, line in enumerate(self._lines):
             body = line.lstrip()
             if not body:
                 if self._above >= 0 and not self._is_decorated:
                     yield from self._statement(i)
             elif i not in inside:
-                yield from self._line(i, len(line) - len(body), body)
+                indent = len(line) - len(body)
+                # Most lines are inside of a body, and nothing begins or ends there.
+                if (
+                    opened
+                    and indent > opened[-1]
+                    and not self._is_decorated
+                    and body[0] not in _MARKS
+                    and not (match and len(line) <= _MAX_LINE_CHARS and match(line))
+                ):
+                    self._above = -1
+                else:
+                    yield from self._line(i, indent, body)
         if self._above >= 0:
             yield from self._statement(len(self._lines))
 
