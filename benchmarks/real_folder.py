@@ -229,9 +229,9 @@ def code_and_data(maker: Maker) -> None:
     maker.write("data/valves.tsv", "id\ttext\n1\tFACT\n")
     maker.write("data/valves.json", '{"valves": [{"id": 1, "text": "FACT"}]}\n')
     maker.write(
-        "data/valves.jsonl", '{"_id": "1", "title": "Valve log", "text": "FACT"}\n', title=TITLE
+        "data/valves.jsonl", '{"id": 1, "title": "Valve log", "text": "FACT"}\n', title=TITLE
     )
-    maker.write("data/valves.ndjson", '{"id": "ndjson-1", "text": "FACT"}\n')
+    maker.write("data/valves.ndjson", '{"id": 1, "text": "FACT"}\n')
     maker.write("data/contact.vcf", "BEGIN:VCARD\nVERSION:3.0\nFN:Ana\nNOTE:FACT\nEND:VCARD\n")
     maker.write(
         "data/meeting.ics",

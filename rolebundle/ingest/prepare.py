@@ -196,10 +196,12 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         stored = StoredFile(file.location, *identity, file.size, file.modified_ns)
         return _ReadFile(stored, tuple(documents), tuple(notes))
     except DocumentError as error:
-        kind = kind_of(name_inside(file.path)) if error.code in _MAYBE_UNSUPPORTED else ""
+        inside = name_inside(file.path)
+        kind = kind_of(inside) if error.code in _MAYBE_UNSUPPORTED else ""
         if kind:
             return Skipped(file.path, "unsupported", f"{file.path}: {kind}")
-        return Skipped(file.path, error.code, error.message)
+        message = error.message.replace(f"{inside}:", f"{file.path}:", 1)
+        return Skipped(file.path, error.code, message)
     except Exception as error:
         return _failed(file, error)
 

@@ -63,7 +63,8 @@ def cleaned_note(count: int) -> tuple[str, ...]:
 def decode(data: bytes, path: str = "") -> tuple[str, tuple[str, ...]]:
     """The text of a file without NULs, and notes on what was changed to decode it.
 
-    Encodings: the one of the byte order mark, else UTF-8, else cp1252 if the text looks Western.
+    Encodings: the one of the byte order mark, else UTF-8. If the text looks Western, its lines that
+    are not UTF-8 are cp1252.
 
     Raises:
         DocumentError: ``undecodable``.
@@ -104,7 +105,15 @@ def _western(data: bytes, path: str, why_not_utf8: UnicodeDecodeError) -> str:
     high = len(_HIGH.findall(data))
     if high > len(data) * _MAX_WESTERN_SHARE or _CONTROL.search(data) or b"\x00" in data:
         raise _undecodable(path, str(why_not_utf8)) from why_not_utf8
-    return _strictly(data, "cp1252", path)
+    # Change logs of many years have lines in several encodings.
+    return "".join(map(_line, data.splitlines(keepends=True)))
+
+
+def _line(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
 
 
 def _undecodable(path: str, reason: str) -> DocumentError:

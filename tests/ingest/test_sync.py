@@ -303,9 +303,12 @@ def test_a_compressed_file_is_read_as_the_file_inside(world: World) -> None:
     (world.tree / "valves.md.gz").write_bytes(gzip.compress(page.encode()))
     (world.tree / "long.txt.gz").write_bytes(gzip.compress(b"a line\n" * 2_000))
     (world.tree / "torn.txt.gz").write_bytes(gzip.compress(b"a line\n" * 500)[:-9])
+    bad = "---\ntrust_tier: none\n---\n\nx\n"
+    (world.tree / "bad.md.gz").write_bytes(gzip.compress(bad.encode()))
     (world.tree / "data.tar.gz").write_bytes(gzip.compress(b"\x00" * 512))
     report = world.ingest(size_cap=10_000)
     assert [(skip.path, skip.code) for skip in report.skipped] == [
+        ("bad.md.gz", "bad_metadata"),
         ("data.tar.gz", "unsupported"),
         ("long.txt.gz", "too_large"),
         ("torn.txt.gz", "unreadable_gzip"),

@@ -37,6 +37,11 @@ def test_western_text_is_decoded_as_cp1252_with_a_note():
     assert notes == ("not UTF-8: read as cp1252",)
 
 
+def test_lines_may_have_different_encodings():
+    lines = ["Jürgen 2001, Müller\n".encode("cp1252"), "Łukasz – Zoë\r\n".encode(), b"a\x81b " * 3]
+    assert decode(b"".join(lines))[0] == "Jürgen 2001, Müller\nŁukasz – Zoë\r\n" + "a\ufffdb " * 3
+
+
 def test_text_that_cp1252_would_garble_is_an_error():
     with pytest.raises(DocumentError) as caught:
         decode("Съешь же ещё этих мягких булок".encode("koi8-r"), "notes/old.txt")

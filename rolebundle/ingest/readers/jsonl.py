@@ -1,6 +1,7 @@
 """JSON Lines in BEIR's format: each line is a document.
 
-Its keys are ``_id``, ``title``, ``text`` and ``metadata``.
+Its keys are ``_id`` or ``id``, ``title``, ``text`` and ``metadata``. Only ``_id`` is the id of a
+document; ``id`` tells the records of a file apart.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class JsonlReader:
 
     name = "jsonl"
     suffixes = suffixes_of("jsonl")
-    version = 3
+    version = 4
 
     def read(
         self, data: bytes, path: str, options: ReaderOptions
@@ -114,7 +115,8 @@ def _document(line: str, number: int, unknown: UnknownKeys) -> ParsedDocument:
     declared = declared_metadata(metadata)
     if title:
         declared.setdefault("title", title)
-    if "_id" in record or "id" in record:
+    # Exports number their records with `id`, so two files have the same ones.
+    if "_id" in record:
         declared["document_id"] = key
     # A record without text is indexed by its title.
     text, replaced = clean(text if not is_blank(text) else title)

@@ -100,3 +100,10 @@ def test_a_file_without_any_record_is_refused(data):
     with pytest.raises(DocumentError) as caught:
         read_bytes(data)
     assert caught.value.code in ("binary", "undecodable")
+
+
+def test_the_number_of_an_export_is_no_document_id():
+    for key, declared in {"_id": "7", "id": None}.items():
+        (document,) = read_bytes(f'{{"{key}": 7, "text": "x"}}'.encode())
+        assert document.key == "7"
+        assert document.declared.get("document_id") == declared
