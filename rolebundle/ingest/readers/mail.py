@@ -56,6 +56,7 @@ _MAX_COMPARISONS = 50_000_000
 _CONTENT_HEADER = re.compile(
     r"^content-[a-z-]{1,40}:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
 )
+_SUBJECT = re.compile(r"^subject:[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _BOUNDARY = re.compile(r"boundary\s*\*?=", re.IGNORECASE)
 _MAX_TITLE_WORDS = 12
 _ENCRYPTED = frozenset({"multipart/encrypted", "application/pkcs7-mime"})
@@ -145,7 +146,9 @@ def read_message(
                 "encrypted_mail", f"{path}: the message is encrypted", "save it decrypted"
             )
         texts = list(_Texts(source, path, first_line).of(message))
-        blocks = tuple(block._replace(anchor=anchor) for text in texts for block in text.blocks)
+        found = [block for text in texts for block in text.blocks]
+        found = found or _subject(message, source, first_line)
+        blocks = tuple(block._replace(anchor=anchor) for block in found)
         attached = [name for text in texts for name in text.attached]
         inferred = _metadata(message, blocks, attached)
     except DocumentError:
@@ -438,6 +441,16 @@ def _metadata(
         "attachments": list(dict.fromkeys(attached))[:_MAX_NAMES],
     }
     return metadata | {key: values for key, values in others.items() if values}
+
+
+def _subject(message: Message, source: str, first_line: int) -> list[Block]:
+    """The subject with its lines. A message without text is found by it."""
+    subject = header_text(message.get("Subject", ""))
+    header = _SUBJECT.search(source)
+    if not subject or header is None:
+        return []
+    first = first_line + source.count("\n", 0, header.start())
+    return [Block("paragraph", subject, first, first + header[0].count("\n"))]
 
 
 def _title_of(blocks: Sequence[Block]) -> str:

@@ -246,3 +246,12 @@ def test_html_that_cannot_be_read_does_not_matter_beside_plain_text():
     with pytest.raises(DocumentError) as caught:
         alternative("", f"{nested}text")
     assert caught.value.code == "unreadable_html"
+
+
+def test_a_message_without_text_has_its_subject():
+    document = read(
+        b"From: a@b.c\nSubject: The gate =?utf-8?q?=C3=B6ffnet?=\n at five\nTo: x\n\n\n"
+    )
+    (block,) = document.blocks
+    assert block.text == "The gate öffnet at five"
+    assert (block.start_line, block.end_line) == (2, 3)
