@@ -24,3 +24,6 @@ CREATE TABLE root (
     documents INTEGER NOT NULL,  -- how many it had after the last ingest
     synced_at TEXT    NOT NULL   -- when a whole ingest of it changed the corpus last; or empty
 ) STRICT, WITHOUT ROWID;
+
+-- References name documents by the paths of their files.
+CREATE INDEX file_by_path ON file (path);

@@ -163,6 +163,7 @@ class TestSelectedChunk:
                 start_line=3,
                 end_line=9,
                 page=4,
+                anchor="p. 4",
                 headings=("H1", "H2"),
                 tags=("t",),
                 updated_at="2026-10-01T00:00:00Z",
