@@ -98,8 +98,23 @@ def resolve_reference(
     Raises:
         UsageError: as :func:`look_up`.
     """
+    resolved = find_reference(corpus, reference, scope)
+    if resolved is None:
+        near = _suggestions(corpus, reference, scope) if may_be_stored(reference) else []
+        raise _not_found(reference, near)
+    return resolved
+
+
+def find_reference(
+    corpus: Corpus, reference: str, scope: ReferenceScope = IDS_AND_PATHS
+) -> tuple[LookupKind, list[Passage], tuple[int, int] | None] | None:
+    """As :func:`resolve_reference`; ``None`` if nothing has this reference.
+
+    Raises:
+        UsageError: it names several documents, or lines or passages that its document has not.
+    """
     if not may_be_stored(reference):
-        raise _not_found(reference, [])
+        return None
     passage = documents.passage_by_id(corpus, reference)
     if passage is not None:
         return "chunk", [passage], None
@@ -120,9 +135,8 @@ def resolve_reference(
     # A secret in the name of a document is masked in the corpus.
     from rolebundle.scan.confidential import without_secrets
 
-    if (stored := without_secrets(reference)) != reference:
-        return resolve_reference(corpus, stored, scope)
-    raise _not_found(reference, _suggestions(corpus, reference, scope))
+    stored = without_secrets(reference)
+    return None if stored == reference else find_reference(corpus, stored, scope)
 
 
 def _passages_at_lines(

@@ -35,7 +35,7 @@ from rolebundle.ingest.prepare import RunSettings, stored_documents
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.policy_file import level_rank
 from rolebundle.policy.trust import AgentView
-from rolebundle.retrieval.lookup import resolve_reference
+from rolebundle.retrieval.lookup import find_reference
 from rolebundle.scan.confidential import without_secrets
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import facts
@@ -149,13 +149,16 @@ def embed_passage(corpus: Corpus, provider: EmbeddingProvider, chunk: int) -> No
 
 def _resolve_source(seen: Corpus, reference: str, author: Author) -> _Source:
     try:
-        _, passages, lines = resolve_reference(seen, reference)
+        resolved = find_reference(seen, reference)
     except UsageError as error:
         if error.code != "not_found":
             raise
+        resolved = None
+    if resolved is None:
         if reference.casefold().startswith(("http://", "https://")):
             return _address(reference)
-        raise _unknown_source(reference) from None
+        raise _unknown_source(reference)
+    _, passages, lines = resolved
     if author.may_read is not None:
         passages = [passage for passage in passages if author.may_read(passage)]
         if not passages:
