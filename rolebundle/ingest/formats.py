@@ -26,8 +26,8 @@ _FORMATS = {
     "xlsx": ("Excel: rows with their header", "sheet Budget, rows 2-40"),
     "opendocument": ("LibreOffice: texts, spreadsheets, presentations", "slide 4"),
     "epub": ("e-books, in reading order", _LINES),
-    "eml": ("one mail message; attachments are named", _LINES),
-    "mbox": ("a mailbox: one document per message", "message 7"),
+    "eml": ("one mail message, also in a Maildir; attachments are named", _LINES),
+    "mbox": ("a mailbox, also without a suffix: one document per message", "message 7"),
     "subtitles": ("speech without timestamps, with speakers", "00:12:05"),
 }
 

@@ -27,7 +27,7 @@ from rolebundle.ingest.intake_scan import (
 )
 from rolebundle.ingest.metadata import METADATA_VERSION, resolve
 from rolebundle.ingest.parsed import ParsedDocument
-from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.readers import mail_reader_for, reader_for
 from rolebundle.ingest.readers.base import Reader, ReaderOptions
 from rolebundle.ingest.unsupported import is_markup_only, kind_of
 from rolebundle.ingest.walk import FileEntry, Skipped, read_bytes
@@ -164,6 +164,9 @@ def _read(task: FileTask, settings: RunSettings) -> _ReadFile | Unchanged | Skip
         if identity == task.known:
             return Unchanged(file.location)
         data = decompressed(data, file.path, settings.size_cap)
+        if reader.name == "text" and not file.defaults.reader:
+            # Not a part of the recipe: it depends on the bytes only.
+            reader = mail_reader_for(file.path, data) or reader
         if reader.name not in _BINARY_FORMATS:
             _check_is_text(data, file.path)
         markup = _markup(data, file.path) if reader.name in MARKUP_READERS else None

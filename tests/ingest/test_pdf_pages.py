@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,6 +28,7 @@ from rolebundle.errors import DocumentError
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
+from rolebundle.ingest.readers.pdf_title import declared_title
 from support.commands import invoke
 from support.corpora import scratch_folder
 
@@ -84,6 +86,12 @@ def pdf_of(number: int, pages: dict[str, int]) -> bytes:
 
     template.build([Paragraph(f"Minutes {number}", STYLES["Title"]), *story], footer, footer)
     return out.getvalue()
+
+
+@cache
+def minutes() -> bytes:
+    """One of the documents."""
+    return pdf_of(1, {})
 
 
 def assert_pages(folder: Path, count: int) -> int:
@@ -159,27 +167,34 @@ def changed(data: bytes, **information: str) -> bytes:
     return out.getvalue()
 
 
-SHOWN = "Minutes 1"
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "untitled",
+        "Microsoft Word - minutes.doc",
+        "PowerPoint Presentation",
+        "minutes_final2.docx",
+        "(unspecified)",
+        "Document1",
+        "17",
+        "",
+    ],
+)
+def test_what_a_program_wrote_is_no_title(declared: str) -> None:
+    assert declared_title(declared) == ""
 
 
 @pytest.mark.parametrize(
-    ("declared", "title"),
-    [
-        ("", SHOWN),
-        ("untitled", SHOWN),
-        ("Microsoft Word - minutes.doc", SHOWN),
-        ("PowerPoint Presentation", SHOWN),
-        ("minutes_final2.docx", SHOWN),
-        ("(unspecified)", SHOWN),
-        ("Document1", SHOWN),
-        ("17", SHOWN),
-        ("Word of mouth", "Word of mouth"),
-        ("Minutes of the 3rd meeting", "Minutes of the 3rd meeting"),
-        ("Das Dokument: ein Überblick", "Das Dokument: ein Überblick"),
-    ],
+    "declared",
+    ["Word of mouth", "Minutes of the 3rd meeting", "Das Dokument: ein Überblick", "Key figures"],
 )
-def test_the_title_is_one_that_a_person_wrote(declared: str, title: str) -> None:
-    assert read(changed(pdf_of(1, {}), Title=declared)).inferred["title"] == title
+def test_what_a_person_wrote_is_the_title(declared: str) -> None:
+    assert declared_title(declared) == declared
+
+
+def test_the_title_is_declared_or_the_largest_text() -> None:
+    assert read(minutes()).inferred["title"] == "Minutes 1"
+    assert read(changed(minutes(), Title="Our minutes")).inferred["title"] == "Our minutes"
 
 
 def test_a_hidden_text_is_no_title() -> None:
@@ -193,7 +208,7 @@ def test_a_hidden_text_is_no_title() -> None:
 
 
 def test_the_date_is_that_of_the_last_change() -> None:
-    data = pdf_of(1, {})
+    data = minutes()
     dates = {"CreationDate": "D:20250102030405+01'00'", "ModDate": "D:20260203040506Z"}
     assert read(changed(data, **dates)).inferred["updated_at"] == "2026-02-03T04:05:06+00:00"
     dates["ModDate"] = "next week"
@@ -203,7 +218,7 @@ def test_the_date_is_that_of_the_last_change() -> None:
 def test_a_scan_and_a_protected_pdf_have_codes_of_their_own() -> None:
     out = io.BytesIO()
     SimpleDocTemplate(out, invariant=1).build([Spacer(1, 9)])
-    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf_of(1, {})))
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(minutes()))
     writer.encrypt("secret", algorithm="AES-256")
     protected = io.BytesIO()
     writer.write(protected)

@@ -47,6 +47,11 @@ _SUFFIXES = {
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 # `ls.1`, `printf.3posix`, `Tcl.n`
 _SECTION_OF_MANUAL = re.compile(r"[1-9n][a-z]{0,9}").fullmatch
+# Headers that no other text begins with, in any order.
+_MAIL = re.compile(
+    rb"(?=[!-9;-~]{1,80}:|From [^\n]{1,300}\d\d:\d\d)"
+    rb"(?=(?:[^\n]+\n){0,200}?From:)(?=(?:[^\n]+\n){0,200}?(?:Message-I[dD]|MIME-Version|Received):)"
+)
 _BY_FILE_NAME = {
     **dict.fromkeys(
         "readme license licence copying copyright notice changelog changes news authors"
@@ -82,6 +87,18 @@ def reader_for(path: str, name: str | None = None) -> Reader | None:
             "unknown_reader", f"no reader is called {name!r}", f"use one of: {allowed}"
         )
     return _load(name)
+
+
+def mail_reader_for(path: str, data: bytes) -> Reader | None:
+    """The reader of a mailbox or message whose file has no suffix; ``None`` if it is none.
+
+    Thunderbird's mailboxes are such files (``Inbox``), and the messages of a Maildir
+    (``1700000000.M1P2.host:2,S``).
+    """
+    name = path.rpartition("/")[2]
+    if ("." in name and ":2," not in name) or not _MAIL.match(data):
+        return None
+    return _load("mbox" if data.startswith(b"From ") else "eml")
 
 
 def _name_for(path: str) -> str | None:

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest.readers import reader_for, reader_names, suffixes_of
+from rolebundle.ingest.readers import mail_reader_for, reader_for, reader_names, suffixes_of
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,23 @@ def test_a_lookup_imports_no_parser_of_another_format():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+MESSAGE = b"Subject: x\nFrom: a@b.c\nMessage-ID: <1@b>\n\ntext\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "name"),
+    [
+        ("Mail/Inbox", b"From - Mon Jan 01 09:30:00 2024\r\n" + MESSAGE, "mbox"),
+        ("cur/1700000000.M1P2.host:2,S", MESSAGE, "eml"),
+        ("Mail/Inbox", MESSAGE, "eml"),
+        ("fix.patch", b"From 0123 Mon Sep 17 00:00:00 2001\n" + MESSAGE, None),
+        ("README", b"From: here to there\n\nMessage-ID: x\n", None),
+        ("README", b"Name: x\nFrom: y\n\ntext", None),
+        ("notes", b"From noon at 09:30 we wait.\n", None),
+    ],
+)
+def test_mail_without_a_suffix_is_recognized(path, data, name):
+    reader = mail_reader_for(path, data)
+    assert (reader.name if reader else None) == name
