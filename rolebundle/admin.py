@@ -5,11 +5,13 @@ No method here checks who asks. What agents may ask is in ``engine.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Literal, Self
 
 from rolebundle.contracts.audit import AuditMode, AuditSettings, QueryMode
@@ -23,8 +25,9 @@ from rolebundle.embedding.registry import (
     provider_for,
     spec_to_json,
 )
-from rolebundle.errors import UsageError
+from rolebundle.errors import CorpusBusy, UsageError
 from rolebundle.ingest import indexes
+from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import (
     INPUT_VERSION,
     NO_CONNECTION,
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.sync import IngestOptions, IngestReport
+    from rolebundle.ingest.watch import Watcher, WatchOptions
     from rolebundle.storage.marks import MarkKind
 
 INGEST_PURGE_PATIENCE_MS = 1_000
@@ -166,8 +170,63 @@ class Admin:
             is_lexical = lexical_only or all_lexical
             provider = None if is_lexical else self.workspace.passage_provider(corpus)
             report = update(corpus, provider, options, progress or _no_progress)
-            self._record_ingest(corpus, report)
+            if report.added or report.updated or report.removed:
+                self._record_ingest(corpus, report)
             return report
+
+    def watcher(
+        self,
+        options: WatchOptions,
+        say: Callable[[str], None],
+        stop: Event,
+        *,
+        lexical_only: bool = False,
+    ) -> Watcher:
+        """A watch that keeps the corpus in step with its roots; see :mod:`rolebundle.ingest.watch`.
+
+        Args:
+            options: how it works.
+            say: called with each line for a person.
+            stop: ends the watch.
+            lexical_only: do not embed.
+
+        Raises:
+            CorpusBusy: ``watch_running``: another process watches.
+            UsageError, CorpusCorrupt, WrongFile, StorageError: the corpus cannot be read.
+        """
+        from rolebundle.contracts.lookup import WatchStatus
+        from rolebundle.ingest.heartbeat import Heartbeat, is_alive
+        from rolebundle.ingest.watch import WatchedCorpus, Watcher
+        from rolebundle.storage.partial import is_running
+
+        path = self.workspace.path
+        now = datetime.now(UTC)
+        other = read_heartbeat(path)
+        if other is not None and is_alive(other, now) and is_running(other.process):
+            raise CorpusBusy(
+                "watch_running",
+                f"{path}: the process {other.process} watches its roots already",
+                "end that one first, or let it go on",
+            )
+        status = WatchStatus(
+            state="starting",
+            process=os.getpid(),
+            polling=options.poll,
+            started_at=iso_utc(now),
+            heartbeat_at=iso_utc(now),
+        )
+
+        def roots_of() -> list[str]:
+            self.workspace.refresh()
+            return [root.location for root in self.roots()]
+
+        watched = WatchedCorpus(
+            path,
+            update=lambda run: self.update(run, lexical_only=lexical_only),
+            roots=roots_of,
+            generation=lambda: documents.true_generation(self.workspace.corpus),
+        )
+        return Watcher(watched, options, Heartbeat(path, status), say, stop)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         self.workspace.recorder.note(
@@ -803,7 +862,11 @@ class Admin:
             for location, flags in path_flags.load(corpus).items()
         ]
         status = status.model_copy(
-            update={"self_declared": self_declared, "path_flags": remembered}
+            update={
+                "self_declared": self_declared,
+                "path_flags": remembered,
+                "watch": read_heartbeat(self.workspace.path),
+            }
         )
         index = status.corpus.index
         if index is not None and index.provider != "static":

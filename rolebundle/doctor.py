@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
@@ -25,6 +26,7 @@ from rolebundle.errors import (
     RolebundleError,
     WrongFile,
 )
+from rolebundle.ingest.heartbeat import is_alive, read_heartbeat, seconds_since
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
@@ -33,7 +35,7 @@ from rolebundle.storage import purge, salvage, store, stored_policy
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.location import audit_path, is_there, rerank_cache_path
+from rolebundle.storage.location import audit_path, heartbeat_path, is_there, rerank_cache_path
 from rolebundle.storage.opening import (
     corpus_format,
     latest_version,
@@ -71,7 +73,7 @@ def examine(path: Path) -> DoctorReport:
         damage = _problem("content", error.message, REPAIR)
     checks = [_versions(), _permissions(path), _space(path), *_leftovers(path)]
     checks += [damage] if damage else _examine_content(path)
-    checks.append(_audit(audit_path(path)))
+    checks += [_audit(audit_path(path)), *_watch(path)]
     return _report(path, checks)
 
 
@@ -123,7 +125,7 @@ def _own_files(path: Path) -> list[Path]:
     """The corpus, its audit, its rerank cache and the copies beside it, as far as they exist."""
     files = [
         Path(f"{file}{suffix}")
-        for file in (path, audit_path(path), rerank_cache_path(path))
+        for file in (path, audit_path(path), rerank_cache_path(path), heartbeat_path(path))
         for suffix in ("", *COMPANIONS)
     ]
     return [file for file in files if is_there(file)] + purge.backups(path)
@@ -316,6 +318,30 @@ def root_of(location: str, path: str) -> Path:
     for _ in Path(path).parts:
         folder = folder.parent
     return folder
+
+
+def _watch(path: Path) -> Iterator[DoctorCheck]:
+    """Whether the watch that kept the corpus in step is still there."""
+    watch = read_heartbeat(path)
+    if watch is None:
+        return
+    now = datetime.now(UTC)
+    again = "start `rolebundle watch` again, if the corpus is to follow the files"
+    silent = f"{seconds_since(watch.heartbeat_at, now):.0f} s ago"
+    if watch.state == "stopped" and not watch.problem:
+        yield _ok("watch", f"ended {silent}")
+    elif watch.problem == "too_many_removed":
+        many = "more than a fifth of a folder's documents disappeared at once"
+        yield _warning("watch", many, f"rolebundle update, if that is meant; then {again}")
+    elif watch.state == "stopped":
+        yield _warning("watch", f"ended {silent}: {watch.problem}", again)
+    elif not is_alive(watch, now):
+        yield _warning("watch", f"last heard {silent}: it was killed, or hangs", again)
+    elif watch.problem:
+        yield _warning("watch", f"tries again after: {watch.problem}", "see its messages")
+    else:
+        waiting = seconds_since(watch.pending_since, now)
+        yield _ok("watch", f"{watch.state}, last heard {silent}, changes wait for {waiting:.0f} s")
 
 
 # -- the audit -------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Literal
 
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import CorpusState, PassageMark
-from rolebundle.contracts.terms import ContentType, TrustTier
+from rolebundle.contracts.terms import ContentType, TrustTier, WatchState
 
 LookupKind = Literal["chunk", "document", "lines", "passages"]
 
@@ -252,6 +252,32 @@ class CheckProblem(Contract):
     message: str
 
 
+class WatchStatus(Contract):
+    """What `watch` last said of itself. Times are ISO 8601 in UTC.
+
+    Attributes:
+        state: what it does.
+        process: the id of its process.
+        polling: whether it looks at all files again and again, instead of being told of changes.
+        started_at: when it was started.
+        heartbeat_at: when it said so.
+        synced_at: when the corpus was last the same as the files; empty if it was not yet.
+        pending_since: since when changes are not in the corpus; empty if none are known.
+        seconds: how long the last change took to be in the corpus.
+        problem: the code of what keeps it from going on, or why it ended; empty if nothing does.
+    """
+
+    state: WatchState
+    process: int
+    polling: bool
+    started_at: str
+    heartbeat_at: str
+    synced_at: str = ""
+    pending_since: str = ""
+    seconds: float = 0.0
+    problem: str = ""
+
+
 class CorpusStatus(Contract):
     """The answer to `status`.
 
@@ -265,6 +291,7 @@ class CorpusStatus(Contract):
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
+        watch: what `watch` last said; missing if it never ran. Only the command shows it.
         checked: whether the corpus was checked. ``problems`` are the result.
     """
 
@@ -279,5 +306,6 @@ class CorpusStatus(Contract):
     fast_index_would_pay: bool = False
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
+    watch: WatchStatus | None = None
     checked: bool = False
     problems: list[CheckProblem] = []

@@ -57,6 +57,9 @@ WarningCode = Literal[
     "SOURCE_CHANGED",
     "SOURCE_UNCHECKED",
 ]
+WatchState = Literal["starting", "idle", "syncing", "waiting", "failing", "stopped"]
+"""What `watch` does: waits for changes; reads them; waits for another process or for a folder to
+settle; tries again after an error; has ended."""
 Evidence = Literal["task", "role"]
 """What a passage is selected for."""
 TaskSupport = Literal["supported", "weak", "off_topic"]

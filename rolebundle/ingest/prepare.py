@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b, sha256
 from itertools import islice
+from time import time_ns
 from typing import NamedTuple
 
 from rolebundle.contracts.document import DocumentMetadata, attribute_texts
@@ -48,6 +49,8 @@ _MAYBE_UNSUPPORTED = frozenset({"too_large", "undecodable", "unreadable_gzip"})
 
 # Codes of files and folders that could not be read. Their documents stay in the corpus.
 TRANSIENT_CODES = frozenset({"unreadable", "unreadable_folder"})
+_TICK_NS = 2_000_000_000
+"""The clocks of file systems tick every two seconds at the slowest."""
 
 
 class FileTask(NamedTuple):
@@ -118,22 +121,72 @@ def prepare_files(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outc
     ]
 
 
-def check_unchanged(tasks: Sequence[FileTask], settings: RunSettings) -> list[bool]:
+class VerifiedFiles:
+    """What runs of this process found out about files; it holds while size and time are the same.
+
+    A later run does not read a file again that had the hash of the corpus, or that was skipped.
+    """
+
+    def __init__(self) -> None:
+        self._hashes: dict[str, tuple[int, int, str]] = {}
+        self._skipped: dict[str, tuple[list[object], Skipped]] = {}
+
+    def has(self, file: FileEntry, file_hash: str) -> bool:
+        """Whether a file is as it was when it had this hash."""
+        return self._hashes.get(file.location) == (file.size, file.modified_ns, file_hash)
+
+    def add(self, file: FileEntry, file_hash: str) -> None:
+        """Remember that a file has this hash."""
+        if _is_settled(file):
+            self._hashes[file.location] = (file.size, file.modified_ns, file_hash)
+
+    def skipped(self, task: FileTask, settings: RunSettings) -> Skipped | None:
+        """Why a file that the corpus does not have was skipped; ``None`` if that is not known."""
+        remembered = self._skipped.get(task.file.location)
+        if remembered is None or task.known is not None:
+            return None
+        return remembered[1] if remembered[0] == _skip_key(task.file, settings) else None
+
+    def add_skipped(self, file: FileEntry, settings: RunSettings, outcome: Skipped) -> None:
+        """Remember why a file was skipped."""
+        if _is_settled(file) and outcome.code not in TRANSIENT_CODES:
+            self._skipped[file.location] = _skip_key(file, settings), outcome
+
+
+def _skip_key(file: FileEntry, settings: RunSettings) -> list[object]:
+    recipe = _recipe(file, _reader(file), settings)
+    return [file.size, file.modified_ns, recipe, settings.size_cap]
+
+
+def _is_settled(file: FileEntry) -> bool:
+    """Whether a change from now on certainly gives a file another time."""
+    return file.modified_ns < time_ns() - _TICK_NS
+
+
+def check_unchanged(
+    tasks: Sequence[FileTask], settings: RunSettings, verified: VerifiedFiles | None = None
+) -> list[bool]:
     """For each file whether the corpus has the same bytes and recipe; nothing is parsed."""
-    return [_is_unchanged(task, settings) for task in tasks]
+    return [_is_unchanged(task, settings, verified) for task in tasks]
 
 
-def _is_unchanged(task: FileTask, settings: RunSettings) -> bool:
+def _is_unchanged(task: FileTask, settings: RunSettings, verified: VerifiedFiles | None) -> bool:
     file = task.file
     if task.known is None:
         return False
     path, file_hash, recipe = task.known
     if path != _stored_path(file, settings) or recipe != _recipe(file, _reader(file), settings):
         return False
+    if verified is not None and verified.has(file, file_hash):
+        return True
     try:
-        return file_hash == hash_of_file(read_bytes(file.location, file.path, settings.size_cap))
+        data = read_bytes(file.location, file.path, settings.size_cap)
     except DocumentError:
         return False
+    is_same = file_hash == hash_of_file(data)
+    if is_same and verified is not None:
+        verified.add(file, file_hash)
+    return is_same
 
 
 @dataclass(frozen=True, slots=True)

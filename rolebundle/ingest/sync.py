@@ -49,6 +49,7 @@ from rolebundle.ingest.prepare import (
     Prepared,
     RunSettings,
     Unchanged,
+    VerifiedFiles,
 )
 from rolebundle.ingest.remembered import (
     LOST,
@@ -181,6 +182,9 @@ class IngestOptions:
         workers: the number of processes that parse; 1 parses in the current process.
         connection: how to connect to the embedding model later, as JSON; stored with a new index.
         reread: read every file, also those that did not change.
+        verified: what earlier runs of this process found out; files that were not touched since
+            are not read. ``None``: every file is read.
+        max_removed: the largest share of the documents of one path that the run may remove.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -196,6 +200,8 @@ class IngestOptions:
     workers: int = 1
     connection: str = NO_CONNECTION
     reread: bool = False
+    verified: VerifiedFiles | None = None
+    max_removed: float = 1.0
 
     def root_options(self) -> dict[str, Any]:
         """The given options that a root remembers, by their name in ``RootOptions``."""
@@ -318,8 +324,11 @@ def _ingest(
     options: IngestOptions,
     progress: Progress,
 ) -> IngestReport:
-    run, index, problem = _prepared(corpus, paths, provider, options)
+    # Before the walk: a file that another process adds meanwhile is not missing.
     known = store.known_files(corpus)
+    run, index, problem = _prepared(corpus, paths, provider, options, known)
+    if run.moves:
+        known = store.known_files(corpus)
     if options.reread:
         # No file has such a recipe, so none is taken for unchanged.
         known = {location: (*file[:2], "") for location, file in known.items()}
@@ -362,6 +371,7 @@ def _prepared(
     paths: Sequence[Path],
     provider: EmbeddingProvider | None,
     options: IngestOptions,
+    known: Mapping[str, store.FileIdentity],
 ) -> tuple[_Run, EmbeddingIndex | None, str]:
     """Walk all paths, then store the roots and flags, so that they also hold after a kill.
 
@@ -373,6 +383,8 @@ def _prepared(
     while True:
         roots = root_storage.load(corpus)
         run = _planned(corpus, roots, paths, options, given)
+        for walk_result in run.walks if options.max_removed < 1 else ():
+            _check_removals(corpus, walk_result, known, options.max_removed)
         index, problem = _index_for(corpus, provider, options.connection)
         if run.roots == roots and run.memory.after == run.memory.before and not run.moves:
             return run, index, problem
@@ -677,7 +689,12 @@ def _ingest_files(
     _remove(corpus, removed, report)
     report.notes += walk_result.left_out(removed)
     tasks = [FileTask(file, known.get(file.location)) for file in walk_result.files]
-    unchanged = find_unchanged(tasks, walk_result.settings, options.workers)
+    verified = options.verified
+    if verified is not None:
+        skipped = [verified.skipped(task, walk_result.settings) for task in tasks]
+        report.skipped += [outcome for outcome in skipped if outcome]
+        tasks = [task for task, outcome in zip(tasks, skipped, strict=True) if not outcome]
+    unchanged = find_unchanged(tasks, walk_result.settings, options.workers, verified)
     # Locations whose documents stay in the corpus.
     kept = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
     done = len(kept)
@@ -689,11 +706,52 @@ def _ingest_files(
         commits = pool.submit(last_commits, [task.file.location for task in changed])
         outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
         for batch in _batches(zip(changed, outcomes, strict=True)):
+            for task, outcome in batch:
+                if verified is not None and isinstance(outcome, Skipped):
+                    verified.add_skipped(task.file, walk_result.settings, outcome)
             kept |= _store_batch(corpus, batch, commits.result(), report)
             done += len(batch)
             progress("reading", done, len(tasks))
     # Files that were read and rejected: their former documents are removed.
     _remove(corpus, walk_result.missing(known.keys() - set(removed), kept), report)
+
+
+def _check_removals(
+    corpus: Corpus,
+    walk_result: _WalkResult,
+    known: Mapping[str, store.FileIdentity],
+    max_removed: float,
+) -> None:
+    """Check that a walk does not miss too many documents.
+
+    A file that was renamed is not missed. Neither is one in whose place another file came: it may
+    have been renamed and edited.
+
+    Raises:
+        UsageError: ``too_many_removed``.
+    """
+    missing = walk_result.missing(known, {file.location for file in walk_result.files})
+    # A rename keeps size and time.
+    new = Counter(
+        (file.size, file.modified_ns) for file in walk_result.files if file.location not in known
+    )
+    gone = []
+    for location, identity in root_storage.sizes_and_times(corpus, missing).items():
+        if new[identity]:
+            new[identity] -= 1
+        else:
+            gone.append(location)
+    removed = root_storage.count_documents_of(corpus, gone) - new.total()
+    total = root_storage.count_documents_of(corpus, walk_result.missing(known, ()))
+    # A single document is always within what a person deletes.
+    if removed > max(1, max_removed * total):
+        raise UsageError(
+            "too_many_removed",
+            f"{walk_result.visit.start}: {removed} of its {total} documents disappeared at once; "
+            "nothing was changed",
+            "if that is meant, run `rolebundle update`, or use --allow-removal; "
+            "else bring the files back",
+        )
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

@@ -21,7 +21,14 @@ from multiprocessing.connection import wait
 from threading import Thread
 
 from rolebundle.errors import DocumentError
-from rolebundle.ingest.prepare import FileTask, Outcome, RunSettings, check_unchanged, prepare_files
+from rolebundle.ingest.prepare import (
+    FileTask,
+    Outcome,
+    RunSettings,
+    VerifiedFiles,
+    check_unchanged,
+    prepare_files,
+)
 
 _FILES_PER_TASK = 128
 _BYTES_PER_TASK = 1 << 21
@@ -31,7 +38,12 @@ _MIN_FILES_FOR_WORKERS = 64
 _GC_THRESHOLD = 100_000
 
 
-def find_unchanged(tasks: Sequence[FileTask], settings: RunSettings, workers: int) -> list[bool]:
+def find_unchanged(
+    tasks: Sequence[FileTask],
+    settings: RunSettings,
+    workers: int,
+    verified: VerifiedFiles | None = None,
+) -> list[bool]:
     """For each file whether the corpus has the same bytes and recipe.
 
     Uses threads: reading and hashing release the GIL, and processes take longer to start than most
@@ -41,7 +53,7 @@ def find_unchanged(tasks: Sequence[FileTask], settings: RunSettings, workers: in
         return [False] * len(tasks)
     groups = [tasks[i : i + _FILES_PER_CHECK] for i in range(0, len(tasks), _FILES_PER_CHECK)]
     with ThreadPoolExecutor(workers) as pool:
-        results = pool.map(check_unchanged, groups, repeat(settings))
+        results = pool.map(check_unchanged, groups, repeat(settings), repeat(verified))
         return [is_unchanged for group in results for is_unchanged in group]
 
 

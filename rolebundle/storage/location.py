@@ -47,6 +47,13 @@ def rerank_cache_path(corpus: Path) -> Path:
     return corpus.with_name(f"{corpus.name}.rerank")
 
 
+def heartbeat_path(corpus: Path) -> Path:
+    """The file in which `watch` says what it does. Links are resolved, as for the audit."""
+    with suppress(OSError, RuntimeError):
+        corpus = corpus.resolve()
+    return corpus.with_name(f"{corpus.name}.watch")
+
+
 def is_there(path: Path) -> bool:
     """Whether something has this name, readable or not.
 

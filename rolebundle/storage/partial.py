@@ -20,7 +20,7 @@ COMPANIONS = ("-journal", "-wal", "-shm")
 OWNER_ONLY = 0o600
 
 _SUFFIX = re.compile(
-    r"(?:\.schema-\d+\.bak|\.audit|\.rerank)?\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?"
+    r"(?:\.schema-\d+\.bak|\.audit|\.rerank|\.watch)?\.(?:(\d{1,10})-)?[0-9a-f]{32}\.partial(?:-journal|-wal|-shm)?"
 )
 
 
@@ -54,7 +54,7 @@ def remove_stale_partials(target: Path) -> None:
 
 def stale_partials(target: Path) -> list[Path]:
     """The partial files whose name begins like ``target`` and whose process has ended."""
-    return [file for file, match in files_beside(target, _SUFFIX) if not _is_running(match[1])]
+    return [file for file, match in files_beside(target, _SUFFIX) if not is_running(match[1])]
 
 
 def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Match[str]]]:
@@ -71,7 +71,8 @@ def files_beside(path: Path, suffix: re.Pattern[str]) -> list[tuple[Path, re.Mat
     return [(file, match) for file, match in matches if match]
 
 
-def _is_running(process: str | None) -> bool:
+def is_running(process: str | int | None) -> bool:
+    """Whether a process with this id runs. False on Windows, where that is not known."""
     # On Windows a file that is in use cannot be deleted, and signal 0 ends the process.
     if process is None or sys.platform == "win32":
         return False

@@ -109,6 +109,27 @@ def count_documents(corpus: Corpus, location: str) -> int:
     )
 
 
+def count_documents_of(corpus: Corpus, locations: Sequence[str]) -> int:
+    """How many documents come from these files."""
+    return int(
+        corpus.value(
+            "SELECT count(*) FROM file f JOIN document d ON d.file = f.id "
+            "WHERE f.location IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(locations)),),
+        )
+    )
+
+
+def sizes_and_times(corpus: Corpus, locations: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Location → size and time of the last change of these files, as they were ingested."""
+    rows = corpus.rows(
+        "SELECT location, size, modified_ns FROM file "
+        "WHERE location IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(locations)),),
+    )
+    return {location: (size, modified_ns) for location, size, modified_ns in rows}
+
+
 def sources_below(corpus: Corpus, location: str) -> set[str]:
     """The sources of documents from files at and below a path, as their owner gave them."""
     rows = corpus.rows(

@@ -57,6 +57,7 @@ DB = ("--db", "{}/c.db")
 READ, WRITE = Use("read", DB), Use("write", DB)
 COMMANDS: dict[str, tuple[Use, ...]] = {
     "ingest": (Use("write", ("{}/more", *LEXICAL)), Use("write", ("{}/more", "--db", "{}/new.db"))),
+    "watch": (Use("scratch", ("--once", *DB)),),
     "update": (Use("write", ("--reread", *DB)),),
     "roots list": (READ,),
     "roots move": (Use("write", ("{tree}", "{}/more", *DB)),),

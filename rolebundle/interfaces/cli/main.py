@@ -21,6 +21,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 _COMMANDS = {
     "ingest": "rolebundle.interfaces.cli.ingest",
     "update": "rolebundle.interfaces.cli.update",
+    "watch": "rolebundle.interfaces.cli.watch",
     "roots": "rolebundle.interfaces.cli.roots",
     "retrieve": "rolebundle.interfaces.cli.retrieve",
     "embed": "rolebundle.interfaces.cli.embed",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import click
 
-from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument
+from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument, WatchStatus
 from rolebundle.errors import CorpusCorrupt
+from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration
 from rolebundle.interfaces.render import one_line
@@ -95,10 +97,29 @@ def _text(status: CorpusStatus) -> str:
         f"{one_line(' '.join(limit.flags), _LINE_CHARS) or 'none'}"
         for limit in status.path_flags
     ]
+    if status.watch is not None:
+        lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     return "\n".join(lines)
+
+
+def _watch(watch: WatchStatus) -> str:
+    now = datetime.now(UTC)
+    age = duration(seconds_since(watch.heartbeat_at, now))
+    if watch.state == "stopped":
+        reason = f" ({watch.problem})" if watch.problem else ""
+        return f"ended {age} ago{reason}"
+    if not is_alive(watch, now):
+        return f"! silent for {age}: it was killed, or hangs"
+    parts = [f"{watch.state}, heartbeat {age} ago, process {watch.process}"]
+    parts += ["polling"] if watch.polling else []
+    parts += [f"in step since {watch.synced_at}"] if watch.synced_at else []
+    if watch.pending_since:
+        parts.append(f"changes wait for {duration(seconds_since(watch.pending_since, now))}")
+    parts += [f"! {watch.problem}"] if watch.problem else []
+    return "; ".join(parts)
 
 
 def _self_declared(documents: Sequence[SelfDeclaredDocument]) -> list[str]:

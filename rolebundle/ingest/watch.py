@@ -1,0 +1,356 @@
+"""Keeps the corpus in step with its roots.
+
+A change on disk only says that something changed. Each pass then compares all roots with the
+corpus, as `rolebundle update` does, and reads what is not known to be the same. So a pass after a
+kill, a lost event or a write of another process brings the corpus to the same state.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from rolebundle.contracts.document import iso_utc
+from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
+from rolebundle.ingest.heartbeat import Heartbeat
+from rolebundle.ingest.prepare import VerifiedFiles
+from rolebundle.ingest.roots import is_below
+from rolebundle.ingest.sync import IngestOptions, IngestReport
+
+if TYPE_CHECKING:
+    from watchfiles.main import FileChange
+
+MAX_REMOVED = 0.2
+"""If a larger share of a root's documents disappears at once, a watch stops."""
+POLL_SECONDS = 2.0
+"""The shortest time between two passes of a watch that is not told of changes."""
+_PASS_SECONDS = 300.0
+"""A watch that is told of changes looks for itself after so long: events may be lost."""
+_TICK_MS = 500
+_QUIET_MS = 200
+"""Changes are gathered until none comes for so long, or for ``_GATHER_MS`` at most."""
+_GATHER_MS = 1_500
+_LONGEST_WAIT = 30.0
+_POLL_SHARE = 10
+"""A watch that polls rests ten times as long as a pass takes."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """How a watch works.
+
+    Attributes:
+        ingest: settings of each pass.
+        poll: look at all files again and again, for file systems that tell of no changes.
+        allow_removal: go on whatever disappears.
+        settle_seconds: if too much disappears, how long no other change may come before the watch
+            stops: a folder may be about to come back.
+    """
+
+    ingest: IngestOptions
+    poll: bool = False
+    allow_removal: bool = False
+    settle_seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCorpus:
+    """What a watch asks of the corpus.
+
+    Attributes:
+        path: its file.
+        update: makes it the same as the files.
+        roots: the locations of its roots.
+        generation: its number of writes.
+    """
+
+    path: Path
+    update: Callable[[IngestOptions], IngestReport]
+    roots: Callable[[], Sequence[str]]
+    generation: Callable[[], int]
+
+
+class Watcher:
+    """One watch.
+
+    Args:
+        corpus: what is kept in step.
+        options: how.
+        heartbeat: where it says what it does.
+        say: called with each line for a person.
+        stop: ends the watch.
+    """
+
+    def __init__(
+        self,
+        corpus: WatchedCorpus,
+        options: WatchOptions,
+        heartbeat: Heartbeat,
+        say: Say,
+        stop: Event,
+    ) -> None:
+        self._corpus = corpus
+        self._options = options
+        self._heartbeat = heartbeat
+        self._say = say
+        self._stop = stop
+        self._ingest = replace(
+            options.ingest,
+            verified=VerifiedFiles(),
+            max_removed=1.0 if options.allow_removal else MAX_REMOVED,
+        )
+        self._events = _Events(corpus.path, polls=options.poll)
+        self._places: dict[str, _Place] = {}
+        self._generation = -1
+        self._next_pass = 0.0
+        self._failures = 0
+        self._settling_until = 0.0
+        self._missing: frozenset[str] = frozenset()
+        self._pending_at = 0.0
+        self._has_passed = False
+        self.is_syncing = False
+
+    def run(self) -> None:
+        """Watch until ``stop`` is set.
+
+        Raises:
+            UsageError: ``no_roots`` at the start; ``too_many_removed``.
+            CorpusCorrupt, WrongFile: the corpus cannot be written any more.
+        """
+        problem = ""
+        self._heartbeat.start()
+        try:
+            self._look()
+            while not self._stop.is_set():
+                if self._is_due():
+                    self._pass()
+                elif self._events.wait(self._stop):
+                    self._note_change()
+                self._look()
+        except RolebundleError as error:
+            problem = error.code
+            raise
+        except KeyboardInterrupt:
+            # A signal during a pass. What is complete is stored.
+            if not self._stop.is_set():
+                raise
+        finally:
+            self._events.close()
+            self._heartbeat.end(problem)
+
+    def _look(self) -> None:
+        """See whether roots came, went or changed, or another process has written."""
+        places = {location: _Place.of(location) for location in self._corpus.roots()}
+        if places != self._places:
+            self._places = places
+            self._events.watch(place.real for place in places.values() if place.is_folder)
+            self._note_change()
+        if self._events.problem:
+            self._say(f"{self._events.problem}; looking at all files instead")
+            self._events.problem = ""
+            self._heartbeat.say(polling=True)
+        if self._failures == 0 and self._corpus.generation() != self._generation:
+            self._note_change()
+
+    def _note_change(self) -> None:
+        if not self._heartbeat.status.pending_since:
+            self._pending_at = monotonic()
+            self._heartbeat.say(pending_since=iso_utc(datetime.now(UTC)))
+        if self._settling_until:
+            self._settling_until = monotonic() + self._options.settle_seconds
+        # Not at once after a failure, which may last.
+        wait = 1.0 if self._failures else 0.0
+        self._next_pass = min(self._next_pass, monotonic() + wait)
+
+    def _is_due(self) -> bool:
+        return monotonic() >= self._next_pass
+
+    def _pass(self) -> None:
+        self._heartbeat.say(state="syncing")
+        started = monotonic()
+        self._generation = self._corpus.generation()
+        self.is_syncing = True
+        try:
+            report = self._corpus.update(self._ingest)
+        except (CorpusCorrupt, WrongFile):
+            raise
+        except RolebundleError as error:
+            self._fail(error)
+            return
+        finally:
+            self.is_syncing = False
+        self._failures, self._settling_until = 0, 0.0
+        seconds = monotonic() - started
+        self._tell(report, seconds)
+        # If anything was stored, another pass finds out whether files or corpus changed meanwhile.
+        is_stable = not (report.added or report.updated or report.removed or report.embedded)
+        if is_stable:
+            self._generation = self._corpus.generation()
+        self._has_passed = True
+        rest = max(POLL_SECONDS, _POLL_SHARE * seconds) if self._events.polls else _PASS_SECONDS
+        self._next_pass = monotonic() + (rest if is_stable else 0.0)
+        if is_stable:
+            status = self._heartbeat.status
+            lag = monotonic() - self._pending_at if status.pending_since else status.seconds
+            self._heartbeat.say(
+                state="idle",
+                synced_at=iso_utc(datetime.now(UTC)),
+                pending_since="",
+                seconds=round(lag, 3),
+                problem="",
+            )
+
+    def _fail(self, error: RolebundleError) -> None:
+        """Decide how a pass that failed goes on.
+
+        Raises:
+            RolebundleError: it does not.
+        """
+        now = monotonic()
+        if error.code == "too_many_removed":
+            if not self._settling_until:
+                self._settling_until = now + self._options.settle_seconds
+            elif now >= self._settling_until:
+                raise error
+            self._next_pass = self._settling_until
+            self._heartbeat.say(state="waiting", problem=error.code)
+            return
+        if error.code == "no_roots" and not self._has_passed:
+            raise error
+        is_busy = isinstance(error, CorpusBusy)
+        self._failures += 1
+        self._next_pass = now + min(_LONGEST_WAIT, 0.25 * 2**self._failures)
+        if error.code != self._heartbeat.status.problem:
+            self._say(f"{error}\n  trying again")
+        self._heartbeat.say(state="waiting" if is_busy else "failing", problem=error.code)
+
+    def _tell(self, report: IngestReport, seconds: float) -> None:
+        if report.added or report.updated or report.removed:
+            self._say(
+                f"{report.added} added, {report.updated} updated, {report.removed} removed in "
+                f"{seconds:.1f} s; {report.documents} documents"
+            )
+        for skipped in report.refused():
+            self._say(skipped.message)
+        missing = frozenset(
+            skipped.path for skipped in report.skipped if skipped.code == "root_missing"
+        )
+        for location in sorted(missing - self._missing):
+            self._say(f"{location}: is missing or empty; its documents stay")
+        for location in sorted(self._missing - missing):
+            self._say(f"{location}: is back")
+        self._missing = missing
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A root on disk: which file or folder it is, and when a root that is a file changed."""
+
+    real: str
+    is_folder: bool
+    identity: tuple[int, ...]
+
+    @classmethod
+    def of(cls, location: str) -> _Place:
+        try:
+            status = os.stat(location)  # noqa: PTH116 - as fast as possible, twice a second
+        except OSError:
+            return cls(location, False, ())
+        is_folder = Path(location).is_dir()
+        identity = [status.st_dev, status.st_ino]
+        if not is_folder:
+            identity += [status.st_size, status.st_mtime_ns]
+        return cls(os.path.realpath(location), is_folder, tuple(identity))
+
+
+class _Events:
+    """Tells that something below some folders changed.
+
+    Args:
+        corpus: the corpus file; changes of it and of what lies beside it are no news.
+        polls: never tell, because the watch looks for itself.
+    """
+
+    def __init__(self, corpus: Path, *, polls: bool) -> None:
+        self.polls = polls
+        self.problem = ""
+        self._own = os.path.realpath(corpus)
+        self._changes: Generator[set[FileChange], None, None] | None = None
+        self._closing = Event()
+
+    def watch(self, folders: Iterable[str]) -> None:
+        """Watch these folders instead of the former ones. From now on, no change is missed."""
+        self.close()
+        real = sorted(set(folders))
+        chosen = [
+            path
+            for path in real
+            if not any(is_below(path, other) for other in real if other != path)
+        ]
+        if self.polls or not chosen:
+            return
+        self._closing = Event()
+        try:
+            from watchfiles import watch
+
+            self._changes = watch(
+                *chosen,
+                watch_filter=None,
+                debounce=_GATHER_MS,
+                step=_QUIET_MS,
+                stop_event=self._closing,
+                rust_timeout=_TICK_MS,
+                yield_on_timeout=True,
+                raise_interrupt=True,
+                ignore_permission_denied=True,
+            )
+            # The library begins to watch when it is asked first.
+            next(self._changes, None)
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            self._give_up(error)
+
+    def wait(self, stop: Event) -> bool:
+        """Whether something changed, after a moment at most."""
+        if self._changes is None:
+            stop.wait(_TICK_MS / 1000)
+            return False
+        try:
+            changes = next(self._changes, None)
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            self._give_up(error)
+            return True
+        if changes is None:
+            # A folder vanished; the next look at the roots begins anew.
+            self._changes = None
+            return True
+        return any(self._is_news(path) for _, path in changes)
+
+    def _is_news(self, path: str) -> bool:
+        return not path.startswith(self._own) and f"{os.sep}.git{os.sep}" not in path
+
+    def _give_up(self, error: Exception) -> None:
+        # Too many folders for the system's limit, or a file system without events.
+        self.close()
+        self.polls = True
+        self.problem = f"the system does not tell of changes ({error})"
+
+    def close(self) -> None:
+        """End the watch of all folders."""
+        self._closing.set()
+        changes, self._changes = self._changes, None
+        if changes is not None:
+            with suppress(Exception):
+                changes.close()

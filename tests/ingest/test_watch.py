@@ -1,0 +1,459 @@
+"""`watch` keeps the corpus in step with its roots, whatever happens to the files or to itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.lookup import WatchStatus
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
+from rolebundle.ingest import watch
+from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
+from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.watch import WatchOptions
+from rolebundle.storage.location import heartbeat_path
+from rolebundle.storage.opening import open_reader, open_writer
+from support.commands import invoke
+
+PATIENCE = 30.0
+MIN_FILES = 150
+REST_SECONDS = 5.0
+"""How long after the last change the corpus is in step at the latest."""
+
+
+@pytest.fixture(autouse=True)
+def _short_ticks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("_TICK_MS", 60), ("_QUIET_MS", 30), ("POLL_SECONDS", 0.05)):
+        monkeypatch.setattr(watch, name, value)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for number in range(10):
+        (folder / f"d{number}.md").write_text(f"# D{number}\n\nText {number}.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def db(tmp_path: Path, folder: Path) -> Path:
+    path = tmp_path / "c.db"
+    Admin(path).ingest([folder], lexical_only=True)
+    return path
+
+
+def names(db: Path) -> set[str]:
+    with open_reader(db) as corpus:
+        return {name for (name,) in corpus.rows("SELECT path FROM file")}
+
+
+def until(holds: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    end = monotonic() + seconds
+    while not holds():
+        assert monotonic() < end, "it did not come true in time"
+        sleep(0.02)
+
+
+class Running:
+    """A watch in a thread."""
+
+    def __init__(self, db: Path, options: WatchOptions) -> None:
+        self.db, self.said = db, list[str]()
+        self.error: RolebundleError | None = None
+        self.stop = threading.Event()
+        self._admin = Admin(db)
+        self._watcher = self._admin.watcher(options, self.said.append, self.stop)
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._watcher.run()
+        except RolebundleError as error:
+            self.error = error
+        finally:
+            self._admin.close()
+
+    @property
+    def status(self) -> WatchStatus:
+        until(lambda: read_heartbeat(self.db) is not None)
+        status = read_heartbeat(self.db)
+        assert status is not None
+        return status
+
+    def wait_for_end(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+    def until_idle(self) -> None:
+        until(lambda: self.status.state == "idle" and not self.status.pending_since)
+
+
+@contextmanager
+def watching(db: Path, *, poll: bool = False, allow_removal: bool = False) -> Iterator[Running]:
+    options = WatchOptions(IngestOptions(), poll, allow_removal, settle_seconds=0.4)
+    running = Running(db, options)
+    try:
+        running.until_idle()
+        yield running
+    finally:
+        running.stop.set()
+        running.wait_for_end()
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_each_kind_of_change_is_followed(db: Path, folder: Path, poll: bool) -> None:
+    with Engine(db) as engine, watching(db, poll=poll) as running:
+        before = engine.retrieve(RetrievalRequest(task="zebra", lexical_only=True))
+        (folder / "sub").mkdir()
+        (folder / "sub" / "new.md").write_text("# New\n\nA zebra.\n", encoding="utf-8")
+        (folder / "d1.md").rename(folder / "sub" / "moved.md")
+        (folder / "d2.md").unlink()
+        until(lambda: {"sub/new.md", "sub/moved.md"} <= names(db))
+        until(lambda: not {"d1.md", "d2.md"} & names(db))
+        (folder / "sub" / "new.md").write_text("# New\n\nAn okapi.\n", encoding="utf-8")
+        request = RetrievalRequest(task="okapi", lexical_only=True)
+        # An engine that is open all the time sees it.
+        until(lambda: bool(engine.retrieve(request).selected))
+        running.until_idle()
+        assert not before.selected
+        assert running.status.polling == poll
+    assert running.status.state == "stopped"
+    assert running.status.problem == ""
+
+
+def test_a_root_that_vanishes_keeps_its_documents_until_it_is_back(db: Path, folder: Path) -> None:
+    away = folder.with_name("away")
+    with watching(db) as running:
+        folder.rename(away)
+        until(lambda: any("is missing" in line for line in running.said))
+        assert len(names(db)) == 10
+        # It comes back piece by piece, with something else in it.
+        folder.mkdir()
+        (folder / "later.md").write_text("# Later\n", encoding="utf-8")
+        sleep(0.1)
+        for file in sorted(away.iterdir()):
+            shutil.copy(file, folder)
+        until(lambda: len(names(db)) == 11)
+        running.until_idle()
+        assert any("is back" in line for line in running.said)
+
+
+class TestTooMuchDisappears:
+    def test_it_stops_and_changes_nothing(self, db: Path, folder: Path) -> None:
+        with watching(db) as running:
+            for number in range(3):
+                (folder / f"d{number}.md").unlink()
+            running.wait_for_end()
+        assert running.error is not None
+        assert running.error.code == "too_many_removed"
+        assert "3 of its 10 documents" in running.error.message
+        assert len(names(db)) == 10
+        assert (running.status.state, running.status.problem) == ("stopped", "too_many_removed")
+        assert invoke("watch", "--once", "--db", db).code == 2
+        assert len(names(db)) == 10
+        assert invoke("watch", "--once", "--allow-removal", "--db", db).code == 0
+        assert len(names(db)) == 7
+
+    def test_it_goes_on_if_that_is_allowed(self, db: Path, folder: Path) -> None:
+        with watching(db, allow_removal=True):
+            for number in range(5):
+                (folder / f"d{number}.md").unlink()
+            until(lambda: len(names(db)) == 5)
+
+    def test_it_goes_on_if_they_come_back(self, db: Path, folder: Path) -> None:
+        with watching(db) as running:
+            texts = {file: file.read_text("utf-8") for file in folder.iterdir()}
+            for file in texts:
+                file.unlink()
+            (folder / "other.md").write_text("# Other\n", encoding="utf-8")
+            until(lambda: running.status.state == "waiting")
+            for file, text in texts.items():
+                file.write_text(text, encoding="utf-8")
+            until(lambda: "other.md" in names(db))
+            running.until_idle()
+            assert len(names(db)) == 11
+
+    def test_a_renamed_folder_is_not_missed(self, db: Path, folder: Path) -> None:
+        with watching(db):
+            (folder / "sub").mkdir()
+            for file in folder.glob("*.md"):
+                file.rename(folder / "sub" / file.name)
+            until(lambda: names(db) == {f"sub/d{number}.md" for number in range(10)})
+
+    def test_one_of_few_may_go(self, tmp_path: Path) -> None:
+        folder = tmp_path / "two"
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / f"{name}.md").write_text(f"# {name}\n", encoding="utf-8")
+        Admin(tmp_path / "two.db").ingest([folder], lexical_only=True)
+        (folder / "a.md").unlink()
+        assert invoke("watch", "--once", "--db", tmp_path / "two.db").code == 0
+
+
+def test_it_waits_for_another_writer(
+    db: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching(db) as running:
+        monkeypatch.setenv("ROLEBUNDLE_BUSY_TIMEOUT_MS", "50")
+        with open_writer(db) as other, other.writing():
+            (folder / "new.md").write_text("# New\n", encoding="utf-8")
+            until(lambda: running.status.problem == "corpus_busy")
+            assert running.status.state == "waiting"
+        until(lambda: "new.md" in names(db))
+        running.until_idle()
+        assert running.status.problem == ""
+
+
+def test_a_manifest_with_a_mistake_is_reported_and_can_be_corrected(db: Path, folder: Path) -> None:
+    with watching(db) as running:
+        (folder / "rolebundle.toml").write_text("trust = [", encoding="utf-8")
+        until(lambda: running.status.state == "failing")
+        assert any("bad_manifest" in line for line in running.said)
+        (folder / "rolebundle.toml").unlink()
+        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        until(lambda: "new.md" in names(db))
+
+
+def test_what_another_process_wrote_is_compared_with_the_files(db: Path, folder: Path) -> None:
+    with watching(db) as running, Admin(db) as admin:
+        admin.ingest([folder / "d1.md"], lexical_only=True)
+        with open_writer(db) as corpus, corpus.writing():
+            corpus.run("DELETE FROM file WHERE path = 'd1.md'")
+            corpus.run("UPDATE corpus_state SET generation = generation + 1")
+        until(lambda: "d1.md" in names(db))
+        running.until_idle()
+
+
+def test_a_root_of_another_ingest_is_watched_too(db: Path, tmp_path: Path) -> None:
+    with watching(db), Admin(db) as admin:
+        more = tmp_path / "more"
+        more.mkdir()
+        (more / "a.md").write_text("# A\n", encoding="utf-8")
+        admin.ingest([more], lexical_only=True)
+        (more / "b.md").write_text("# B\n", encoding="utf-8")
+        until(lambda: "b.md" in names(db))
+
+
+def test_only_one_watches(db: Path) -> None:
+    with watching(db), pytest.raises(CorpusBusy) as error:
+        Running(db, WatchOptions(IngestOptions()))
+    assert error.value.code == "watch_running"
+
+
+def test_without_roots_there_is_nothing_to_watch(tmp_path: Path) -> None:
+    open_writer(tmp_path / "c.db").close()
+    running = Running(tmp_path / "c.db", WatchOptions(IngestOptions()))
+    running.wait_for_end()
+    assert isinstance(running.error, UsageError)
+    assert running.error.code == "no_roots"
+
+
+def test_files_that_were_not_touched_are_not_read_again(
+    db: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in folder.iterdir():
+        os.utime(file, (1, 1))
+    (folder / "picture.md").write_bytes(b"\x00\x01" * 9)
+    os.utime(folder / "picture.md", (1, 1))
+    read: list[str] = []
+    from rolebundle.ingest import prepare
+
+    plain = prepare.read_bytes
+    monkeypatch.setattr(
+        prepare,
+        "read_bytes",
+        lambda location, *rest: (read.append(Path(location).name), plain(location, *rest))[1],
+    )
+    with watching(db) as running:
+        read.clear()
+        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        until(lambda: "new.md" in names(db))
+        running.until_idle()
+    assert set(read) == {"new.md"}
+
+
+class TestStatus:
+    @staticmethod
+    def say(db: Path, **changes: object) -> None:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        status = WatchStatus(
+            state="idle", process=1, polling=False, started_at=now, heartbeat_at=now, synced_at=now
+        ).model_copy(update=changes)
+        heartbeat_path(db).write_text(status.model_dump_json(), encoding="utf-8")
+        heartbeat_path(db).chmod(0o600)
+
+    @pytest.mark.parametrize(
+        ("changes", "shown", "warns"),
+        [
+            ({}, "idle, heartbeat", False),
+            ({"pending_since": "2026-01-01T00:00:00Z"}, "changes wait for", False),
+            ({"problem": "corpus_busy", "state": "waiting"}, "! corpus_busy", True),
+            ({"heartbeat_at": "2026-01-01T00:00:00Z"}, "silent for", True),
+            ({"state": "stopped"}, "ended", False),
+            ({"state": "stopped", "problem": "too_many_removed"}, "(too_many_removed)", True),
+        ],
+    )
+    def test_status_and_doctor_say_what_a_watch_does(
+        self, db: Path, changes: dict[str, object], shown: str, warns: bool
+    ) -> None:
+        assert "watch" not in invoke("status", "--db", db).out
+        self.say(db, **changes)
+        assert shown in invoke("status", "--db", db).out
+        assert json.loads(invoke("status", "--json", "--db", db).out)["watch"]["process"] == 1
+        [check] = [
+            line
+            for line in invoke("doctor", "--db", db).out.splitlines()
+            if line.split()[1:2] == ["watch"]
+        ]
+        assert check.startswith("warning" if warns else "ok")
+
+    def test_an_agent_is_not_told(self, db: Path) -> None:
+        self.say(db)
+        with Engine(db) as engine:
+            assert engine.status().watch is None
+
+    @pytest.mark.parametrize("content", [b"", b"{", b'{"state": 1}', b"\xff" * 9])
+    def test_a_damaged_heartbeat_is_none(self, db: Path, content: bytes) -> None:
+        heartbeat_path(db).write_bytes(content)
+        assert read_heartbeat(db) is None
+        assert invoke("status", "--db", db).code == 0
+
+
+# -- the process, killed and started again ---------------------------------------------------------
+
+
+class Chaos:
+    """Changes of files at random: creations, edits, deletions and renames."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.chance, self.made = folder, random.Random(seed), 0
+
+    def change(self) -> None:
+        files = sorted(self.folder.rglob("*.md"))
+        kind = self.chance.choice(("create", "edit", "edit", "delete", "rename", "move"))
+        if kind == "create" or len(files) < MIN_FILES:
+            self.made += 1
+            place = self.folder / self.chance.choice(("", "a", "b/c"))
+            place.mkdir(parents=True, exist_ok=True)
+            self.write(place / f"n{self.made}-{self.chance.randrange(10**6)}.md")
+            return
+        file = self.chance.choice(files)
+        if kind == "edit":
+            self.write(file)
+        elif kind == "delete":
+            file.unlink()
+        elif kind == "rename":
+            file.rename(file.with_name(f"r{self.chance.randrange(10**9)}.md"))
+        else:
+            place = self.folder / f"f{self.chance.randrange(5)}"
+            place.mkdir(exist_ok=True)
+            file.rename(place / file.name)
+
+    def write(self, file: Path) -> None:
+        word = self.chance.choice(("amber", "birch", "cedar", "delta"))
+        number = self.chance.randrange(10**6)
+        file.write_text(f"# {word}\n\nText {number} of {word}.\n", encoding="utf-8")
+
+
+def content(db: Path) -> set[tuple[object, ...]]:
+    with open_reader(db) as corpus:
+        return set(
+            corpus.rows(
+                "SELECT d.document_id, d.title, f.path, c.chunk_id, c.content, c.start_line "
+                "FROM chunk c JOIN document d ON d.id = c.document JOIN file f ON f.id = d.file"
+            )
+        )
+
+
+class Process:
+    """A `rolebundle watch` that can be killed and started again."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+        self.start()
+
+    def start(self) -> None:
+        program = "from rolebundle.interfaces.cli.main import main; main()"
+        command = [sys.executable, "-c", program, "watch", "--lexical-only", "--db", self._db]
+        with self._db.with_name("watch.log").open("ab") as log:
+            self._process = subprocess.Popen(command, stderr=log)
+
+    def end(self, number: signal.Signals) -> int:
+        self._process.send_signal(number)
+        return self._process.wait(PATIENCE)
+
+
+@contextmanager
+def watch_process(db: Path) -> Iterator[Process]:
+    process = Process(db)
+    try:
+        yield process
+    finally:
+        process.end(signal.SIGKILL)
+
+
+def cause_chaos(chaos: Chaos, process: Process, changes: int, seconds: float) -> None:
+    """Make so many changes, evenly; kill and restart the watch after some of them."""
+    kill_at = chaos.chance.randrange(changes // 5, changes * 4 // 5)
+    begun = monotonic()
+    for change in range(changes):
+        if change == kill_at:
+            process.end(signal.SIGKILL)
+            process.start()
+        chaos.change()
+        sleep(max(0.0, begun + (change + 1) * seconds / changes - monotonic()))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize(
+    ("rounds", "changes", "seconds"),
+    [(1, 60, 1.5), pytest.param(20, 1_000, 10.0, marks=pytest.mark.slow)],
+)
+def test_after_a_kill_the_corpus_becomes_what_a_fresh_ingest_gives(
+    tmp_path: Path, rounds: int, changes: int, seconds: float
+) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    chaos = Chaos(folder, seed=rounds)
+    for _ in range(MIN_FILES):
+        chaos.change()
+    db = tmp_path / "c.db"
+    Admin(db).ingest([folder], lexical_only=True)
+    lags = []
+    with watch_process(db) as process:
+        for number in range(rounds):
+            cause_chaos(chaos, process, changes, seconds)
+            last_change = monotonic()
+            fresh = tmp_path / f"fresh-{number}.db"
+            Admin(fresh).ingest([folder], lexical_only=True)
+            expected = content(fresh)
+            until(lambda expected=expected: content(db) == expected)  # type: ignore[misc]
+            lags.append(monotonic() - last_change)
+        status = read_heartbeat(db)
+        assert status is not None
+        assert is_alive(status, datetime.now(UTC))
+        assert process.end(signal.SIGTERM) == 0
+    print(f"lags: median {sorted(lags)[len(lags) // 2]:.2f} s, longest {max(lags):.2f} s")
+    status = read_heartbeat(db)
+    assert status is not None
+    assert (status.state, status.problem) == ("stopped", "")
+    if rounds > 1:
+        assert max(lags) <= REST_SECONDS
