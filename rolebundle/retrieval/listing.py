@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupFailure, Lookups
 from rolebundle.contracts.request import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.lookup import ReferenceScope, look_up
+from rolebundle.retrieval.source_files import shown_path
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentName
@@ -52,9 +52,7 @@ def list_documents(corpus: Corpus, request: ListRequest, scope: ReferenceScope) 
                 updated_at=document.updated_at,
                 inferred_at=document.inferred_at,
                 chunks=chunks,
-                absolute_path=name.location
-                if scope.absolute and Path(name.location).is_absolute()
-                else None,
+                absolute_path=shown_path(name.location, name.path) if scope.absolute else None,
             )
             for name, document, chunks in documents.listed_documents(corpus, rows)
         ],

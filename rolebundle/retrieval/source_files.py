@@ -6,6 +6,7 @@ What a file is like today is no part of the corpus, so it decides about warnings
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from hashlib import sha256
@@ -27,6 +28,7 @@ _MAX_HASHED_BYTES = 8_000_000
 _MAX_STUCK = 4
 _MAX_NAMED = 5
 _PATH_CHARS = 200
+_MAY_HAVE_SECRET = re.compile(r"[\w+=-]{16}|[:@]")
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -98,9 +100,27 @@ def _content_hash(location: str, size: int) -> str:
         return sha256(file.read(size + 1), usedforsecurity=False).hexdigest()
 
 
+def shown_path(location: str, path: str) -> str | None:
+    """The absolute path to show of a file; ``None`` if it has none, or if a secret is in its name.
+
+    Args:
+        location: where the file lies.
+        path: its path within its root, in which secrets are masked.
+    """
+    folder = location.removesuffix(path.replace("/", os.sep))
+    if folder == location or not os.path.isabs(folder):  # noqa: PTH117 - of thousands of files
+        return None
+    # The search for secrets takes a tenth of a second to load, and most folders have short names.
+    if _MAY_HAVE_SECRET.search(folder):
+        from rolebundle.scan.confidential import without_secrets
+
+        return location if without_secrets(folder) == folder else None
+    return location
+
+
 def with_paths(bundle: RetrievalBundle, files: Sequence[SourceFile]) -> RetrievalBundle:
     """The bundle, in which each citation has the absolute path of its file."""
-    locations = {file.chunk_id: file.location for file in files}
+    locations = {file.chunk_id: shown_path(file.location, file.path) for file in files}
     return bundle.model_copy(
         update={
             "selected": [
