@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
-    from rolebundle.ingest.sync import IngestOptions, IngestReport
+    from rolebundle.ingest.sync import IngestOptions, IngestReport, OnReading, Reading
     from rolebundle.ingest.watch import Watcher, WatchOptions
     from rolebundle.storage.marks import MarkKind
 
@@ -135,6 +135,7 @@ class Admin:
         *,
         lexical_only: bool = False,
         progress: Progress | None = None,
+        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from files; see :func:`rolebundle.ingest.sync.ingest`.
 
@@ -146,7 +147,14 @@ class Admin:
         with self._open_writer(create=True) as corpus:
             self._complete_purges(corpus, INGEST_PURGE_PATIENCE_MS)
             provider = None if lexical_only else self.workspace.passage_provider(corpus)
-            report = ingest(corpus, paths, provider, options, progress or _no_progress)
+            report = ingest(
+                corpus,
+                paths,
+                provider,
+                options,
+                progress or _no_progress,
+                on_reading or _no_reading,
+            )
             self._record_ingest(corpus, report)
             return report
 
@@ -156,6 +164,7 @@ class Admin:
         *,
         lexical_only: bool = False,
         progress: Progress | None = None,
+        on_reading: OnReading | None = None,
     ) -> IngestReport:
         """Update the corpus from all roots; see :func:`rolebundle.ingest.sync.update`.
 
@@ -169,7 +178,9 @@ class Admin:
             all_lexical = all(root.options.lexical_only for root in roots.load(corpus))
             is_lexical = lexical_only or all_lexical
             provider = None if is_lexical else self.workspace.passage_provider(corpus)
-            report = update(corpus, provider, options, progress or _no_progress)
+            report = update(
+                corpus, provider, options, progress or _no_progress, on_reading or _no_reading
+            )
             if report.added or report.updated or report.removed:
                 self._record_ingest(corpus, report)
             return report
@@ -900,4 +911,8 @@ def _now() -> str:
 
 
 def _no_progress(_what: str, _done: int, _total: int) -> None:
+    pass
+
+
+def _no_reading(_reading: Reading) -> None:
     pass

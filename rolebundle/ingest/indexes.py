@@ -521,10 +521,40 @@ def optimize(corpus: Corpus, index: EmbeddingIndex) -> Optimized:
     return Optimized(recall >= MIN_RECALL, recall, buckets, perf_counter() - started)
 
 
-def _build_approximate(corpus: Corpus, part: IndexPart) -> tuple[int, float]:
+def optimize_large(corpus: Corpus, index: EmbeddingIndex, progress: Progress) -> int:
+    """Build the approximate indexes of large compartments that have none or an outdated one.
+
+    Each is one transaction. One whose recall is too low stays, unused, so that it is not built
+    again until its vectors have changed.
+
+    Returns:
+        How many were built. None if this build of apsw has no ``vec1``.
+    """
+    parts = [
+        part
+        for part in vector_index.current_parts(corpus, index)
+        if part.vectors >= approximate_index.MIN_VECTORS and _is_outdated(part)
+    ]
+    if not parts or not approximate_index.is_available(corpus):
+        return 0
+    corpus.load_vectors()
+    for number, part in enumerate(parts):
+        progress("indexing", number, len(parts))
+        with corpus.writing():
+            _build_approximate(corpus, part, keep=True)
+    progress("indexing", len(parts), len(parts))
+    return len(parts)
+
+
+def _is_outdated(part: IndexPart) -> bool:
+    state = ApproximateState.read(part.approximate)
+    return state is None or state.is_stale
+
+
+def _build_approximate(corpus: Corpus, part: IndexPart, *, keep: bool = False) -> tuple[int, float]:
     """Build the approximate index of a compartment's vectors; return its buckets and recall.
 
-    It is dropped if its recall is below ``MIN_RECALL``.
+    It is dropped if its recall is below ``MIN_RECALL``, unless ``keep`` is set.
     """
     approximate_index.drop(corpus, part)
     approximate_index.build(corpus, part)
@@ -543,7 +573,7 @@ def _build_approximate(corpus: Corpus, part: IndexPart) -> tuple[int, float]:
         if recall >= TARGET_RECALL or probes >= buckets:
             break
     approximate_index.store_state(corpus, part, replace(state, recall=recall))
-    if recall < MIN_RECALL:
+    if recall < MIN_RECALL and not keep:
         approximate_index.drop(corpus, part)
     return buckets, recall
 

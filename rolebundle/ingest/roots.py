@@ -23,6 +23,7 @@ from rolebundle.ingest.manifests import check_path
 from rolebundle.ingest.prepare import hash_of_file
 from rolebundle.ingest.remembered import Flags, Remembered, combined, limits_in
 from rolebundle.ingest.walk import read_bytes
+from rolebundle.text.counts import counted
 
 _GRANTING = ("trust_tier", "max_trust", "sensitivity", "scope")
 _MOVED_SHARE = 0.5
@@ -110,7 +111,7 @@ def missing_root(root: Root) -> UsageError:
 
 
 def _missing(root: Root) -> str:
-    documents = f"{root.documents} document{'' if root.documents == 1 else 's'}"
+    documents = counted(root.documents, "document")
     return f"this root is missing; the corpus keeps its {documents}"
 
 

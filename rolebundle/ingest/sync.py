@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from time import monotonic
+from typing import Any, Literal, NamedTuple
 
 from rolebundle.contracts.declared import DeclaredMetadata
 from rolebundle.contracts.roots import Root, ScanOptions
@@ -33,6 +34,7 @@ from rolebundle.ingest.indexes import (
     count_waiting,
     ensure_index,
     fill_index,
+    optimize_large,
 )
 from rolebundle.ingest.manifests import (
     IgnoredManifest,
@@ -101,6 +103,7 @@ from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.identifiers import Renamed
 from rolebundle.storage.vector_index import EmbeddingIndex
+from rolebundle.text.counts import counted
 
 ERROR_CODES = frozenset(
     {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
@@ -110,6 +113,7 @@ ERROR_CODES = frozenset(
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused"})
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
+_SECONDS_BETWEEN_NEWS = 0.2
 
 
 @dataclass(slots=True)
@@ -139,6 +143,7 @@ class IngestReport:
         embedded: the number of chunks that got a vector in this run.
         waiting: the number of chunks of the corpus without a vector.
         embedding_problem: why chunks are waiting; empty if the model was not used or had no error.
+        optimized: the number of approximate indexes that were built.
     """
 
     added: int = 0
@@ -155,6 +160,7 @@ class IngestReport:
     embedded: int = 0
     waiting: int = 0
     embedding_problem: str = ""
+    optimized: int = 0
 
     def refused(self) -> list[Skipped]:
         """Skipped documents whose code is in ``ERROR_CODES``."""
@@ -185,6 +191,7 @@ class IngestOptions:
         verified: what earlier runs of this process found out; files that were not touched since
             are not read. ``None``: every file is read.
         max_removed: the largest share of the documents of one path that the run may remove.
+        optimize: build the approximate indexes of large compartments at the end.
     """
 
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -202,6 +209,7 @@ class IngestOptions:
     reread: bool = False
     verified: VerifiedFiles | None = None
     max_removed: float = 1.0
+    optimize: bool = True
 
     def root_options(self) -> dict[str, Any]:
         """The given options that a root remembers, by their name in ``RootOptions``."""
@@ -235,7 +243,26 @@ def _scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSetti
     return ScanSettings(secrets=remembered.secrets, patterns=patterns)
 
 
+class Reading(NamedTuple):
+    """How far the reading of files is. ``slow`` is the path of a file that takes long, or empty."""
+
+    files: int
+    of_files: int
+    bytes: int
+    of_bytes: int
+    chunks: int
+    slow: str = ""
+
+
+OnReading = Callable[[Reading], None]
+"""Called a few times per second while files are read."""
+
+
 def _no_progress(_step: str, _done: int, _total: int) -> None:
+    pass
+
+
+def _no_reading(_reading: Reading) -> None:
     pass
 
 
@@ -245,6 +272,7 @@ def ingest(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = _no_progress,
+    on_reading: OnReading = _no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all files at and below ``paths``.
 
@@ -254,6 +282,7 @@ def ingest(
         provider: embeds new chunks; ``None`` leaves them without vectors.
         options: settings of the run.
         progress: called with the current step.
+        on_reading: called while files are read.
 
     Raises:
         UsageError: a path does not exist.
@@ -263,7 +292,7 @@ def ingest(
         StorageError, CorpusBusy, CorpusCorrupt: batches that were stored before stay stored.
     """
     with rare_garbage_collection():
-        return _ingest(corpus, paths, provider, options or IngestOptions(), progress)
+        return _ingest(corpus, paths, provider, options or IngestOptions(), progress, on_reading)
 
 
 def update(
@@ -271,6 +300,7 @@ def update(
     provider: EmbeddingProvider | None,
     options: IngestOptions | None = None,
     progress: Progress = _no_progress,
+    on_reading: OnReading = _no_reading,
 ) -> IngestReport:
     """Synchronize the corpus with all roots, each with the options that it was ingested with.
 
@@ -291,7 +321,7 @@ def update(
     outer = [root for root in roots if not _has_root_above(root, roots)]
     missing = [root for root in outer if _is_missing(root)]
     paths = [Path(root.location) for root in outer if root not in missing]
-    report = ingest(corpus, paths, provider, options, progress)
+    report = ingest(corpus, paths, provider, options, progress, on_reading)
     report.skipped += [
         Skipped(root.location, "root_missing", missing_root_note(root)) for root in missing
     ]
@@ -323,6 +353,7 @@ def _ingest(
     provider: EmbeddingProvider | None,
     options: IngestOptions,
     progress: Progress,
+    on_reading: OnReading,
 ) -> IngestReport:
     # Before the walk: a file that another process adds meanwhile is not missing.
     known = store.known_files(corpus)
@@ -337,7 +368,7 @@ def _ingest(
     changed: set[str] = set()
     for walk_result in run.walks:
         before = (report.added, report.updated, report.removed)
-        _ingest_files(corpus, walk_result, known, options, report, progress)
+        _ingest_files(corpus, walk_result, known, options, report, progress, on_reading)
         if before != (report.added, report.updated, report.removed):
             changed.add(walk_result.visit.root.location)
     record_counts(corpus, [walk_result.visit for walk_result in run.walks], changed)
@@ -346,6 +377,8 @@ def _ingest(
     embedding = EmbeddingReport(0, count_waiting(corpus), problem)
     if provider is not None and index is not None:
         embedding = fill_index(corpus, index, provider, progress)
+        if options.optimize:
+            report.optimized = optimize_large(corpus, index, progress)
     totals = documents.counts(corpus)
     report.documents, report.chunks = totals.documents, totals.chunks
     report.embedded = embedding.embedded
@@ -534,7 +567,7 @@ class _WalkResult:
             Skipped(
                 entries[path].path,
                 "left_corpus",
-                f"{entries[path].path}: {count} file{'' if count == 1 else 's'} left the corpus: "
+                f"{entries[path].path}: {counted(count, 'file')} left the corpus: "
                 f"{entries[path].message}",
             )
             for path, count in counts.items()
@@ -681,6 +714,7 @@ def _ingest_files(
     options: IngestOptions,
     report: IngestReport,
     progress: Progress,
+    on_reading: OnReading,
 ) -> None:
     report.skipped += walk_result.skipped
     report.notes += walk_result.notes
@@ -701,6 +735,7 @@ def _ingest_files(
     report.unchanged += done
     progress("reading", done, len(tasks))
     changed = [task for task, same in zip(tasks, unchanged, strict=True) if not same]
+    meter = _ReadingMeter(tasks, kept, on_reading)
     with ThreadPoolExecutor(1) as pool:
         # git reads its history while the files are read.
         commits = pool.submit(last_commits, [task.file.location for task in changed])
@@ -709,6 +744,8 @@ def _ingest_files(
             for task, outcome in batch:
                 if verified is not None and isinstance(outcome, Skipped):
                     verified.add_skipped(task.file, walk_result.settings, outcome)
+        outcomes = prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
+        for batch in _batches(meter.each(zip(changed, outcomes, strict=True))):
             kept |= _store_batch(corpus, batch, commits.result(), report)
             done += len(batch)
             progress("reading", done, len(tasks))
@@ -752,6 +789,43 @@ def _check_removals(
             "if that is meant, run `rolebundle update`, or use --allow-removal; "
             "else bring the files back",
         )
+
+
+class _ReadingMeter:
+    """Reports how far the reading of files is."""
+
+    def __init__(
+        self, tasks: Sequence[FileTask], kept: Container[str], on_reading: OnReading
+    ) -> None:
+        self.on_reading = on_reading
+        sizes = [(task.file.size, task.file.location in kept) for task in tasks]
+        self.now = Reading(
+            sum(is_done for _, is_done in sizes),
+            len(tasks),
+            sum(size for size, is_done in sizes if is_done),
+            sum(size for size, _ in sizes),
+            0,
+        )
+
+    def slow(self, path: str) -> None:
+        self.on_reading(self.now._replace(slow=path))
+
+    def each(
+        self, outcomes: Iterable[tuple[FileTask, Outcome]]
+    ) -> Iterator[tuple[FileTask, Outcome]]:
+        told = monotonic()
+        for task, outcome in outcomes:
+            now = self.now
+            chunks = now.chunks
+            if isinstance(outcome, Prepared):
+                chunks += sum(len(document.chunks) for document in outcome.documents)
+            self.now = now._replace(
+                files=now.files + 1, bytes=now.bytes + task.file.size, chunks=chunks
+            )
+            if monotonic() - told > _SECONDS_BETWEEN_NEWS:
+                told = monotonic()
+                self.on_reading(self.now)
+            yield task, outcome
 
 
 def _merge_lexical_indexes(corpus: Corpus) -> None:

@@ -11,13 +11,15 @@ import gc
 import os
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice, repeat
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import wait
+from multiprocessing.synchronize import Event
 from threading import Thread
 
 from rolebundle.errors import DocumentError
@@ -36,6 +38,8 @@ _TASKS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
 _FILES_PER_CHECK = 256
 _MIN_FILES_FOR_WORKERS = 64
 _GC_THRESHOLD = 100_000
+_SLOW_BYTES = 1 << 20
+_SLOW_SECONDS = 2.0
 
 
 def find_unchanged(
@@ -57,10 +61,23 @@ def find_unchanged(
         return [is_unchanged for group in results for is_unchanged in group]
 
 
+def _no_news(_path: str) -> None:
+    pass
+
+
 def prepare_parallel(
-    tasks: Sequence[FileTask], settings: RunSettings, workers: int
+    tasks: Sequence[FileTask],
+    settings: RunSettings,
+    workers: int,
+    on_slow: Callable[[str], None] = _no_news,
 ) -> Iterator[Outcome]:
     """The outcome of each file, in order. A few files are prepared in this process.
+
+    Args:
+        tasks: the files.
+        settings: settings of the run.
+        workers: the number of processes.
+        on_slow: called with the path of a file that probably takes long.
 
     Raises:
         DocumentError: ``worker_died``.
@@ -68,22 +85,33 @@ def prepare_parallel(
     groups = _groups(tasks)
     if workers <= 1 or len(tasks) < _MIN_FILES_FOR_WORKERS:
         for group in groups:
+            if sum(task.file.size for task in group) > _SLOW_BYTES:
+                on_slow(_largest(group))
             yield from prepare_files(group, settings)
         return
     # Spawned, because a forked child would inherit SQLite's locks and a tokenizer's threads.
+    context = get_context("spawn")
+    stopping = context.Event()
+    # A worker that is still starting when the ingest is interrupted finds it by its name.
+    _kept.append(stopping)
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_start_worker
+        workers, mp_context=context, initializer=_start_worker, initargs=(stopping,)
     ) as pool:
         # A window of tasks, so that results do not accumulate if the writer is slower.
-        window: deque[Future[list[Outcome]]] = deque()
-        with _interrupts_blocked():
-            for group in islice(groups, workers * _TASKS_PER_WORKER):
-                window.append(pool.submit(prepare_files, group, settings))
+        window: deque[tuple[list[FileTask], Future[list[Outcome]]]] = deque()
         try:
+            with _interrupts_blocked():
+                for group in islice(groups, workers * _TASKS_PER_WORKER):
+                    window.append((group, pool.submit(_prepare_in_worker, group, settings)))
             while window:
-                yield from window.popleft().result()
+                group, future = window.popleft()
+                if wait_for([future], _SLOW_SECONDS).not_done:
+                    on_slow(_largest(group))
+                yield from future.result()
                 if (next_group := next(groups, None)) is not None:
-                    window.append(pool.submit(prepare_files, next_group, settings))
+                    window.append(
+                        (next_group, pool.submit(_prepare_in_worker, next_group, settings))
+                    )
         except BrokenProcessPool as error:
             raise DocumentError(
                 "worker_died",
@@ -91,6 +119,16 @@ def prepare_parallel(
                 "run the same command with --workers 1 to find the file, and exclude it; "
                 'your own script must ingest under `if __name__ == "__main__":`',
             ) from error
+        except BaseException:
+            # Ctrl-C does not wait for the files of the window. Workers are not killed: one that
+            # dies while it sends a result would block this process.
+            stopping.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _largest(group: Sequence[FileTask]) -> str:
+    return max(group, key=lambda task: task.file.size).file.path
 
 
 def _groups(tasks: Iterable[FileTask]) -> Iterator[list[FileTask]]:
@@ -137,8 +175,20 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start_worker() -> None:
+_kept: list[Event] = []
+_stopping: Event | None = None
+"""In a worker process: whether the files that still wait need not be read."""
+
+
+def _prepare_in_worker(tasks: Sequence[FileTask], settings: RunSettings) -> list[Outcome]:
+    is_stopping = _stopping is not None and _stopping.is_set()
+    return [] if is_stopping else prepare_files(tasks, settings)
+
+
+def _start_worker(stopping: Event) -> None:
     """Runs first in each worker process."""
+    global _stopping  # noqa: PLW0603
+    _stopping = stopping
     gc.set_threshold(_GC_THRESHOLD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

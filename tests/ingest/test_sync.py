@@ -430,6 +430,43 @@ def test_workers_create_the_same_corpus(world: World, tmp_path: Path) -> None:
     assert contents(world.db) == expected
 
 
+def test_a_large_corpus_gets_an_approximate_index(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync, "optimize_large", lambda *_: 1)
+    assert world.ingest(optimize=False).optimized == 0
+    assert world.ingest().optimized == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_reading_is_watched(world: World, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_NEWS", -1.0)
+    world.ingest()
+    for number in range(80):
+        world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
+    seen: list[sync.Reading] = []
+    options = IngestOptions(workers=workers)
+    with open_writer(world.db) as corpus:
+        sync.ingest(corpus, [world.tree], None, options, on_reading=seen.append)
+    sizes = sum(path.stat().st_size for path in world.tree.rglob("*.md"))
+    assert [now.files for now in seen if not now.slow] == list(range(7, 87))
+    assert seen[-1] == sync.Reading(86, 86, sizes, sizes, 80)
+    assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
+
+
+def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
+
+    def interrupting(step: str, done: int, _total: int) -> None:
+        if (step, done) == ("reading", 4):
+            raise KeyboardInterrupt
+
+    with open_writer(world.db) as corpus, pytest.raises(KeyboardInterrupt):
+        sync.ingest(corpus, [world.tree], None, progress=interrupting)
+    with open_writer(world.db) as corpus:
+        assert counted(sync.update(corpus, None)) == (2, 0, 4, 0)
+
+
 def test_vectors_may_be_added_later(world: World) -> None:
     with open_writer(world.db) as corpus:
         report = sync.ingest(corpus, [world.tree], None)

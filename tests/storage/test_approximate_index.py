@@ -291,6 +291,33 @@ class TestOptimize:
         assert only_share(exact).approximate == ""
         assert exact.rows("SELECT 1 FROM sqlite_schema WHERE name LIKE 'fast_%'") == []
 
+    def test_large_compartments_get_one_by_themselves(
+        self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        steps: list[tuple[str, int, int]] = []
+
+        def optimize_large() -> int:
+            return indexes.optimize_large(exact, active(exact), lambda *step: steps.append(step))
+
+        assert (optimize_large(), only_share(exact).approximate) == (0, ""), "it is small"
+        monkeypatch.setattr(approximate_index, "MIN_VECTORS", 1000)
+        assert optimize_large() == 1
+        assert steps == [("indexing", 0, 1), ("indexing", 1, 1)]
+        assert state(exact).recall >= indexes.TARGET_RECALL
+        assert optimize_large() == 0
+        with exact.writing():
+            vector_index.remove(exact, active(exact), list(range(1, 500)))
+        assert (state(exact).is_stale, optimize_large()) == (True, 1)
+
+    def test_one_with_low_recall_is_not_built_again_and_again(
+        self, exact: Corpus, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(approximate_index, "MIN_VECTORS", 1000)
+        monkeypatch.setattr(approximate_index, "nearest", lambda *_: [1, 2, 3])
+        built = [indexes.optimize_large(exact, active(exact), lambda *_: None) for _ in range(2)]
+        assert built == [1, 0]
+        assert not approximate_index.is_usable(exact, only_share(exact))
+
     def test_it_can_be_rebuilt(self, fast: Corpus) -> None:
         with fast.writing():
             vector_index.remove(fast, active(fast), list(range(1, 500)))

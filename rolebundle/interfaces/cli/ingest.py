@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
 
-from rolebundle.contracts.reports import IngestResult
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS
 from rolebundle.ingest.remembered import UNTRUSTED
 from rolebundle.ingest.sync import IngestOptions, IngestReport
-from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, Skipped
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
+from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
@@ -26,7 +24,7 @@ from rolebundle.interfaces.cli.options import (
     json_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import counted, print_json, progress_bar, writable
+from rolebundle.interfaces.cli.output import counted, progress_bar
 from rolebundle.scan.settings import ScanSettings
 
 _LIST_KEYS = {
@@ -37,21 +35,29 @@ _LIST_KEYS = {
     "supersedes",
     "contradicts",
 }
-_MAX_LISTED = 20
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def run_options(command: Command) -> Command:
-    """``--workers N`` and ``--reread``."""
+    """``--workers N``, ``--reread``, ``--optimize`` and ``--verbose``."""
     workers = click.option(
         "--workers", type=click.IntRange(1, 64), help="Number of processes that read files."
     )
     reread = click.option(
         "--reread", is_flag=True, help="Read every file again, also those that did not change."
     )
-    return workers(reread(command))
+    optimize = click.option(
+        "--optimize/--no-optimize",
+        default=True,
+        help="Whether the approximate index of more than 20,000 chunks is built at the end.  "
+        "[default: yes]",
+    )
+    verbose = click.option(
+        "--verbose", "-v", is_flag=True, help="List every file that was skipped."
+    )
+    return workers(reread(optimize(verbose(command))))
 
 
 @click.command()
@@ -148,6 +154,8 @@ def ingest(
     scan: bool | None,
     workers: int | None,
     reread: bool,
+    optimize: bool,
+    verbose: bool,
     embed_url: str,
     allow_host: str,
     as_json: bool,
@@ -192,11 +200,14 @@ def ingest(
         workers=workers or os.cpu_count() or 1,
         scan=_scan_settings(scan, secrets, patterns),
         reread=reread,
+        optimize=optimize,
     )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
-        report = admin.ingest(paths, options, progress=progress, **fields)
-    print_report(report, as_json=as_json)
+        report = admin.ingest(
+            paths, options, progress=progress, on_reading=progress.reading, **fields
+        )
+    print_report(report, as_json=as_json, verbose=verbose)
     refuse_problems(report)
 
 
@@ -212,28 +223,19 @@ def _scan_settings(
     return ScanSettings(secrets=secrets or "mask", patterns=patterns)
 
 
-def print_report(report: IngestReport, *, as_json: bool) -> None:
-    """Print what an ingest has done."""
-    if as_json:
-        print_json(IngestResult.model_validate(asdict(report)))
-    else:
-        click.echo(_summary(report))
-    _print_skips(report, quiet=as_json)
-
-
 def refuse_problems(report: IngestReport) -> None:
     """Raise an error if documents were refused, or could not be embedded."""
     refused = report.refused()
     if refused:
         raise DocumentError(
             "bad_documents",
-            f"{len(refused)} documents were refused; the others were stored",
+            f"{counted(len(refused), 'document')} refused; the others were stored",
             "correct the documents named above and run the same command again",
         )
     if report.embedding_problem:
         raise EmbedderError(
             "embedding_incomplete",
-            f"every document was stored, but {report.waiting} chunks wait for their vector: "
+            f"every document was stored, but {counted(report.waiting, 'chunk')} without a vector: "
             f"{report.embedding_problem}",
             "run `rolebundle embed` when the model is available; until then only words find them",
         )
@@ -252,53 +254,3 @@ def _flags(pairs: tuple[str, ...]) -> dict[str, object]:
             continue
         flags[key] = [part.strip() for part in value.split(",")] if key in _LIST_KEYS else value
     return flags
-
-
-def _summary(report: IngestReport) -> str:
-    codes = Counter(skip.code for skip in report.skipped)
-    skipped = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
-    lines = [
-        f"files: {report.added} added, {report.updated} updated, {report.unchanged} unchanged, "
-        f"{report.removed} removed, {len(report.skipped)} skipped"
-        + (f" ({skipped})" if skipped else ""),
-        f"corpus: {counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')}; "
-        f"{report.embedded} embedded now, {report.waiting} waiting for a vector",
-    ]
-    if report.flagged:
-        lines.append(
-            f"scan: findings in {counted(report.flagged, 'document')}, "
-            f"{report.quarantined} of them quarantined; see `rolebundle quarantine list`"
-        )
-    for grant in report.grants:
-        documents = counted(grant.documents, "document")
-        # A manifest's path is chosen by whoever made its folder.
-        path = writable(grant.path).replace("\n", " ")
-        lines.append(
-            f"trust: {path} raises {documents} to {grant.trust_tier}"
-            if path
-            else f"trust: {documents} raised to {grant.trust_tier} by what they declare themselves"
-        )
-    return "\n".join(lines)
-
-
-def _print_skips(report: IngestReport, *, quiet: bool) -> None:
-    refused = report.refused()
-    for entry in refused:
-        click.echo(writable(f"refused [{entry.code}] {_with_path(entry)}"), err=True)
-    if not quiet:
-        others = [entry for entry in report.skipped if entry not in refused]
-        for entry in others[:_MAX_LISTED]:
-            click.echo(writable(f"skipped [{entry.code}] {_with_path(entry)}"), err=True)
-        for note in report.notes[:_MAX_LISTED]:
-            label = "note" if note.code == "note" else f"note [{note.code}]"
-            click.echo(writable(f"{label} {_with_path(note)}"), err=True)
-        more = max(0, len(others) - _MAX_LISTED) + max(0, len(report.notes) - _MAX_LISTED)
-        if more:
-            click.echo(f"and {more} more; --json lists all", err=True)
-
-
-def _with_path(entry: Skipped) -> str:
-    """The message with the path before it, unless it begins with the path."""
-    if entry.message.startswith(f"{entry.path}:"):
-        return entry.message
-    return f"{entry.path}: {entry.message}"

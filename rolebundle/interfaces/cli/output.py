@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rolebundle.contracts.base import Contract
+from rolebundle.interfaces.render import one_line
 from rolebundle.text.counts import counted
 
-__all__ = ["Progress", "counted", "duration", "print_json", "progress_bar", "writable"]
+__all__ = ["Bars", "counted", "duration", "print_json", "progress_bar", "writable"]
 
-Progress = Callable[[str, int, int], None]
+if TYPE_CHECKING:
+    from rolebundle.ingest.sync import Reading
 
+_DETAIL_CHARS = 80
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))
 
 
@@ -42,31 +45,63 @@ def print_json(value: Contract, *, indent: int | None = None, exclude_unset: boo
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
 
 
-@contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A function to call with what is done, the count and the total.
+class Bars:
+    """Bars on standard error, if that is a terminal. Called with a step, what is done, the total.
 
-    It draws bars on standard error. If that is not a terminal, it does nothing.
+    A step whose total is not known yet, or that tells nothing while it runs, has a moving bar.
     """
+
+    def __init__(self, bars: Any = None) -> None:
+        self._bars = bars
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Show how far a step is, in units of its own."""
+        self._show(step, done, total)
+
+    def reading(self, now: Reading) -> None:
+        """Show how far the reading of files is."""
+        megabytes = f"{now.bytes / 1e6:,.1f} of {now.of_bytes / 1e6:,.1f} MB"
+        parts = [megabytes, counted(now.chunks, "chunk"), *([now.slow] if now.slow else [])]
+        self._show("reading", now.files, now.of_files, ", ".join(parts))
+
+    def _show(self, step: str, done: int, total: int, detail: str = "") -> None:
+        if self._bars is None:
+            return
+        if step not in self._tasks:
+            self._tasks[step] = self._bars.add_task(step, detail="")
+        self._bars.update(
+            self._tasks[step],
+            completed=done,
+            # A bar without a total moves.
+            total=None if step == "indexing" and done < total else total,
+            detail=writable(one_line(detail, _DETAIL_CHARS)),
+        )
+
+
+@contextmanager
+def progress_bar() -> Iterator[Bars]:
+    """Draw bars on standard error until the end of the block, if that is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda _what, _done, _total: None
+        yield Bars()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as RichProgress
 
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
         MofNCompleteColumn(),
+        TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}", markup=False),
     )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(what)
-            bars.update(tasks[what], completed=done, total=total)
-
-        yield show
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield Bars(bars)

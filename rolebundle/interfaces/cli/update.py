@@ -10,7 +10,8 @@ import click
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.sync import IngestOptions
-from rolebundle.interfaces.cli.ingest import print_report, refuse_problems, run_options
+from rolebundle.interfaces.cli.ingest import refuse_problems, run_options
+from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,
@@ -32,6 +33,8 @@ def update(
     fields: dict[str, Any],
     workers: int | None,
     reread: bool,
+    optimize: bool,
+    verbose: bool,
     embed_url: str,
     allow_host: str,
     as_json: bool,
@@ -46,11 +49,13 @@ def update(
     rolebundle update
     rolebundle update --db team.db --json
     """
-    options = IngestOptions(workers=workers or os.cpu_count() or 1, reread=reread)
+    options = IngestOptions(
+        workers=workers or os.cpu_count() or 1, reread=reread, optimize=optimize
+    )
     admin = admin_for(db, embed_url=embed_url, allow_host=allow_host)
     with progress_bar() as progress:
-        report = admin.update(options, progress=progress, **fields)
-    print_report(report, as_json=as_json)
+        report = admin.update(options, progress=progress, on_reading=progress.reading, **fields)
+    print_report(report, as_json=as_json, verbose=verbose)
     refuse_problems(report)
     missing = [skipped for skipped in report.skipped if skipped.code == "root_missing"]
     if missing:

@@ -16,7 +16,8 @@ from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
-from rolebundle.interfaces.cli.ingest import print_report, refuse_problems
+from rolebundle.interfaces.cli.ingest import refuse_problems
+from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
     admin_for,
     db_option,

@@ -268,6 +268,26 @@ def test_ingest_reports(tmp_path: Path) -> None:
     ]
 
 
+def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    (notes / "node_modules").mkdir(parents=True)
+    for number in range(5):
+        (notes / f"{number}.bin").write_bytes(bytes(range(256)))
+        (notes / f".{number}").touch()
+    (notes / "line\nbreak.dat").write_bytes(bytes(range(256)))
+    common = ("ingest", notes, "--lexical-only", "--db", tmp_path / "c.db")
+    grouped = invoke(*common).err.splitlines()
+    assert [line.partition(": binary")[0] for line in grouped] == [
+        "skipped [ignored] 5 × hidden file: .0, .1, .2, …",
+        "skipped [ignored] node_modules/: dependencies",
+        "skipped [binary] 5 × .bin: 0.bin, 1.bin, 2.bin, …",
+        "skipped [binary] line break.dat",
+    ]
+    every = invoke(*common, "--verbose").err.splitlines()
+    assert len(every) == 12
+    assert "skipped [ignored] .3: hidden file" in every
+
+
 def test_a_refused_document_is_said_and_the_others_are_taken(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n", encoding="utf-8")

@@ -313,4 +313,4 @@ def test_an_unchanged_ingest_does_not_need_the_server(tmp_path: Path) -> None:
     assert (unchanged.code, unchanged.err) == (0, "")
     (docs / "b.md").write_text("# B\n\nThe key.\n", encoding="utf-8")
     changed = invoke("ingest", docs, "--db", db)
-    assert (changed.code, "1 chunks wait" in changed.err) == (9, True)
+    assert (changed.code, "1 chunk without a vector" in changed.err) == (9, True)
