@@ -331,7 +331,7 @@ def test_the_server_down_during_ingest(db: Path, tree: Path) -> None:
     assert done.code == 9
     assert "1 added, 1 updated" in done.out
     assert "2 waiting for a vector" in done.out
-    assert "every document was stored, but 2 chunks wait for their vector" in done.err
+    assert "every document was stored, but 2 chunks without a vector" in done.err
     assert "cannot be reached" in done.err
     assert "rolebundle embed" in done.err
     found = invoke("retrieve", "later tokens", "--format", "json", "--db", db)

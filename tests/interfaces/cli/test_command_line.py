@@ -252,19 +252,19 @@ def test_status(sample_db: Path) -> None:
 def test_ingest_reports(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# A\n\nText.\n", encoding="utf-8")
-    (tmp_path / "notes" / "b.bin").write_bytes(bytes(range(256)))
+    (tmp_path / "notes" / "b.xyz").write_bytes(bytes(range(256)))
     common = ("ingest", tmp_path / "notes", "--lexical-only", "--db", tmp_path / "c.db")
     first = invoke(*common)
     assert first.code == 0
     assert "1 added" in first.out
     assert "1 skipped (1 binary)" in first.out
-    assert "skipped [binary] b.bin: binary data" in first.err
+    assert "skipped [binary] b.xyz: binary data" in first.err
     again = invoke(*common, "--json")
     assert again.err == ""
     report = again.json()
     assert (report["added"], report["unchanged"]) == (0, 1)
     assert report["skipped"] == [
-        {"path": "b.bin", "code": "binary", "message": report["skipped"][0]["message"]}
+        {"path": "b.xyz", "code": "binary", "message": report["skipped"][0]["message"]}
     ]
 
 
@@ -272,16 +272,16 @@ def test_what_is_skipped_is_grouped(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     (notes / "node_modules").mkdir(parents=True)
     for number in range(5):
-        (notes / f"{number}.bin").write_bytes(bytes(range(256)))
+        (notes / f"{number}.xyz").write_bytes(bytes(range(256)))
         (notes / f".{number}").touch()
-    (notes / "line\nbreak.dat").write_bytes(bytes(range(256)))
+    (notes / "line\nbreak.xyzw").write_bytes(bytes(range(256)))
     common = ("ingest", notes, "--lexical-only", "--db", tmp_path / "c.db")
     grouped = invoke(*common).err.splitlines()
     assert [line.partition(": binary")[0] for line in grouped] == [
         "skipped [ignored] 5 × hidden file: .0, .1, .2, …",
         "skipped [ignored] node_modules/: dependencies",
-        "skipped [binary] 5 × .bin: 0.bin, 1.bin, 2.bin, …",
-        "skipped [binary] line break.dat",
+        "skipped [binary] 5 × .xyz: 0.xyz, 1.xyz, 2.xyz, …",
+        "skipped [binary] line break.xyzw",
     ]
     every = invoke(*common, "--verbose").err.splitlines()
     assert len(every) == 12
