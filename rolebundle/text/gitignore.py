@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import re2  # type: ignore[import-untyped, unused-ignore]
 
+_FOLDER = "\0"
+"""Stands after the path of a folder. A slash there would match patterns such as `docs/*`."""
 _MAX_PATTERNS = 10_000
 _PATTERNS_PER_SET = 100
 _STARS = re.compile(r"\*\*+")
@@ -73,10 +75,11 @@ class GitIgnore:
         Args:
             path: relative to the folder of the file, with slashes; one at the end for a folder.
         """
+        text = f"{path[:-1]}{_FOLDER}" if path.endswith("/") else path
         for expressions, decisions in zip(
             reversed(self._sets), reversed(self._decisions), strict=True
         ):
-            matching = expressions.Match(path)
+            matching = expressions.Match(text)
             if matching:
                 last: int = max(matching)
                 return decisions[last]
@@ -106,7 +109,8 @@ def _parsed(line: str) -> tuple[str, Decision] | None:
         if translated is None:
             return None
         expression += translated + ("" if is_last else "/")
-    return expression + ("/" if only_folders else "/?"), Decision(is_left_out, line)
+    end = _FOLDER if only_folders else f"{_FOLDER}?"
+    return expression + end, Decision(is_left_out, line)
 
 
 def _without_trailing_spaces(line: str) -> str:
