@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import (
@@ -86,6 +86,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         [candidate.passage for candidate in selection.selected],
         request.overlay,
         retrieval.semantic,
+        {candidate.passage.document.source_id for candidate in retrieval.candidates},
     )
     if caution := _caution(retrieval.evidence, supports, has_role=request.overlay is not None):
         warnings.insert(0, BundleWarning.model_construct(code="WEAK_EVIDENCE", message=caution))
@@ -446,6 +447,7 @@ def warnings_for(
     passages: Sequence[Passage],
     overlay: Overlay | None,
     semantic: SemanticReport,
+    candidate_sources: Collection[str],
 ) -> list[BundleWarning]:
     """What the reader of the bundle should know, in a fixed order.
 
@@ -457,6 +459,8 @@ def warnings_for(
         passages: those of the answer, as they are in the corpus.
         overlay: the role's, or ``None``.
         semantic: how the semantic lane ran.
+        candidate_sources: the sources of all candidates. If there is only one, no answer could be
+            more diverse.
     """
     warnings: list[tuple[WarningCode, str]] = []
     if trust_posture(selected) == "weak":
@@ -486,7 +490,8 @@ def warnings_for(
     if restricted := _restricted(codes):
         warnings.append(("ACTION_RESTRICTED", restricted))
     sources = {chunk.source_id for chunk in selected}
-    if len(sources) == 1 and len(selected) >= LOW_DIVERSITY_FROM:
+    has_others = len(candidate_sources) > 1
+    if len(sources) == 1 and has_others and len(selected) >= LOW_DIVERSITY_FROM:
         warnings.append(("LOW_DIVERSITY", f"every passage comes from {sources.pop()}"))
     if conflicts:
         warnings.append(("CONFLICTING_EVIDENCE", _disagreements(conflicts)))

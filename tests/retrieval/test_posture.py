@@ -93,6 +93,7 @@ def codes(
     waiting: int = 0,
     forbidden_hits: Sequence[Candidate] = (),
     passages: Sequence[Passage] = (),
+    candidate_sources: Sequence[str] = ("w", "v"),
 ) -> dict[str, str]:
     found = warnings_for(
         selected,
@@ -102,6 +103,7 @@ def codes(
         passages,
         role,
         SemanticReport(degraded, waiting),
+        candidate_sources,
     )
     assert len({warning.code for warning in found}) == len(found)
     return {warning.code: warning.message for warning in found}
@@ -184,6 +186,7 @@ class TestWarnings:
         assert "LOW_DIVERSITY" not in codes([same, same], role=ROLE)
         assert codes([same] * 3, role=ROLE)["LOW_DIVERSITY"] == "every passage comes from w"
         assert "LOW_DIVERSITY" not in codes([same, same, *SOUND], role=ROLE)
+        assert "LOW_DIVERSITY" not in codes([same] * 3, role=ROLE, candidate_sources=["w"])
 
     def test_conflicting_evidence_names_both_passages_and_values(self) -> None:
         assert codes(SOUND, conflicts=[conflict("a", "b")], role=ROLE) == {
