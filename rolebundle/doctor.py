@@ -32,6 +32,7 @@ from rolebundle.ingest.walk import read_bytes
 from rolebundle.policy.access import deny_matcher, policy_problem
 from rolebundle.policy.audit import verify_file
 from rolebundle.storage import purge, salvage, store, stored_policy
+from rolebundle.storage import roots as root_storage
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -307,7 +308,7 @@ def _roots(corpus: Corpus) -> DoctorCheck:
         return _warning(
             "roots",
             f"{message}; {changed} changed and {gone} cannot be read since",
-            f"rolebundle ingest {folders}, with the options of the first time",
+            "rolebundle update" if root_storage.load(corpus) else f"rolebundle ingest {folders}",
         )
     return _ok("roots", f"{message}, unchanged")
 

@@ -23,6 +23,7 @@ from rolebundle.ingest.heartbeat import Heartbeat
 from rolebundle.ingest.prepare import VerifiedFiles
 from rolebundle.ingest.roots import is_below
 from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.storage.location import heartbeat_path
 
 if TYPE_CHECKING:
     from watchfiles.main import FileChange
@@ -283,7 +284,8 @@ class _Events:
     def __init__(self, corpus: Path, *, polls: bool) -> None:
         self.polls = polls
         self.problem = ""
-        self._own = os.path.realpath(corpus)
+        own = os.path.realpath(corpus)
+        self._own = (own, str(heartbeat_path(Path(own))))
         self._changes: Generator[set[FileChange], None, None] | None = None
         self._closing = Event()
 

@@ -48,10 +48,13 @@ def rerank_cache_path(corpus: Path) -> Path:
 
 
 def heartbeat_path(corpus: Path) -> Path:
-    """The file in which `watch` says what it does. Links are resolved, as for the audit."""
+    """The file in which `watch` says what it does. Links are resolved, as for the audit.
+
+    Its name begins with a dot, so that no ingest takes it in if the corpus lies in a root.
+    """
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
-    return corpus.with_name(f"{corpus.name}.watch")
+    return corpus.with_name(f".{corpus.name}.watch")
 
 
 def is_there(path: Path) -> bool:

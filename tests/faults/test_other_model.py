@@ -61,7 +61,7 @@ def test_a_model_that_nobody_has_through_the_command_line(tmp_path: Path, tree: 
     db = build(tmp_path, [document("d0", ["the token"])], HashingProvider())
     outcome = invoke("ingest", tree, "--db", db)
     assert outcome.code == 9
-    assert "5 chunks wait" in outcome.err
+    assert "5 chunks without a vector" in outcome.err
     assert "no embedding provider 'fake'" in outcome.err
     with open_reader(db) as corpus:
         assert [index.vectors for index in vector_index.all_indexes(corpus)] == [1]

@@ -252,6 +252,19 @@ def test_a_root_of_another_ingest_is_watched_too(db: Path, tmp_path: Path) -> No
         until(lambda: "b.md" in names(db))
 
 
+def test_a_corpus_within_its_root_is_left_alone(folder: Path) -> None:
+    db = folder / "c.db"
+    Admin(db).ingest([folder], lexical_only=True)
+    with watching(db) as running:
+        (folder / "new.md").write_text("# New\n", encoding="utf-8")
+        until(lambda: "new.md" in names(db))
+        running.until_idle()
+        said = len(running.said)
+        sleep(0.5)
+        assert len(running.said) == said
+    assert names(db) == {*(f"d{number}.md" for number in range(10)), "new.md"}
+
+
 def test_only_one_watches(db: Path) -> None:
     with watching(db), pytest.raises(CorpusBusy) as error:
         Running(db, WatchOptions(IngestOptions()))

@@ -202,7 +202,7 @@ def test_files_that_changed_or_are_gone(db: Path, tree: Path) -> None:
     (tree / "b.md").unlink()
     message, remedy = finding(examined(db), "roots")
     assert "1 changed and 1 cannot be read since" in message
-    assert str(tree) in remedy
+    assert remedy == "rolebundle update"
     shutil.rmtree(tree)
     assert f"not there: {tree}" in finding(examined(db), "roots")[0]
 
