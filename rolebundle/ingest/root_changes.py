@@ -6,6 +6,7 @@ import os
 from collections.abc import Container, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 
 from rolebundle.contracts.document import iso_utc
 from rolebundle.contracts.roots import Root, RootChange
@@ -65,7 +66,8 @@ def move_root(corpus: Corpus, old: Path, new: Path) -> RootChange:
             raise UsageError(
                 "root_exists",
                 f"{new}: the corpus has documents from it already",
-                f"`rolebundle roots remove {new} --confirm` removes them, if it is a root",
+                "if it is a root, this removes them: "
+                f"`rolebundle roots remove {quote(str(new))} --confirm`",
             )
         moved_documents = apply_move(corpus, root.location, target)
         roots.save(corpus, [moved(other, root.location, target) for other in known])

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rolebundle.contracts.roots import Root, RootOptions
@@ -99,7 +100,8 @@ def existing_start(path: Path, roots: Sequence[Root]) -> Path:
         raise missing_root(root)
     hint = "check the spelling"
     if (holder := holder_of(roots, str(start))) is not None:
-        hint += f"; if it was deleted, `rolebundle ingest {holder.location}` removes its documents"
+        folder = quote(holder.location)
+        hint += f"; if it was deleted, `rolebundle ingest {folder}` removes its documents"
     raise UsageError("path_missing", f"{path}: no such file or folder", hint)
 
 
@@ -118,8 +120,8 @@ def _missing(root: Root) -> str:
 def missing_root_hint(location: str) -> str:
     """What to do about a root that is not there."""
     return (
-        f"if it was moved: `rolebundle roots move {location} NEW`; "
-        f"if it was deleted: `rolebundle roots remove {location} --confirm`"
+        f"if it was moved: `rolebundle roots move {quote(location)} NEW`; "
+        f"if it was deleted: `rolebundle roots remove {quote(location)} --confirm`"
     )
 
 

@@ -81,7 +81,8 @@ def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[st
     """One line per entry, or per code and kind of entries with a few examples."""
     groups: dict[tuple[str, str], list[Skipped]] = defaultdict(list)
     for entry in entries:
-        groups[entry.code, _kind(entry)].append(entry)
+        kind = _without_path(entry) if label == "note" else _kind(entry)
+        groups[entry.code, kind].append(entry)
     for (code, kind), group in groups.items():
         head = label if code == label else f"{label} [{code}]"
         if verbose or len(group) <= 1:
@@ -89,13 +90,13 @@ def _lines(label: str, entries: Iterable[Skipped], verbose: bool) -> Iterator[st
             continue
         paths = ", ".join(entry.path for entry in group[:_EXAMPLES])
         more = ", …" if len(group) > _EXAMPLES else ""
-        message = "" if code == "ignored" else f": {_without_path(group[0])}"
+        message = "" if kind == _without_path(group[0]) else f": {_without_path(group[0])}"
         yield f"{head} {len(group)} × {kind}: {paths}{more}{message}"
 
 
 def _kind(entry: Skipped) -> str:
-    if entry.code == "ignored":
-        return entry.message
+    if entry.code in ("ignored", "root_missing"):
+        return _without_path(entry)
     return PurePath(entry.path).suffix.lower() or "no suffix"
 
 

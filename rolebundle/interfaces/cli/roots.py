@@ -10,7 +10,9 @@ from rolebundle.contracts.roots import Root, RootList
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.render import one_line
 
+_LINE_CHARS = 2_000
 _PATH = click.Path(path_type=Path)
 
 
@@ -41,7 +43,7 @@ def list_command(db: str | None, as_json: bool) -> None:
         print_json(RootList(roots=known))
         return
     for root in known:
-        click.echo(writable(_line(root)))
+        click.echo(writable(one_line(_line(root), _LINE_CHARS)))
     if not known:
         click.echo("no root yet: run `rolebundle ingest PATH`", err=True)
 
