@@ -99,7 +99,7 @@ def test_a_part_of_a_checkout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 20_000, "\ufeff*.log"],
+    ["\x00\x01", "[", "!", "/", "*a" * 9000, "a\\", "(" * 2000, "{a,b}*\n" * 2_000, "\ufeff*.log"],
 )
 def test_malformed_ignore_files(tmp_path: Path, content: str) -> None:
     write(tmp_path, "a.md", "b.log", **{".gitignore": content})
@@ -155,7 +155,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(st.lists(PATTERNS, max_size=4), st.lists(PATTERNS, max_size=2))
 def test_the_same_files_as_git(checkout: Path, outer: Sequence[str], inner: Sequence[str]) -> None:
     (checkout / ".gitignore").write_text("\n".join(outer) + "\n", encoding="utf-8")
