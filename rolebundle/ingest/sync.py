@@ -739,13 +739,11 @@ def _ingest_files(
     with ThreadPoolExecutor(1) as pool:
         # git reads its history while the files are read.
         commits = pool.submit(last_commits, [task.file.location for task in changed])
-        outcomes = prepare_parallel(changed, walk_result.settings, options.workers)
-        for batch in _batches(zip(changed, outcomes, strict=True)):
+        outcomes = prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
+        for batch in _batches(meter.each(zip(changed, outcomes, strict=True))):
             for task, outcome in batch:
                 if verified is not None and isinstance(outcome, Skipped):
                     verified.add_skipped(task.file, walk_result.settings, outcome)
-        outcomes = prepare_parallel(changed, walk_result.settings, options.workers, meter.slow)
-        for batch in _batches(meter.each(zip(changed, outcomes, strict=True))):
             kept |= _store_batch(corpus, batch, commits.result(), report)
             done += len(batch)
             progress("reading", done, len(tasks))

@@ -260,9 +260,10 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return False
     if document.origin == "external" and risky and not fields.get("approval"):
         return False
-    if document.updated_at is None or limits.freshness_max_age_days is None:
+    date = document.updated_at or document.inferred_at
+    if date is None or limits.freshness_max_age_days is None:
         return True
-    age = (now - datetime.fromisoformat(document.updated_at)).total_seconds() / 86_400
+    age = (now - datetime.fromisoformat(date)).total_seconds() / 86_400
     return not (limits.stale_penalty == 1 and age > limits.freshness_max_age_days)
 
 
@@ -289,6 +290,16 @@ def _matches(passage: Passage, where: dict[str, Any]) -> bool:
         alternatives = [wanted] if isinstance(wanted, str) else wanted
         if key in texts:
             matches = {*map(str.casefold, alternatives)} & {*map(str.casefold, texts[key])}
+        elif key == "attributes":
+            values = {
+                (name.casefold(), text.casefold())
+                for name, texts in document.attributes
+                for text in texts
+            }
+            matches = all(
+                any((name.casefold(), text.casefold()) in values for text in texts)
+                for name, texts in wanted.items()
+            )
         elif key == "path":
             matches = any(
                 fnmatchcase(name, glob)

@@ -15,6 +15,7 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.errors import EmbedderError
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
+from rolebundle.text.counts import counted
 from support.amounts import few_examples
 from support.bundles import without_semantic_state
 from support.corpora import ask, build, built, remove
@@ -149,4 +150,4 @@ def test_chunks_without_a_vector_are_reported(
     messages = _messages(bundle, "INDEX_STALE")
     assert len(messages) == (1 if missing else 0)
     if missing:
-        assert messages[0].startswith(f"{missing} chunks")
+        assert messages[0].startswith(counted(missing, "chunk"))

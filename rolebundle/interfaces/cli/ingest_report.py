@@ -43,7 +43,7 @@ def print_report(report: IngestReport, *, as_json: bool, verbose: bool = False) 
 def _print_lines(lines: Sequence[str], verbose: bool) -> None:
     shown = lines if verbose else lines[:_MAX_LISTED]
     for line in shown:
-        click.echo(writable(one_line(line, _LINE_CHARS)), err=True)
+        click.echo(one_line(writable(line), _LINE_CHARS), err=True)
     if len(lines) > len(shown):
         click.echo(f"and {len(lines) - len(shown)} more; --verbose lists all", err=True)
 
@@ -68,7 +68,7 @@ def _summary(report: IngestReport) -> str:
     for grant in report.grants:
         documents = counted(grant.documents, "document")
         # A manifest's path is chosen by whoever made its folder.
-        path = writable(one_line(grant.path, _LINE_CHARS))
+        path = one_line(writable(grant.path), _LINE_CHARS)
         lines.append(
             f"trust: {path} raises {documents} to {grant.trust_tier}"
             if path

@@ -75,7 +75,7 @@ class Bars:
             completed=done,
             # A bar without a total moves.
             total=None if step == "indexing" and done < total else total,
-            detail=writable(one_line(detail, _DETAIL_CHARS)),
+            detail=one_line(writable(detail), _DETAIL_CHARS),
         )
 
 

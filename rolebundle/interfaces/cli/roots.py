@@ -43,7 +43,7 @@ def list_command(db: str | None, as_json: bool) -> None:
         print_json(RootList(roots=known))
         return
     for root in known:
-        click.echo(writable(one_line(_line(root), _LINE_CHARS)))
+        click.echo(one_line(writable(_line(root)), _LINE_CHARS))
     if not known:
         click.echo("no root yet: run `rolebundle ingest PATH`", err=True)
 
