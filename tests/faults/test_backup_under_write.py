@@ -65,7 +65,7 @@ def state_of(db: Path) -> int:
     return state
 
 
-@rounds(3, 100)
+@rounds(1, 100)
 def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
     with scratch_folder() as folder:
         db = folder / "c.db"
@@ -93,7 +93,7 @@ def test_a_backup_under_write_is_a_committed_state(rounds: int) -> None:
         assert taken[-1] > taken[0] or rounds < 3, "nobody wrote meanwhile"
 
 
-@rounds(3, 100)
+@rounds(1, 100)
 def test_restore_over_a_corpus_that_was_killed_while_writing(rounds: int) -> None:
     chance = random.Random(5)
     with scratch_folder() as folder:

@@ -86,7 +86,7 @@ def hopeless(image: bytes, cuts: int) -> dict[str, bytes]:
     return files
 
 
-@rounds(3, 100)
+@rounds(1, 100)
 def test_hopeless_files_are_refused_and_left_alone(
     image: bytes, tree: Path, tmp_path: Path, rounds: int
 ) -> None:
@@ -124,7 +124,7 @@ def damage(image: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-@rounds(20, 1000)
+@rounds(8, 1000)
 def test_damage_inside_is_an_answer_or_a_coded_error(
     image: bytes, tree: Path, tmp_path: Path, rounds: int
 ) -> None:

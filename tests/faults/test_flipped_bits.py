@@ -36,7 +36,7 @@ def put(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-@rounds(12, 1000)
+@rounds(5, 1000)
 def test_no_flip_that_changed_a_row_goes_unnoticed(
     image: bytes, tmp_path: Path, rounds: int
 ) -> None:
@@ -128,7 +128,7 @@ def _all_passages(path: Path) -> Shown:
         }
 
 
-@rounds(8, 1000)
+@rounds(4, 1000)
 def test_no_altered_passage_is_shown(image: bytes, tmp_path: Path, rounds: int) -> None:
     path = tmp_path / "c.db"
     put(path, image)

@@ -73,6 +73,7 @@ json.dump(results, sys.stdout)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs tmpfs")
+@pytest.mark.slow
 def test_a_disk_with_0_bytes_free_and_a_read_only_medium(tmp_path: Path) -> None:
     unshare = ("unshare", "-rm") if shutil.which("unshare") else ()
     if not unshare or subprocess.run([*unshare, "true"], check=False).returncode:

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 SEQUENCES = 50
 STATES = 500
-SAMPLED = {0: 4, 1: 4}
+SAMPLED = {0: 5}
 """Sequence → states by default."""
 DATABASES = ("c.db", "c.db.audit", "saved.db", "saved.db.audit")
 

@@ -362,7 +362,7 @@ def assert_holds(metadata: DocumentMetadata, claims: dict[str, Any]) -> None:
     assert metadata.refused_claims == ()
 
 
-@rounds(5, 50)
+@rounds(2, 50)
 @pytest.mark.parametrize("level", ["flags", "manifest", "approved", "front matter", "jsonl"])
 def test_legitimate_declarations_take_effect(tree: Tree, level: str, rounds: int) -> None:
     random = Random(level)

@@ -324,7 +324,7 @@ def _append_many(path: Path, agent: str, rows: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
-@rounds(12, 1000)
+@rounds(5, 1000)
 def test_many_processes_make_one_chain(tmp_path: Path, rounds: int) -> None:
     """Also in the first moment, when each of them finds no file."""
     path = tmp_path / "c.db.audit"

@@ -129,7 +129,7 @@ def purged(db: Path, selection: PurgeSelection) -> Receipt:
         return purge(corpus, selection)
 
 
-@rounds(12, 1000)
+@rounds(5, 1000)
 def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
     with scratch_folder() as folder:
         here = canary_corpus(folder, 1, rounds, rounds)
@@ -172,8 +172,10 @@ def test_the_search_for_canaries_finds_words_in_an_index() -> None:
 
 @pytest.mark.parametrize(
     ("module", "left_out"),
-    [(erasure.lexical_index, "rebuild"), (erasure.vector_index, "clear_cache")],
-    ids=["rebuild", "clear_cache"],
+    [
+        pytest.param(erasure.lexical_index, "rebuild", id="rebuild"),
+        pytest.param(erasure.vector_index, "clear_cache", id="clear_cache", marks=pytest.mark.slow),
+    ],
 )
 def test_each_step_is_necessary(
     monkeypatch: pytest.MonkeyPatch, module: ModuleType, left_out: str

@@ -1,9 +1,8 @@
 """How much the randomized tests do.
 
-Properties are checked with ``EXAMPLES`` examples: 20, or the number in ``ROLEBUNDLE_EXAMPLES``; expensive
-ones with a third of it (``few_examples``). Tests
-that kill processes or damage files have a sample that runs by default, and a full number of rounds
-that only ``pytest -m slow`` runs.
+Properties are checked with ``EXAMPLES`` examples: 15, or the number in ``ROLEBUNDLE_EXAMPLES``;
+expensive ones with a third of it (``few_examples``). Tests that kill processes or damage files have
+a sample that runs by default, and a full number of rounds that only ``pytest -m slow`` runs.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import settings
 
-EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("ROLEBUNDLE_EXAMPLES", "15"))
 
 
 FEW_EXAMPLES = max(1, EXAMPLES // 3)
