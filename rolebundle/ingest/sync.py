@@ -52,6 +52,7 @@ from rolebundle.ingest.prepare import (
     RunSettings,
     Unchanged,
     VerifiedFiles,
+    check_unchanged,
 )
 from rolebundle.ingest.remembered import (
     LOST,
@@ -85,7 +86,6 @@ from rolebundle.ingest.roots import (
 )
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
 from rolebundle.ingest.workers import (
-    find_unchanged,
     prepare_parallel,
     rare_garbage_collection,
 )
@@ -728,7 +728,8 @@ def _ingest_files(
         skipped = [verified.skipped(task, walk_result.settings) for task in tasks]
         report.skipped += [outcome for outcome in skipped if outcome]
         tasks = [task for task, outcome in zip(tasks, skipped, strict=True) if not outcome]
-    unchanged = find_unchanged(tasks, walk_result.settings, options.workers, verified)
+    # In this thread: several would wait for each other, because most files are small.
+    unchanged = check_unchanged(tasks, walk_result.settings, verified)
     # Locations whose documents stay in the corpus.
     kept = {task.file.location for task, same in zip(tasks, unchanged, strict=True) if same}
     done = len(kept)

@@ -12,11 +12,11 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures import wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from itertools import islice, repeat
+from itertools import islice
 from multiprocessing import get_context, parent_process, resource_tracker
 from multiprocessing.connection import wait
 from multiprocessing.synchronize import Event
@@ -27,38 +27,16 @@ from rolebundle.ingest.prepare import (
     FileTask,
     Outcome,
     RunSettings,
-    VerifiedFiles,
-    check_unchanged,
     prepare_files,
 )
 
 _FILES_PER_TASK = 128
 _BYTES_PER_TASK = 1 << 21
 _TASKS_PER_WORKER = 6  # enough to keep a worker busy while a batch is stored
-_FILES_PER_CHECK = 256
 _MIN_FILES_FOR_WORKERS = 64
 _GC_THRESHOLD = 100_000
 _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
-
-
-def find_unchanged(
-    tasks: Sequence[FileTask],
-    settings: RunSettings,
-    workers: int,
-    verified: VerifiedFiles | None = None,
-) -> list[bool]:
-    """For each file whether the corpus has the same bytes and recipe.
-
-    Uses threads: reading and hashing release the GIL, and processes take longer to start than most
-    unchanged folders take to check.
-    """
-    if not any(task.known for task in tasks):
-        return [False] * len(tasks)
-    groups = [tasks[i : i + _FILES_PER_CHECK] for i in range(0, len(tasks), _FILES_PER_CHECK)]
-    with ThreadPoolExecutor(workers) as pool:
-        results = pool.map(check_unchanged, groups, repeat(settings), repeat(verified))
-        return [is_unchanged for group in results for is_unchanged in group]
 
 
 def _no_news(_path: str) -> None:
