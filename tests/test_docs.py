@@ -15,6 +15,8 @@ The language of a block says how it is checked:
     several lines of JSON, the first such block shows the first line, the second block the second.
 ``toml``
     A file. Its first line is a comment with its name, under which later commands find it.
+``ini``, ``xml``
+    A file of another program, a unit of systemd or a property list, which is only parsed.
 
 Shown output is compared with these allowances, and no others:
 
@@ -31,13 +33,15 @@ from __future__ import annotations
 
 import json
 import os
+import plistlib
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from configparser import ConfigParser
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -70,7 +74,7 @@ NOT_RUN = {
 }  # fmt: skip
 """(document, how the block begins, white space ignored) → why it is not run."""
 
-LANGUAGES = frozenset({"sh", "python", "text", "json", "toml"})
+LANGUAGES = frozenset({"sh", "python", "text", "json", "toml", "ini", "xml"})
 SESSION_FILES = ("sample_corpus", "overlays", "docs", "examples")
 DOCUMENTS = sorted(
     path
@@ -166,6 +170,8 @@ def session_of(blocks: list[Block], folder: Path) -> list[Step]:
                 comment, name = block.text.split("\n", 1)[0].split()[:2]
                 assert comment == "#", f"{block.place}: the first line must be a comment: # FILE"
                 (folder / name).write_text(block.text, encoding="utf-8")
+            case "ini" | "xml":
+                pass
             case _:
                 assert steps, f"{block.place}: shows the output of no command"
                 last = steps[-1]
@@ -338,8 +344,13 @@ def test_every_listed_block_exists_once() -> None:
     assert {key: count for key, count in counts.items() if count != 1} == {}
 
 
-def test_listed_json_and_toml_can_be_parsed() -> None:
-    parsers = {"json": json.loads, "toml": tomllib.loads}
+def test_files_can_be_parsed() -> None:
+    parsers: dict[str, Callable[[str], object]] = {
+        "json": json.loads,
+        "toml": tomllib.loads,
+        "ini": ConfigParser(interpolation=None).read_string,
+        "xml": lambda text: plistlib.loads(text.encode()),
+    }
     for block in all_blocks():
         if block.language in parsers:
             parsers[block.language](block.text)

@@ -204,7 +204,10 @@ def _decide(place: Place, report: Report, decisions: int = 6) -> None:
 def _mark(place: Place, report: Report) -> None:
     with Admin(place.db) as admin:
         for name in sorted(path.name for path in place.tree.glob("n*.md")):
-            report(f"marked {admin.mark(f'tree/{name}', 'disputed', 'Ana', name).target}")
+            try:
+                report(f"marked {admin.mark(f'tree/{name}', 'disputed', 'Ana', name).target}")
+            except UsageError as error:
+                assert error.code == "not_found"  # It was purged.
 
 
 def _create(place: Place, _: Report) -> None:
