@@ -188,7 +188,7 @@ class Admin:
     def watcher(
         self,
         options: WatchOptions,
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         stop: Event,
         *,
         lexical_only: bool = False,
@@ -197,7 +197,7 @@ class Admin:
 
         Args:
             options: how it works.
-            say: called with each line for a person.
+            print_line: called with each line for a person.
             stop: ends the watch.
             lexical_only: do not embed.
 
@@ -237,7 +237,7 @@ class Admin:
             roots=roots_of,
             generation=lambda: documents.true_generation(self.workspace.corpus),
         )
-        return Watcher(watched, options, Heartbeat(path, status), say, stop)
+        return Watcher(watched, options, Heartbeat(path, status), print_line, stop)
 
     def _record_ingest(self, corpus: Corpus, report: IngestReport) -> None:
         self.workspace.recorder.note(
@@ -268,11 +268,12 @@ class Admin:
         """See :func:`rolebundle.ingest.root_changes.remove_root`."""
         from rolebundle.ingest.root_changes import remove_root
 
+        if not confirmed:
+            return remove_root(self.workspace.corpus, path, confirmed=False)
         with self._open_writer() as corpus:
-            change = remove_root(corpus, path, confirmed=confirmed)
-            if confirmed:
-                details = {"removed": change.documents}
-                self.workspace.recorder.note(corpus, "ingest", details=details)
+            change = remove_root(corpus, path, confirmed=True)
+            details = {"removed": change.documents}
+            self.workspace.recorder.note(corpus, "ingest", details=details)
         return change
 
     def embed(

@@ -63,10 +63,10 @@ class Heartbeat:
 
     def start(self) -> None:
         """Begin to write."""
-        self.say()
+        self.update()
         self._thread.start()
 
-    def say(self, **changes: Any) -> None:
+    def update(self, **changes: Any) -> None:
         """Change the status and write it. A file that cannot be written stops nothing."""
         with self._writing:
             moment = iso_utc(datetime.now(UTC))
@@ -78,8 +78,8 @@ class Heartbeat:
     def end(self, problem: str = "") -> None:
         """Say that the watch has ended."""
         self._ended.set()
-        self.say(state="stopped", problem=problem)
+        self.update(state="stopped", problem=problem)
 
     def _beat(self) -> None:
         while not self._ended.wait(SECONDS_BETWEEN):
-            self.say()
+            self.update()

@@ -80,7 +80,7 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
     The roots below it that share its source go with it; the others stay.
 
     Args:
-        corpus: a corpus open for writing.
+        corpus: a corpus, open for writing if ``confirmed``.
         path: the root; it may be missing.
         confirmed: if false, only count the documents.
 

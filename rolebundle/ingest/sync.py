@@ -113,7 +113,7 @@ ERROR_CODES = frozenset(
 _MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused"})
 _CHUNKS_PER_BATCH = 8_000
 _FILES_PER_BATCH = 2_000
-_SECONDS_BETWEEN_NEWS = 0.2
+_SECONDS_BETWEEN_REPORTS = 0.2
 
 
 @dataclass(slots=True)
@@ -812,7 +812,7 @@ class _ReadingMeter:
     def each(
         self, outcomes: Iterable[tuple[FileTask, Outcome]]
     ) -> Iterator[tuple[FileTask, Outcome]]:
-        told = monotonic()
+        reported_at = monotonic()
         for task, outcome in outcomes:
             now = self.now
             chunks = now.chunks
@@ -821,8 +821,8 @@ class _ReadingMeter:
             self.now = now._replace(
                 files=now.files + 1, bytes=now.bytes + task.file.size, chunks=chunks
             )
-            if monotonic() - told > _SECONDS_BETWEEN_NEWS:
-                told = monotonic()
+            if monotonic() - reported_at > _SECONDS_BETWEEN_REPORTS:
+                reported_at = monotonic()
                 self.on_reading(self.now)
             yield task, outcome
 

@@ -42,7 +42,7 @@ _LONGEST_WAIT = 30.0
 _POLL_SHARE = 10
 """A watch that polls rests ten times as long as a pass takes."""
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Watcher:
         corpus: what is kept in step.
         options: how.
         heartbeat: where it says what it does.
-        say: called with each line for a person.
+        print_line: called with each line for a person.
         stop: ends the watch.
     """
 
@@ -96,13 +96,13 @@ class Watcher:
         corpus: WatchedCorpus,
         options: WatchOptions,
         heartbeat: Heartbeat,
-        say: Say,
+        print_line: PrintLine,
         stop: Event,
     ) -> None:
         self._corpus = corpus
         self._options = options
         self._heartbeat = heartbeat
-        self._say = say
+        self._print_line = print_line
         self._stop = stop
         self._ingest = replace(
             options.ingest,
@@ -156,16 +156,16 @@ class Watcher:
             self._events.watch(place.real for place in places.values() if place.is_folder)
             self._note_change()
         if self._events.problem:
-            self._say(f"{self._events.problem}; looking at all files instead")
+            self._print_line(f"{self._events.problem}; looking at all files instead")
             self._events.problem = ""
-            self._heartbeat.say(polling=True)
+            self._heartbeat.update(polling=True)
         if self._failures == 0 and self._corpus.generation() != self._generation:
             self._note_change()
 
     def _note_change(self) -> None:
         if not self._heartbeat.status.pending_since:
             self._pending_at = monotonic()
-            self._heartbeat.say(pending_since=iso_utc(datetime.now(UTC)))
+            self._heartbeat.update(pending_since=iso_utc(datetime.now(UTC)))
         if self._settling_until:
             self._settling_until = monotonic() + self._options.settle_seconds
         # Not at once after a failure, which may last.
@@ -176,7 +176,7 @@ class Watcher:
         return monotonic() >= self._next_pass
 
     def _pass(self) -> None:
-        self._heartbeat.say(state="syncing")
+        self._heartbeat.update(state="syncing")
         started = monotonic()
         self._generation = self._corpus.generation()
         self.is_syncing = True
@@ -202,7 +202,7 @@ class Watcher:
         if is_stable:
             status = self._heartbeat.status
             lag = monotonic() - self._pending_at if status.pending_since else status.seconds
-            self._heartbeat.say(
+            self._heartbeat.update(
                 state="idle",
                 synced_at=iso_utc(datetime.now(UTC)),
                 pending_since="",
@@ -223,7 +223,7 @@ class Watcher:
             elif now >= self._settling_until:
                 raise error
             self._next_pass = self._settling_until
-            self._heartbeat.say(state="waiting", problem=error.code)
+            self._heartbeat.update(state="waiting", problem=error.code)
             return
         if error.code == "no_roots" and not self._has_passed:
             raise error
@@ -231,24 +231,24 @@ class Watcher:
         self._failures += 1
         self._next_pass = now + min(_LONGEST_WAIT, 0.25 * 2**self._failures)
         if error.code != self._heartbeat.status.problem:
-            self._say(f"{error}\n  trying again")
-        self._heartbeat.say(state="waiting" if is_busy else "failing", problem=error.code)
+            self._print_line(f"{error}\n  trying again")
+        self._heartbeat.update(state="waiting" if is_busy else "failing", problem=error.code)
 
     def _tell(self, report: IngestReport, seconds: float) -> None:
         if report.added or report.updated or report.removed:
-            self._say(
+            self._print_line(
                 f"{report.added} added, {report.updated} updated, {report.removed} removed in "
                 f"{seconds:.1f} s; {report.documents} documents"
             )
         for skipped in report.refused():
-            self._say(skipped.message)
+            self._print_line(skipped.message)
         missing = frozenset(
             skipped.path for skipped in report.skipped if skipped.code == "root_missing"
         )
         for location in sorted(missing - self._missing):
-            self._say(f"{location}: is missing or empty; its documents stay")
+            self._print_line(f"{location}: is missing or empty; its documents stay")
         for location in sorted(self._missing - missing):
-            self._say(f"{location}: is back")
+            self._print_line(f"{location}: is back")
         self._missing = missing
 
 

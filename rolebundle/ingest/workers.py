@@ -39,7 +39,7 @@ _SLOW_BYTES = 1 << 20
 _SLOW_SECONDS = 2.0
 
 
-def _no_news(_path: str) -> None:
+def _report_nothing(_path: str) -> None:
     pass
 
 
@@ -47,7 +47,7 @@ def prepare_parallel(
     tasks: Sequence[FileTask],
     settings: RunSettings,
     workers: int,
-    on_slow: Callable[[str], None] = _no_news,
+    on_slow: Callable[[str], None] = _report_nothing,
 ) -> Iterator[Outcome]:
     """The outcome of each file, in order. A few files are prepared in this process.
 

@@ -440,7 +440,7 @@ def test_a_large_corpus_gets_an_approximate_index(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_reading_is_watched(world: World, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_NEWS", -1.0)
+    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
     world.ingest()
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")

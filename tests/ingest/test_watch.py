@@ -305,7 +305,7 @@ def test_files_that_were_not_touched_are_not_read_again(
 
 class TestStatus:
     @staticmethod
-    def say(db: Path, **changes: object) -> None:
+    def write_heartbeat(db: Path, **changes: object) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         status = WatchStatus(
             state="idle", process=1, polling=False, started_at=now, heartbeat_at=now, synced_at=now
@@ -334,7 +334,7 @@ class TestStatus:
     def test_status_and_doctor_say_what_a_watch_does(
         self, db: Path, changes: dict[str, object], shown: str, warns: bool
     ) -> None:
-        self.say(db, **changes)
+        self.write_heartbeat(db, **changes)
         assert shown in invoke("status", "--db", db).out
         [check] = [
             line
@@ -344,7 +344,7 @@ class TestStatus:
         assert check.startswith("warning" if warns else "ok")
 
     def test_the_owner_is_told_and_an_agent_is_not(self, db: Path) -> None:
-        self.say(db)
+        self.write_heartbeat(db)
         assert json.loads(invoke("status", "--json", "--db", db).out)["watch"]["process"] == 1
         with Engine(db) as engine:
             assert engine.status().watch is None

@@ -73,7 +73,7 @@ def watch(
     stop = Event()
     # One process: starting others takes longer than most passes.
     options = WatchOptions(IngestOptions(), poll=poll, allow_removal=allow_removal)
-    watcher = admin.watcher(options, _say, stop, **fields)
+    watcher = admin.watcher(options, _print_line, stop, **fields)
     signals: list[int] = []
 
     def end(number: int, _frame: object) -> None:
@@ -104,6 +104,6 @@ def _pass(admin: Admin, allow_removal: bool, **fields: Any) -> IngestReport:
             sleep(1.0)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     time = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     click.echo(writable(f"{time}  {line}"), err=True)
