@@ -253,12 +253,12 @@ class CheckProblem(Contract):
 
 
 class WatchStatus(Contract):
-    """What `watch` last said of itself. Times are ISO 8601 in UTC.
+    """The last state that `watch` wrote. Times are ISO 8601 in UTC.
 
     Attributes:
         state: what it does.
         process: the id of its process.
-        polling: whether it looks at all files again and again, instead of being told of changes.
+        polling: whether it looks at all files again and again, instead of receiving events.
         started_at: when it was started.
         heartbeat_at: when it said so.
         synced_at: when the corpus was last the same as the files; empty if it was not yet.

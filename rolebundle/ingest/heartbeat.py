@@ -1,4 +1,4 @@
-"""What `watch` says of itself, in a file beside the corpus, so that nobody waits for a lock.
+"""The state of `watch`, in a file beside the corpus, so that no process waits for a lock.
 
 The file has no name of a document, so that a purge need not change it.
 """

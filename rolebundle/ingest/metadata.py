@@ -382,7 +382,7 @@ def _fold_decision(merged: dict[str, Any], decision: DeclaredDecision) -> None:
 def _usable(inferred: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, object]]:
     """The valid part of inferred metadata, and properties of the format without a meaning here.
 
-    Invalid values are no error, as nobody declared them.
+    Invalid values are no error, because they are not declared.
     """
     others = {key: value for key, value in inferred.items() if key not in _METADATA_KEYS}
     known = {key: inferred[key] for key in inferred if key not in others} if others else inferred

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 MAX_REMOVED = 0.2
 """If a larger share of a root's documents disappears at once, a watch stops."""
 POLL_SECONDS = 2.0
-"""The shortest time between two passes of a watch that is not told of changes."""
+"""The shortest time between two passes of a watch that receives no events."""
 _PASS_SECONDS = 300.0
-"""A watch that is told of changes looks for itself after so long: events may be lost."""
+"""A watch that receives events also looks at all files after so long: events may be lost."""
 _TICK_MS = 500
 _QUIET_MS = 200
 """Changes are gathered until none comes for so long, or for ``_GATHER_MS`` at most."""
@@ -86,7 +86,7 @@ class Watcher:
     Args:
         corpus: what is kept in step.
         options: how.
-        heartbeat: where it says what it does.
+        heartbeat: the file that it writes its state to.
         print_line: called with each line for a person.
         stop: ends the watch.
     """

@@ -94,7 +94,7 @@ def decide_fallback(
 def why_no_documents(request: ResolvedRequest) -> str:
     """Why there is no document to search, if there is none.
 
-    Under a policy an agent is told the same of an empty corpus and of a hidden one.
+    Under a policy an agent gets the same message for an empty corpus and for a hidden one.
     """
     if request.has_policy:
         return "this agent sees no document here: ask the owner of the corpus"

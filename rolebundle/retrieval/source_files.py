@@ -33,7 +33,7 @@ _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLO
 
 
 class _Check(Thread):
-    """Looks at files in order. It may never end, so nobody waits for it without a limit."""
+    """Looks at files in order. It may never end, so the caller waits for a limited time."""
 
     def __init__(self, files: Sequence[SourceFile]) -> None:
         super().__init__(name="rolebundle-source-files", daemon=True)
@@ -49,7 +49,7 @@ class _Check(Thread):
 
 
 _stuck: list[_Check] = []
-"""The checks that still run although nobody waits for them any more."""
+"""The checks that still run after their time limit."""
 
 
 def file_states(

@@ -254,7 +254,7 @@ def _score(
 def _with_pairs(
     in_body: list[tuple[int, str]], hidden_kinds: set[str]
 ) -> Iterator[tuple[int, str]]:
-    """The findings, in order, and ``hidden_instructions`` where two of them belong together."""
+    """The findings, in order, and ``hidden_instructions`` if two of them belong together."""
     last: dict[bool, int] = {}
     for place, kind in in_body:
         yield place, kind
