@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.interfaces.render import (
-    cautions,
+from rolebundle.interfaces.render import cautions
+from rolebundle.retrieval.passage_text import (
     constraint_line,
+    fenced,
     flag_note,
-    limited_use,
     mark_note,
     one_line,
-    source_note,
+    passage_heading,
+    place_of,
+    trust_and_age,
 )
 from rolebundle.text.counts import counted
 
@@ -33,7 +34,6 @@ _ASK_AGAIN = (
 )
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
-_PATH_CHARS = 4_096
 _REMEDY_CHARS = 400
 
 
@@ -72,14 +72,14 @@ def document_text(lookup: Values) -> str:
     document = lookup["document"]
     lines = [
         f"{one_line(document.get('title') or document['document_id'])} "
-        f"({_about(document)}; {one_line(document['source_id'])})",
+        f"({trust_and_age(document)}; {one_line(document['source_id'])})",
         *(f"superseded by {document_id}" for document_id in document.get("superseded_by", ())),
         _DATA,
     ]
     for passage in lookup["passages"]:
         flags, mark = flag_note(passage.get("flags")), mark_note(passage.get("mark"))
-        labels = filter(None, [_place(passage), flags, mark])
-        lines += ["", "; ".join(labels), *_fenced(passage)]
+        labels = filter(None, [place_of(passage), flags, mark])
+        lines += ["", "; ".join(labels), *fenced(passage)]
     more = lookup.get("more") or {}
     if more.get("params") and more.get("omitted", {}).get("passages"):
         lines += ["", f"To read on, call get with id {more['params']['id']}"]
@@ -100,7 +100,7 @@ def _lookups(answer: Values) -> str:
 def _listing(answer: Values) -> str:
     lines = [
         f"- {one_line(document['document_id'], _LOCATOR_CHARS)}: {one_line(document['title'])} "
-        f"({_about(document)}; {counted(document['chunks'], 'passage')})"
+        f"({trust_and_age(document)}; {counted(document['chunks'], 'passage')})"
         for document in answer["documents"]
     ]
     if answer.get("next"):
@@ -126,7 +126,7 @@ def _bundle(bundle: Values) -> Iterator[str]:
         yield _DECISIONS
         yield from (f"- {constraint_line(constraint)}" for constraint in bundle["constraints"])
     for passage in selected:
-        yield from ("", _heading(passage), *_fenced(passage))
+        yield from ("", passage_heading(passage), *fenced(passage))
     if not selected:
         verdict = (bundle.get("fallback") or {}).get("verdict")
         yield f"No passage was found{f' ({verdict})' if verdict else ''}. {_NO_CLAIMS}"
@@ -138,63 +138,12 @@ def _bundle(bundle: Values) -> Iterator[str]:
         )
 
 
-def _heading(passage: Values) -> str:
-    citation = passage["citation"]
-    title = citation.get("reference") or passage.get("title") or passage["document_id"]
-    place = _place(citation) or one_line(passage["chunk_id"], _LOCATOR_CHARS)
-    metadata = passage.get("metadata", {})
-    labels = (
-        flag_note(metadata.get("flags")),
-        mark_note(metadata.get("mark")),
-        source_note(metadata.get("remembered_from")),
-        limited_use(passage.get("allowed_actions")),
-    )
-    path = citation.get("absolute_path")
-    file = f"file: {one_line(path, _PATH_CHARS)}" if path else ""
-    details = "; ".join(part for part in (place, _about(metadata), *labels, file) if part)
-    return f"[{passage['rank']}] {one_line(title)} ({details})"
-
-
-def _place(passage: Values) -> str:
-    """The locator, and the page or the like."""
-    place, anchor = passage.get("locator") or "", passage.get("anchor")
-    return one_line(f"{place} ({anchor})" if anchor else place, _LOCATOR_CHARS)
-
-
-def _about(metadata: Values) -> str:
-    freshness = metadata.get("freshness") or {}
-    updated = freshness.get("updated_at") or metadata.get("updated_at")
-    inferred = freshness.get("inferred_at") or metadata.get("inferred_at")
-    parts = (
-        f"trust: {metadata['trust_tier']}" if metadata.get("trust_tier") else "",
-        freshness.get("status", ""),
-        f"updated {updated[:10]}" if updated else "",
-        f"no date, its file is of {inferred[:10]}" if inferred and not updated else "",
-        f"valid until {metadata['valid_until'][:10]}" if metadata.get("valid_until") else "",
-    )
-    return "; ".join(part for part in parts if part)
-
-
-def _fenced(passage: Values) -> Iterator[str]:
-    """The content in a fence, and how to read on if it is missing or cut.
-
-    The fence is longer than any run of backticks in the content, so that no content can close it.
-    """
-    content = passage.get("content")
-    if content is not None:
-        longest = max((len(run) for run in re.findall("`+", content)), default=0)
-        fence = "`" * max(3, 1 + longest)
-        yield from (fence, content, fence)
-    if content is None or passage.get("truncated"):
-        yield f"To read all of it, call get with id {passage['chunk_id']}"
-
-
 def _why(answer: Values) -> str:
     rank = f" at rank {answer['rank']}" if answer.get("rank") else ""
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
     lines = [
-        f"{_place(answer)}, chunk {answer['chunk_id']}",
+        f"{place_of(answer)}, chunk {answer['chunk_id']}",
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from shlex import quote
 from typing import Any
 
 from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
-from rolebundle.contracts.terms import ACTIONS
+from rolebundle.retrieval.passage_text import (
+    constraint_line,
+    flag_note,
+    limited_use,
+    one_line,
+    source_note,
+)
 from rolebundle.text.counts import counted
 
 DEFAULT_WIDTH = 100
 _BAR_WIDTH = 10
-_SNIPPET_CHARS = 220
 _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LOCATOR_CHARS = 1_000
@@ -97,58 +102,10 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
     return [f"Caution: {one_line(line, _CAUTION_CHARS)}." for line in lines]
 
 
-def flag_note(flags: Sequence[str] | None) -> str:
-    """What the scan found in a passage's document. Empty if it found nothing."""
-    return f"flagged: {', '.join(flags)}" if flags else ""
-
-
-def constraint_line(constraint: Mapping[str, Any]) -> str:
-    """A decision on one line: its id, effect, words, reason, date and place."""
-    text = one_line(constraint["text"], _CAUTION_CHARS)
-    because = f" (reason: {one_line(constraint['reason'])})" if constraint.get("reason") else ""
-    decided = (constraint.get("decided_at") or "")[:10]
-    details = filter(None, [decided, constraint.get("decided_by"), constraint.get("locator")])
-    about = one_line(", ".join(details), _LOCATOR_CHARS)
-    return (
-        f"{one_line(constraint['id'], _LOCATOR_CHARS)} ({constraint['effect']}): {text}{because}"
-        + (f" [{about}]" if about else "")
-    )
-
-
-def mark_note(mark: Mapping[str, Any] | None) -> str:
-    """What somebody has stated about a passage. Empty without a mark."""
-    if not mark:
-        return ""
-    note = f"{mark['state'].replace('_', ' ')} by {mark.get('marked_by') or '…'}"
-    return one_line(f"{note}: {mark['reason']}" if mark.get("reason") else note)
-
-
-def source_note(source: str | None) -> str:
-    """What a remembered fact cites. Empty for other passages."""
-    return f"remembered from {one_line(source, _LOCATOR_CHARS)}" if source else ""
-
-
-def limited_use(allowed: Sequence[str] | None) -> str:
-    """What a passage may be used for. Empty if that is not limited."""
-    if allowed is None or set(allowed) >= set(ACTIONS):
-        return ""
-    return f"use only to: {', '.join(allowed)}"
-
-
 def score_bar(score: float) -> str:
     """A score in [0, 1] as a bar."""
     filled = round(min(1.0, max(0.0, score)) * _BAR_WIDTH)
     return "█" * filled + "░" * (_BAR_WIDTH - filled)
-
-
-def one_line(content: str, length: int = _SNIPPET_CHARS) -> str:
-    """A text on one line, cut with an ellipsis if it is longer than ``length``."""
-    line = " ".join(content.split())
-    if not line.isprintable():
-        # Control and formatting characters could change what a terminal shows.
-        plain = "".join(character if character.isprintable() else " " for character in line)
-        line = " ".join(plain.split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def _fallback(fallback: Fallback) -> str:

@@ -20,8 +20,8 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.reports import AuditRows
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
-from rolebundle.interfaces.render import one_line
 from rolebundle.policy.audit import AuditLog, iso_moment
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.stored_audit import load_stored_audit

@@ -25,7 +25,8 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import flag_note, one_line, score_bar
+from rolebundle.interfaces.render import score_bar
+from rolebundle.retrieval.passage_text import flag_note, one_line
 
 _NOTES_CHARS = 120
 

@@ -10,7 +10,7 @@ from rolebundle.contracts.doctor import DoctorReport, RepairReport
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.render import one_line
+from rolebundle.retrieval.passage_text import one_line
 
 _LINE_CHARS = 300
 _MAX_LISTED = 20

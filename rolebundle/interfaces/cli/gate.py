@@ -20,7 +20,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.json_lines import json_value
-from rolebundle.interfaces.render import one_line
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.verification.hooks import DEFAULT_RETRIES, HookInput, answer_stop
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import GetRequest
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.cli.output import writable
-from rolebundle.interfaces.render import flag_note, mark_note
 from rolebundle.interfaces.shape import shaped_lookup
+from rolebundle.retrieval.passage_text import flag_note, mark_note
 
 
 @click.command()

@@ -13,7 +13,7 @@ from rolebundle.contracts.reports import IngestResult
 from rolebundle.ingest.sync import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
 from rolebundle.interfaces.cli.output import counted, print_json, writable
-from rolebundle.interfaces.render import one_line
+from rolebundle.retrieval.passage_text import one_line
 
 _MAX_LISTED = 20
 _EXAMPLES = 3

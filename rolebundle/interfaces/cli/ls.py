@@ -11,7 +11,7 @@ from rolebundle.contracts.request import ListRequest
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.parse import parsed
-from rolebundle.interfaces.render import one_line
+from rolebundle.retrieval.passage_text import one_line
 
 _TITLE_CHARS = 60
 _ID_CHARS = 1_000

@@ -24,8 +24,8 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
-from rolebundle.interfaces.render import one_line
 from rolebundle.policy.overlays import load_file
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.counts import counted
 
 MAX_BUNDLE_BYTES = 64 << 20

@@ -12,7 +12,7 @@ from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
 from rolebundle.interfaces.cli.output import duration
-from rolebundle.interfaces.render import one_line
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300

@@ -21,8 +21,8 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.parse import request_from
-from rolebundle.interfaces.render import flag_note, mark_note, one_line
 from rolebundle.policy.overlays import load_file
+from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
 from rolebundle.text.counts import counted
 
 _WIDTH = 100
