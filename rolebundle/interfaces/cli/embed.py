@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.group(invoke_without_command=True)
 @db_option
-@click.option("--provider", metavar="NAME", help="static, ollama, openai, sentence-transformers.")
+@click.option(
+    "--provider", metavar="NAME", help="static, onnx, ollama, openai, sentence-transformers."
+)
 @click.option(
     "--model", default="", metavar="NAME", help="The model's name at the provider, or its folder."
 )
