@@ -52,7 +52,7 @@ def keys_at(contract: type[BaseModel], place: Place) -> tuple[str, ...]:
             kind = next(part for part in get_args(kind) if part is not type(None))
         if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
             return ()
-    return tuple(kind.model_fields)
+    return tuple(field.alias or name for name, field in kind.model_fields.items())
 
 
 _MESSAGES: Mapping[str, str | Callable[[dict[str, Any]], str]] = {

@@ -10,28 +10,34 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.reports import LintProblem
 from rolebundle.policy.overlays import did_you_mean, found_by_name, load_file, problems_of
+from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import all_documents
+from rolebundle.storage.documents import DocumentKind, document_kinds
 
 _PREFERRED = "source_policy.preferred_sources"
 _ALLOWED = "source_policy.allowed_sources"
 _FORBIDDEN = "source_policy.forbidden_sources"
 _MAX_SHOWN_DOCUMENTS = 3
+# More names take too long to compare.
+_MAX_COMPARED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
     """What rules can match in a corpus.
 
-    ``names`` has each combination of source_id, document_type and domain.
+    ``folders`` are globs of the files in each folder.
     """
 
-    names: tuple[tuple[str, str, str], ...]
+    subjects: tuple[RuleSubject, ...]
+    sources: frozenset[str]
+    document_types: frozenset[str]
+    domains: frozenset[str]
     tiers: frozenset[str]
+    folders: frozenset[str]
 
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:
@@ -73,19 +79,25 @@ def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> 
         *_numbers(overlay),
     ]
     if corpus is not None:
-        facts = corpus_facts(document for _, document in all_documents(corpus))
-        findings += lint_against_corpus(overlay, facts)
+        findings += lint_against_corpus(overlay, corpus_facts(document_kinds(corpus)))
     return findings
 
 
-def corpus_facts(documents: Iterable[DocumentMetadata]) -> CorpusFacts:
+def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
     """What rules can match among these documents."""
-    names = set()
-    tiers = set()
-    for document in documents:
-        names.add((document.source_id, document.document_type, document.domain))
-        tiers.add(document.trust_tier)
-    return CorpusFacts(tuple(sorted(names)), frozenset(tiers))
+    kinds = list(documents)
+    return CorpusFacts(
+        subjects=tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds)),
+        sources=frozenset(kind.source_id for kind in kinds),
+        document_types=frozenset(kind.document_type for kind in kinds),
+        domains=frozenset(kind.domain for kind in kinds),
+        tiers=frozenset(kind.trust_tier for kind in kinds),
+        folders=frozenset(
+            f"{'/'.join(parts[:depth])}/**"
+            for parts in {tuple(kind.path.split("/")[:-1]) for kind in kinds}
+            for depth in range(1, len(parts) + 1)
+        ),
+    )
 
 
 def lint_against_corpus(overlay: Overlay, facts: CorpusFacts) -> list[LintProblem]:
@@ -134,24 +146,31 @@ def _sources(overlay: Overlay) -> Iterator[LintProblem]:
         (_ALLOWED, policy.allowed_sources),
     ):
         for index, rule in enumerate(rules):
-            # A name that contains the rule's pattern also contains any shorter pattern inside it.
-            # A forbidden pattern that is longer than the rule's is an exception, not an error.
-            hiding = _containing(policy.forbidden_sources, rule.pattern)
+            # A forbidden rule that matches less than this one is an exception, not an error.
+            hiding = _covering(policy.forbidden_sources, rule)
             if hiding is not None:
-                shown = f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].pattern!r})"
-                message = f"every source that {rule.pattern!r} matches is forbidden by {shown}"
+                shown = f"{_FORBIDDEN}[{hiding}] ({policy.forbidden_sources[hiding].condition!r})"
+                message = f"all that {rule.condition!r} matches is forbidden by {shown}"
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
-            shadow = _containing(rules[:index], rule.pattern)
+            shadow = _covering(rules[:index], rule)
             if shadow is not None:
                 message = (
                     f"has no effect: number {shadow} (counted from 0), "
-                    f"{rules[shadow].pattern!r}, matches every source that {rule.pattern!r} matches"
+                    f"{rules[shadow].condition!r}, matches all that {rule.condition!r} matches"
                 )
                 yield lint_warning(f"{place}[{index}]", "shadowed_rule", message)
     for index, rule in enumerate(policy.preferred_sources):
         if rule.boost is not None and rule.boost < 1:
             message = f"a preferred source with the boost {rule.boost:g} ranks lower, not higher"
             yield lint_warning(f"{_PREFERRED}[{index}].boost", "demoting_boost", message)
+    for place, rules in (
+        (_ALLOWED, policy.allowed_sources),
+        (_FORBIDDEN, policy.forbidden_sources),
+    ):
+        for index, rule in enumerate(rules):
+            if rule.boost is not None:
+                message = "has no effect: only preferred sources have a boost"
+                yield lint_warning(f"{place}[{index}].boost", "no_effect", message)
 
 
 def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
@@ -171,19 +190,23 @@ def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
 def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     policy = overlay.source_policy
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
-    all_names = {name for names in facts.names for name in names}
+    all_names = {*facts.sources, *facts.document_types, *facts.domains}
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
         (_ALLOWED, policy.allowed_sources),
         (_FORBIDDEN, policy.forbidden_sources),
     ):
         for index, rule in enumerate(rules):
-            if not any(_matches(rule, names) for names in facts.names):
+            if any(rule_matches(rule, subject) for subject in facts.subjects):
+                continue
+            if rule.pattern is None:
+                yield _unmatched(
+                    f"{place}[{index}].path", "file with the path", rule.path or "", facts.folders
+                )
+            else:
                 yield _unmatched(
                     f"{place}[{index}]", "source, type or domain", rule.pattern, all_names
                 )
-    types = {document_type for _, document_type, _ in facts.names}
-    domains = {domain for _, _, domain in facts.names}
     exact: tuple[tuple[str, str, Iterable[str], Collection[str]], ...] = (
         (
             "trust_tier_boosts",
@@ -191,8 +214,13 @@ def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
             policy.trust_tier_boosts,
             facts.tiers,
         ),
-        ("document_type_boosts", "document of the type", policy.document_type_boosts, types),
-        ("domain_boosts", "document of the domain", policy.domain_boosts, domains),
+        (
+            "document_type_boosts",
+            "document of the type",
+            policy.document_type_boosts,
+            facts.document_types,
+        ),
+        ("domain_boosts", "document of the domain", policy.domain_boosts, facts.domains),
     )
     for name, description, keys, present in exact:
         for key in keys:
@@ -201,52 +229,67 @@ def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
 
 
 def _unmatched(place: str, description: str, name: str, present: Collection[str]) -> LintProblem:
-    guess = did_you_mean(name, sorted(present))
+    guess = did_you_mean(name, sorted(present)[:_MAX_COMPARED])
     message = f"matches nothing in this corpus: it has no {description} {name!r}{guess}"
     return lint_warning(place, "never_matches", message)
 
 
 def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     policy = overlay.source_policy
+    subjects = facts.subjects
+    all_rules = (*policy.preferred_sources, *policy.allowed_sources, *policy.forbidden_sources)
+    if all(rule.path is None for rule in all_rules):
+        subjects = tuple({subject.names: subject for subject in subjects}.values())
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
         (_ALLOWED, policy.allowed_sources),
     ):
         for index, rule in enumerate(rules):
-            if _containing(policy.forbidden_sources, rule.pattern) is not None:
+            if _covering(policy.forbidden_sources, rule) is not None:
                 continue  # Reported already, without the corpus.
-            matched = [names for names in facts.names if _matches(rule, names)]
-            excluded = [names for names in matched if _is_excluded(overlay, names)]
+            matched = [subject for subject in subjects if rule_matches(rule, subject)]
+            excluded = [subject for subject in matched if _is_excluded(overlay, subject)]
             if not excluded:
                 continue
-            shown = ", ".join(" / ".join(names) for names in excluded[:_MAX_SHOWN_DOCUMENTS])
-            hidden_count = len(excluded) - _MAX_SHOWN_DOCUMENTS
+            names = list(dict.fromkeys(_shown(rule, subject) for subject in excluded))
+            shown = ", ".join(names[:_MAX_SHOWN_DOCUMENTS])
+            hidden_count = len(names) - _MAX_SHOWN_DOCUMENTS
             more = f" and {hidden_count} more" if hidden_count > 0 else ""
             if len(excluded) == len(matched):
                 message = (
-                    f"every match of {rule.pattern!r} in this corpus is excluded: {shown}{more}"
+                    f"every match of {rule.condition!r} in this corpus is excluded: {shown}{more}"
                 )
                 yield lint_error(f"{place}[{index}]", "forbidden_hides_rule", message)
             else:
                 message = (
-                    f"some matches of {rule.pattern!r} in this corpus are excluded: {shown}{more}"
+                    f"some matches of {rule.condition!r} in this corpus are excluded: {shown}{more}"
                 )
                 yield lint_warning(f"{place}[{index}]", "forbidden_overlaps_rule", message)
 
 
-def _is_excluded(overlay: Overlay, names: Sequence[str]) -> bool:
+def _shown(rule: SourceRule, subject: RuleSubject) -> str:
+    return " / ".join(subject.names) if rule.path is None else subject.paths[0]
+
+
+def _is_excluded(overlay: Overlay, subject: RuleSubject) -> bool:
     policy = overlay.source_policy
-    if any(_matches(rule, names) for rule in policy.forbidden_sources):
+    if any(rule_matches(rule, subject) for rule in policy.forbidden_sources):
         return True
     allowed = policy.allowed_sources
-    return bool(allowed) and not any(_matches(rule, names) for rule in allowed)
+    return bool(allowed) and not any(rule_matches(rule, subject) for rule in allowed)
 
 
-def _matches(rule: SourceRule, names: Iterable[str]) -> bool:
-    pattern = rule.pattern.casefold()
-    return any(pattern in name.casefold() for name in names)
+def _covering(rules: Iterable[SourceRule], rule: SourceRule) -> int | None:
+    """The index of the first rule that matches everything that ``rule`` matches."""
+    return next((index for index, other in enumerate(rules) if _covers(other, rule)), None)
 
 
-def _containing(rules: Iterable[SourceRule], pattern: str) -> int | None:
-    """The index of the first rule that matches every name that ``pattern`` matches."""
-    return next((index for index, rule in enumerate(rules) if _matches(rule, (pattern,))), None)
+def _covers(other: SourceRule, rule: SourceRule) -> bool:
+    if rule.pattern is not None and other.pattern is not None:
+        # A name that contains the rule's pattern also contains any shorter pattern inside it.
+        return other.pattern.casefold() in rule.pattern.casefold()
+    if rule.path is not None and other.path is not None:
+        return rule.path == other.path or (
+            other.path.endswith("**") and rule.path.startswith(other.path.removesuffix("**"))
+        )
+    return False

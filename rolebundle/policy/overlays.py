@@ -12,12 +12,19 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
-from typing import NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
 from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
-from rolebundle.contracts.overlay import ROLE_ID_PATTERN, Overlay
+from rolebundle.contracts.overlay import (
+    ROLE_ID_PATTERN,
+    WEIGHT_TOLERANCE,
+    WEIGHTS,
+    Overlay,
+    RetrievalPolicy,
+    weights_reason,
+)
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, dotted, parse, shown
 from rolebundle.resources import data_folder
@@ -27,7 +34,8 @@ MAX_PARENTS = 8
 
 _SUFFIX = ".json"
 # A child never inherits these keys.
-_OWN_KEYS = ("role_id", "version", "extends")
+_OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
+_WEIGHTS_PLACE = "retrieval_policy"
 _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
     "the same name"
@@ -35,17 +43,40 @@ _NULL_HINT = (
 _T = TypeVar("_T")
 
 
+class Layer(NamedTuple):
+    """One file of an overlay: its values, and the weights that share what it leaves of 1."""
+
+    path: Path
+    values: Values
+    shared_weights: tuple[str, ...] = ()
+
+
 class ResolvedOverlay(NamedTuple):
     """An overlay after inheritance.
 
-    ``digest`` identifies its values. It does not depend on how the files are written.
-    ``ancestors`` are the files that it extends, nearest first.
+    ``digest`` identifies its values. It does not depend on how the files are written. ``layers``
+    are its file and those that it extends, nearest first.
     """
 
     overlay: Overlay
     digest: str
     path: Path
-    ancestors: tuple[Path, ...] = ()
+    layers: tuple[Layer, ...] = ()
+
+    @property
+    def ancestors(self) -> tuple[Path, ...]:
+        """The files that it extends, nearest first."""
+        return tuple(layer.path for layer in self.layers[1:])
+
+    @property
+    def rescaled(self) -> dict[str, Path]:
+        """The weights that no file gives as they are, and the file that made them so."""
+        rescaled: dict[str, Path] = {}
+        for layer in reversed(self.layers):
+            for name in given_weights(layer.values):
+                rescaled.pop(name, None)
+            rescaled |= dict.fromkeys(layer.shared_weights, layer.path)
+        return rescaled
 
 
 class OverlayEntry(NamedTuple):
@@ -60,10 +91,13 @@ class OverlayEntry(NamedTuple):
 
 
 class _Resolution(NamedTuple):
-    path: Path
     values: Values
     overlay: Overlay
-    ancestors: tuple[Path, ...]
+    layers: tuple[Layer, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.layers[0].path
 
 
 def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -160,8 +194,14 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     try:
         parent = _resolve_parent(values, path, _parent_folders(path, folders), (path,))
     except OverlayError as error:
-        return [_as_problem("extends", error)]
-    checked = validate(merge(parent.values, values) if parent else values)
+        # What the file says itself is checked all the same, except what depends on its parent.
+        alone = validate(_without_nulls(values))
+        own = alone if isinstance(alone, list) else []
+        return [
+            _as_problem("extends", error),
+            *(problem for problem in own if problem.place != _WEIGHTS_PLACE),
+        ]
+    checked = _combined(path, values, parent)
     return checked if isinstance(checked, list) else []
 
 
@@ -175,14 +215,23 @@ def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
 
 
 def digest_of(overlay: Overlay) -> str:
-    """Return the digest of an overlay. Key order, layout and written defaults do not change it."""
-    canonical = json.dumps(overlay.model_dump(), sort_keys=True, separators=(",", ":"))
+    """Return the digest of an overlay.
+
+    Key order, layout, written defaults and notes do not change it.
+    """
+    values = overlay.model_dump(exclude={"notes"})
+    # Without the keys that the first version of the digest does not know, if they are not used.
+    for name in ("preferred_sources", "allowed_sources", "forbidden_sources"):
+        for rule in values["source_policy"][name]:
+            if rule["path"] is None:
+                del rule["path"]
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
 def _with_digest(resolution: _Resolution, path: Path) -> ResolvedOverlay:
     overlay = resolution.overlay
-    return ResolvedOverlay(overlay, digest_of(overlay), path, resolution.ancestors)
+    return ResolvedOverlay(overlay, digest_of(overlay), path, resolution.layers)
 
 
 def _resolve_role(
@@ -209,13 +258,24 @@ def _resolve(path: Path, folders: Sequence[Path], descendants: tuple[Path, ...])
         folders: the folders in which its parents are searched for.
         descendants: the files that extend it, the one that was asked for first.
     """
-    values = _or_raise(path, parse(_read(path)))
-    ancestors: tuple[Path, ...] = ()
-    parent = _resolve_parent(values, path, folders, (*descendants, path))
-    if parent is not None:
-        values, ancestors = merge(parent.values, values), (parent.path, *parent.ancestors)
-    overlay = _or_raise(path, validate(values))
-    return _Resolution(path, values, overlay, ancestors)
+    own = _or_raise(path, parse(_read(path)))
+    parent = _resolve_parent(own, path, folders, (*descendants, path))
+    return _or_raise(path, _combined(path, own, parent))
+
+
+def _combined(path: Path, own: Values, parent: _Resolution | None) -> _Resolution | list[Problem]:
+    """Combine the values of a file with those that it extends. Return all problems if there are."""
+    merged = merge(parent.values, own) if parent else own
+    values, shared_weights, problems = share_weights(merged, own)
+    overlay = validate(values)
+    if isinstance(overlay, list):
+        # The contract looks at the sum of the weights only if nothing else is wrong.
+        places = {problem.place for problem in problems}
+        problems = [problem for problem in overlay if problem.place not in places] + problems
+    if problems or isinstance(overlay, list):
+        return problems
+    layer = Layer(path, own, shared_weights)
+    return _Resolution(values, overlay, (layer, *(parent.layers if parent else ())))
 
 
 def _resolve_parent(
@@ -344,6 +404,72 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     """
     inherited = {key: value for key, value in parent.items() if key not in _OWN_KEYS}
     return _merged(inherited, child, ())
+
+
+def given_weights(values: Mapping[str, object]) -> list[str]:
+    """Return the names of the weights that the values of a file give."""
+    policy = values.get("retrieval_policy")
+    return [name for name in WEIGHTS if isinstance(policy, dict) and policy.get(name) is not None]
+
+
+def share_weights(
+    values: Values, own: Mapping[str, object]
+) -> tuple[Values, tuple[str, ...], list[Problem]]:
+    """Let the weights that a file leaves out share what it leaves of 1.
+
+    If it gives one to three weights, the others keep their proportions, which are those of the
+    inherited or default values. Weights that sum to 1 as they are stay as they are.
+
+    Args:
+        values: the values after inheritance.
+        own: the values of the file.
+
+    Returns:
+        The values, the names of the weights that were changed, and what is wrong with the weights.
+    """
+    policy = values.get("retrieval_policy")
+    if not isinstance(policy, dict):
+        return values, (), []
+    fields = RetrievalPolicy.model_fields
+    weights = {name: policy.get(name, fields[name].default) for name in WEIGHTS}
+    if not all(_is_fraction(weight) for weight in weights.values()):
+        return values, (), []  # The contract reports it.
+    total = sum(weights.values())
+    if abs(total - 1) <= WEIGHT_TOLERANCE:
+        return values, (), []
+    given = given_weights(own)
+    missing = [name for name in WEIGHTS if name not in given]
+    if not given or not missing:
+        problem = _weights_problem(f"{' + '.join(WEIGHTS)} {weights_reason(total)}")
+        return values, (), [problem]
+    rest = 1 - sum(weights[name] for name in given)
+    base = sum(weights[name] for name in missing)
+    if rest < -1e-9:
+        problem = _weights_problem(f"{' + '.join(given)} is {1 - rest:.4g}, which is more than 1")
+        return values, (), [problem]
+    if not base:
+        problem = _weights_problem(
+            f"{' + '.join(given)} is {1 - rest:.4g}, and the others are 0, so that they cannot "
+            "share the rest of 1"
+        )
+        return values, (), [problem]
+    # Rounded, so that the values can be read.
+    shared = {name: round(max(0.0, rest) * weights[name] / base, 6) for name in missing}
+    return {**values, "retrieval_policy": {**policy, **shared}}, tuple(missing), []
+
+
+def _is_fraction(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def _weights_problem(message: str) -> Problem:
+    return Problem(_WEIGHTS_PLACE, "bad_value", message, "correct the values")
+
+
+def _without_nulls(value: object) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
 
 
 def validate(values: Values) -> Overlay | list[Problem]:

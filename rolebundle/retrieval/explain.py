@@ -595,13 +595,13 @@ def _source_changes(passage: Passage, request: ResolvedRequest) -> list[str]:
         return []
     document, policy = passage.document, request.overlay.source_policy
     changes = []
-    forbidding = [rule.pattern for rule in matching_rules(policy.forbidden_sources, document)]
+    forbidding = [rule.condition for rule in matching_rules(policy.forbidden_sources, passage)]
     if forbidding:
         changes.append(
             f"the overlay of {request.role_id} would have to drop {_listed(forbidding, 'and')} "
             "from its forbidden_sources"
         )
-    if policy.allowed_sources and not any(matching_rules(policy.allowed_sources, document)):
+    if policy.allowed_sources and not any(matching_rules(policy.allowed_sources, passage)):
         changes.append(
             f"the overlay of {request.role_id} would have to allow source {document.source_id}: "
             "its allowed_sources do not name it"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Protocol
@@ -10,6 +10,7 @@ from typing import Protocol
 from rolebundle.contracts.document import DocumentMetadata, Mark, Passage, Superseder
 from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.contracts.terms import FreshnessStatus, RejectionCode
+from rolebundle.policy.source_rules import rule_matches, rule_subject
 from rolebundle.policy.trust import Labels
 from rolebundle.retrieval.candidate import Candidate, RejectedCandidate
 from rolebundle.retrieval.request import ResolvedRequest
@@ -84,6 +85,10 @@ class Governed(Protocol):
         """The metadata of its document."""
 
     @property
+    def path(self) -> str:
+        """The path of its file within the ingested folder."""
+
+    @property
     def applicable_roles(self) -> Sequence[str]:
         """The roles that it is for; empty if it is for all."""
 
@@ -123,12 +128,12 @@ def rejections(governed: Governed, request: ResolvedRequest) -> Iterator[tuple[R
     by_trust = request.purpose.rejection(labels_of(governed))
     if overlay is not None:
         policy = overlay.source_policy
-        forbidden = _first_match(policy.forbidden_sources, document)
+        forbidden = _first_match(policy.forbidden_sources, governed)
         if forbidden is not None:
             yield "forbidden_source", _label(forbidden)
-        if policy.allowed_sources and _first_match(policy.allowed_sources, document) is None:
-            patterns = ", ".join(rule.pattern for rule in policy.allowed_sources)
-            yield "forbidden_source", f"not one of the allowed sources: {patterns}"
+        if policy.allowed_sources and _first_match(policy.allowed_sources, governed) is None:
+            allowed = ", ".join(rule.condition for rule in policy.allowed_sources)
+            yield "forbidden_source", f"not one of the allowed sources: {allowed}"
         if overlay.role_id in governed.excluded_roles:
             yield "role_mismatch", f"{document.document_id} excludes the role {overlay.role_id}"
         if rejects_other_roles(request) and is_for_other_roles(governed, overlay.role_id):
@@ -179,6 +184,28 @@ def rejects_by_age(request: ResolvedRequest) -> bool:
 def rejects_other_roles(request: ResolvedRequest) -> bool:
     """Whether what is for other roles is rejected, and not only ranked lower."""
     return request.overlay is not None and request.policy.role_mismatch_penalty >= 1
+
+
+def path_rules(
+    request: ResolvedRequest,
+) -> Callable[[DocumentMetadata, str], tuple[bool, ...]] | None:
+    """Which rules that can reject a document match its path; ``None`` if none looks at paths."""
+    if request.overlay is None:
+        return None
+    policy = request.overlay.source_policy
+    rules = [
+        rule
+        for rule in (*policy.forbidden_sources, *policy.allowed_sources)
+        if rule.path is not None
+    ]
+    if not rules:
+        return None
+
+    def matching(document: DocumentMetadata, path: str) -> tuple[bool, ...]:
+        subject = rule_subject(document, path)
+        return tuple(rule_matches(rule, subject) for rule in rules)
+
+    return matching
 
 
 def is_for_other_roles(governed: Governed, role_id: str) -> bool:
@@ -240,16 +267,10 @@ def age_note(document: DocumentMetadata, age: float, max_age: float) -> str:
     return f"{age:.0f} days old{by}, the limit is {max_age:g}"
 
 
-def matching_rules(rules: Iterable[SourceRule], document: DocumentMetadata) -> Iterator[SourceRule]:
-    """The rules whose pattern is in a document's source id, type or domain, in their order."""
-    names = [
-        name.casefold() for name in (document.source_id, document.document_type, document.domain)
-    ]
-    for rule in rules:
-        pattern = rule.pattern.casefold()
-        # A plain substring takes linear time, whatever the pattern is.
-        if any(pattern in name for name in names):
-            yield rule
+def matching_rules(rules: Iterable[SourceRule], governed: Governed) -> Iterator[SourceRule]:
+    """The rules that match a document, in their order."""
+    subject = rule_subject(governed.document, governed.path)
+    return (rule for rule in rules if rule_matches(rule, subject))
 
 
 def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[float, str]]:
@@ -276,16 +297,16 @@ def _factors(passage: Passage, overlay: Overlay, now: datetime) -> list[tuple[fl
     boost = policy.domain_boosts.get(document.domain)
     if boost is not None:
         factors.append((boost, f"boost:domain({document.domain}×{boost:g})"))
-    preferred = _first_match(policy.preferred_sources, document)
+    preferred = _first_match(policy.preferred_sources, passage)
     if preferred is not None:
         boost = PREFERRED_SOURCE_BOOST if preferred.boost is None else preferred.boost
         factors.append((boost, f"boost:preferred-source({_label(preferred)}×{boost:g})"))
     return factors
 
 
-def _first_match(rules: Iterable[SourceRule], document: DocumentMetadata) -> SourceRule | None:
-    return next(matching_rules(rules, document), None)
+def _first_match(rules: Iterable[SourceRule], governed: Governed) -> SourceRule | None:
+    return next(matching_rules(rules, governed), None)
 
 
 def _label(rule: SourceRule) -> str:
-    return f"{rule.pattern}: {rule.reason}" if rule.reason else rule.pattern
+    return f"{rule.condition}: {rule.reason}" if rule.reason else rule.condition

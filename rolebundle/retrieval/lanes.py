@@ -20,7 +20,12 @@ from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
 from rolebundle.retrieval.evidence import Evidence, best_passages, weigh_evidence
-from rolebundle.retrieval.filter import first_rejection, rejects_by_age, rejects_other_roles
+from rolebundle.retrieval.filter import (
+    first_rejection,
+    path_rules,
+    rejects_by_age,
+    rejects_other_roles,
+)
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.connection import Corpus
@@ -191,6 +196,7 @@ class Lanes:
                 self.corpus,
                 dated=rejects_by_age(request) or request.as_of,
                 by_role=rejects_other_roles(request),
+                by_path=path_rules(request),
             )
             if first_rejection(group, request) is None
             for rowid in group.rowids

@@ -273,7 +273,7 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
             AppliedFilter.model_construct(
                 field="source",
                 op="not_contains",
-                value=[rule.pattern for rule in policy.forbidden_sources],
+                value=[rule.condition for rule in policy.forbidden_sources],
             )
         )
     if policy.allowed_sources:
@@ -281,7 +281,7 @@ def _filters(overlay: Overlay) -> tuple[AppliedFilter, ...]:
             AppliedFilter.model_construct(
                 field="source",
                 op="contains",
-                value=[rule.pattern for rule in policy.allowed_sources],
+                value=[rule.condition for rule in policy.allowed_sources],
             )
         )
     if overlay.retrieval_policy.role_mismatch_penalty >= 1:

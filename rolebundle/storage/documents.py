@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
@@ -317,13 +317,37 @@ def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     return [(rowid, _metadata(columns)) for rowid, *columns in rows]
 
 
-class DocumentGroup(NamedTuple):
-    """Documents that a role's policy treats alike: the metadata of one, and all rowids.
+class DocumentKind(NamedTuple):
+    """What the rules of an overlay look at in a document."""
 
-    ``applicable_roles`` are those of chunks, and empty if they were not asked for.
+    source_id: str
+    document_type: str
+    domain: str
+    source_kind: str
+    trust_tier: str
+    path: str
+
+
+def document_kinds(corpus: Corpus) -> list[DocumentKind]:
+    """What the rules of overlays look at in the documents, sorted, without repeats."""
+    rows = corpus.rows(
+        "SELECT DISTINCT s.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, "
+        "f.path FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
+        "ORDER BY 1, 2, 3, 4, 5, 6"
+    )
+    for row in rows:
+        check_types(row, [str] * 6, "a document")
+    return [DocumentKind(*row) for row in rows]
+
+
+class DocumentGroup(NamedTuple):
+    """Documents that a role's policy treats alike: metadata and path of one, and all rowids.
+
+    ``applicable_roles`` are those of chunks, and empty if they were not asked for. So is ``path``.
     """
 
     document: DocumentMetadata
+    path: str
     applicable_roles: tuple[str, ...]
     flags: tuple[str, ...]
     rowids: list[int]
@@ -338,7 +362,13 @@ class DocumentGroup(NamedTuple):
         """Nothing: marks are of single passages and documents, and not of groups."""
 
 
-def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> list[DocumentGroup]:
+def document_groups(
+    corpus: Corpus,
+    *,
+    dated: bool,
+    by_role: bool = False,
+    by_path: Callable[[DocumentMetadata, str], Hashable] | None = None,
+) -> list[DocumentGroup]:
     """Groups of documents that a role's policy treats alike.
 
     A large corpus has few such groups, and to read all of its documents takes half a second.
@@ -348,6 +378,8 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
         dated: whether ``updated_at`` counts, too.
         by_role: whether it looks at applicable roles, too. If the chunks of a document have
             different ones, it is in several groups.
+        by_path: if paths count, too: which of them policy treats alike, for documents with this
+            metadata. It may look at the source kind in addition to the keys of policy.
     """
     kinds = "coalesce(scanned.kinds, '[]')"
     keys = (
@@ -361,21 +393,48 @@ def document_groups(corpus: Corpus, *, dated: bool, by_role: bool = False) -> li
         keys += f", {roles}"
     if dated:
         keys += ", updated_at, inferred_at"
+    if by_path:
+        keys += ", source_kind"
     rows = corpus.rows(
         f"SELECT kind.rows, kind.roles, kind.kinds, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS "
         f"first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds FROM document "
         f"LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) AS kind "
         "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
     )
-    return [
+    groups = [
         DocumentGroup(
             _metadata(columns),
+            "",
             parse_strings(str(roles), "a list of a chunk"),
             parse_strings(str(kinds), "a list of a chunk"),
             json.loads(rowids),
         )
         for rowids, roles, kinds, *columns in rows
     ]
+    return _divided(corpus, groups, by_path) if by_path else groups
+
+
+def _divided(
+    corpus: Corpus,
+    groups: Iterable[DocumentGroup],
+    kind_of: Callable[[DocumentMetadata, str], Hashable],
+) -> list[DocumentGroup]:
+    """The groups, divided by the kind of their documents' paths."""
+    paths: dict[int, str] = {}
+    for row in corpus.rows("SELECT d.id, f.path FROM document d JOIN file f ON f.id = d.file"):
+        check_types(row, (int, str), "the path of a document")
+        paths[row[0]] = row[1]
+    divided: list[DocumentGroup] = []
+    for group in groups:
+        parts: dict[Hashable, DocumentGroup] = {}
+        for rowid in group.rowids:
+            path = paths.get(rowid)
+            if path is None:
+                raise damaged("the file of a document")
+            part = group._replace(path=path, rowids=[])
+            parts.setdefault(kind_of(group.document, path), part).rowids.append(rowid)
+        divided += parts.values()
+    return divided
 
 
 def documents_with(

@@ -92,7 +92,7 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
     (mistake,) = mistakes(
         Overlay, changed(("source_policy", "preferred_sources", 0, "patern"), "x")
     )
-    assert (mistake.kind, mistake.allowed) == ("unknown", ("pattern", "reason", "boost"))
+    assert (mistake.kind, mistake.allowed) == ("unknown", ("pattern", "path", "reason", "boost"))
 
 
 def test_a_wrong_key_of_a_dictionary_has_its_own_place() -> None:
@@ -116,7 +116,7 @@ def test_unknown_keys_come_first() -> None:
 @pytest.mark.parametrize(
     ("place", "keys"),
     [
-        (("source_policy", "preferred_sources", 0), ("pattern", "reason", "boost")),
+        (("source_policy", "preferred_sources", 0), ("pattern", "path", "reason", "boost")),
         (("vocabulary", "synonyms"), ()),
         (("no such key",), ()),
     ],

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.overlay import (
+    EvalProfile,
+    Overlay,
+    RetrievalPolicy,
+    SourcePolicy,
+    SourceRule,
+    SynthesisPolicy,
+    Vocabulary,
+)
 from support.corpora import overlay
 
 REFERENCE_ROLES = (
@@ -28,6 +39,65 @@ def test_the_references_overlays_load_unmodified(shared: Path, role: str) -> Non
     for section, fields in plain.items():
         for name in fields if isinstance(fields, dict) else ():
             assert name in ours[section], f"{section}.{name} is lost"
+
+
+CONTRACTS: tuple[type[Contract], ...] = (
+    Overlay,
+    Vocabulary,
+    SourceRule,
+    SourcePolicy,
+    RetrievalPolicy,
+    SynthesisPolicy,
+    EvalProfile,
+)
+FIELDS = [
+    pytest.param(name, field, id=f"{contract.__name__}.{name}")
+    for contract in CONTRACTS
+    for name, field in contract.model_fields.items()
+]
+_DEFAULT = re.compile(r"Default: (?P<default>[^,;]+?)(?:[,;].*)?\.$|[Rr]equired\.$|is required\.$")
+
+
+class TestDescriptions:
+    """The schema is enough to write an overlay in an editor."""
+
+    @pytest.mark.parametrize(("name", "field"), FIELDS)
+    def test_each_field_has_a_description_with_its_default(
+        self, name: str, field: FieldInfo
+    ) -> None:
+        stated = _DEFAULT.search(field.description or "")
+        assert stated, f"{name} has no default in its description"
+        default = stated["default"]
+        if isinstance(field.default, (bool, int, float, str)) and field.default not in ("", None):
+            assert default == (
+                str(field.default).lower()
+                if isinstance(field.default, bool)
+                else f"{field.default:g}"
+                if isinstance(field.default, float)
+                else str(field.default)
+            )
+
+    @pytest.mark.parametrize(("name", "field"), FIELDS)
+    def test_each_field_has_a_valid_example(self, name: str, field: FieldInfo) -> None:
+        if isinstance(field.default, Contract):
+            return  # Its fields have examples.
+        assert field.examples
+        adapter: TypeAdapter[Any] = TypeAdapter(field.rebuild_annotation())
+        for example in field.examples:
+            adapter.validate_json(json.dumps(example))
+            assert example != field.default, "an example that changes nothing"
+
+
+@pytest.mark.parametrize("rule", [{}, {"pattern": "a", "path": "b"}, {"path": None}])
+def test_a_rule_has_either_a_pattern_or_a_path(rule: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="must have either pattern or path"):
+        overlay(source_policy={"forbidden_sources": [rule]})
+
+
+@pytest.mark.parametrize("glob", ["/docs/**", "./docs/**", "../docs", "docs/", "", " docs"])
+def test_a_glob_that_no_path_can_match_is_refused(glob: str) -> None:
+    with pytest.raises(ValidationError):
+        overlay(source_policy={"forbidden_sources": [{"path": glob}]})
 
 
 class TestDefaults:

@@ -26,7 +26,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata, Passage, Superseder
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.overlay import Overlay, SourceRule
 from rolebundle.interfaces.parse import request_from
 from rolebundle.retrieval.duplicates import NEAR_DUPLICATE_WINDOW
 from rolebundle.retrieval.lanes import POOL_DEPTH
@@ -233,11 +233,10 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
     document, sources, limits = passage.document, role.source_policy, role.retrieval_policy
     if not _matches(passage, fields.get("where", {})):
         return False
-    names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
-    if any(rule.pattern.casefold() in names for rule in sources.forbidden_sources):
+    if any(_rule_matches(rule, passage) for rule in sources.forbidden_sources):
         return False
     allowed = sources.allowed_sources
-    if allowed and not any(rule.pattern.casefold() in names for rule in allowed):
+    if allowed and not any(_rule_matches(rule, passage) for rule in allowed):
         return False
     if role.role_id in passage.excluded_roles:
         return False
@@ -265,6 +264,15 @@ def _is_allowed(passage: Passage, role: Overlay, now: datetime, fields: dict[str
         return True
     age = (now - datetime.fromisoformat(date)).total_seconds() / 86_400
     return not (limits.stale_penalty == 1 and age > limits.freshness_max_age_days)
+
+
+def _rule_matches(rule: SourceRule, passage: Passage) -> bool:
+    if rule.path:
+        # No generated path or glob has a folder or a bracket, so that fnmatch means the same.
+        return fnmatchcase(passage.path, rule.path)
+    document = passage.document
+    names = "\n".join((document.source_id, document.document_type, document.domain)).casefold()
+    return str(rule.pattern).casefold() in names
 
 
 def _begins_later(

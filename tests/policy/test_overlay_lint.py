@@ -25,6 +25,7 @@ from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder
 from rolebundle.retrieval.filter import first_rejection
 from rolebundle.retrieval.request import resolve_request
+from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, put_file
 
@@ -84,7 +85,7 @@ SOURCES = "source_policy.preferred_sources"
     [
         pytest.param({}, [], id="nothing"),
         pytest.param(
-            {"retrieval_policy": {"lexical_weight": 0.9}, "misson": ""},
+            {"retrieval_policy": {"lexical_weight": 0.9, "metadata_weight": 0.2}, "misson": ""},
             [("error", "bad_value", "retrieval_policy"), ("error", "unknown_key", "misson")],
             id="malformed: all of it",
         ),
@@ -212,9 +213,9 @@ def test_what_is_inherited_is_linted_too(tmp_path: Path) -> None:
 
 FACTS = corpus_facts(
     [
-        document("Team-Wiki", "page", "engineering"),
-        document("team-wiki", "note", "marketing", "preferred"),
-        document("handbook", "policy", "law"),
+        DocumentKind("Team-Wiki", "page", "engineering", "wiki", "general", "eng/deploy/plan.md"),
+        DocumentKind("team-wiki", "note", "marketing", "wiki", "preferred", "notes/launch.md"),
+        DocumentKind("handbook", "policy", "law", "internal-document", "general", "law.md"),
     ]
 )
 
@@ -313,11 +314,15 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
     matched = [d for d, triple in zip(documents, names, strict=True)
                if any(wanted in name.casefold() for name in triple)]  # fmt: skip
     request = resolve_request(RetrievalRequest(task="x"), NOW, role)
-    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": (), "mark": None}
+    for_all = {"applicable_roles": (), "excluded_roles": (), "flags": (), "mark": None, "path": "x"}
     refused = [
         d for d in matched if first_rejection(SimpleNamespace(document=d, **for_all), request)
     ]
-    codes = {finding.code for finding in lint_against_corpus(role, corpus_facts(documents))}
+    facts = corpus_facts(
+        DocumentKind(d.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, "x")
+        for d in documents
+    )
+    codes = {finding.code for finding in lint_against_corpus(role, facts)}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)
     else:

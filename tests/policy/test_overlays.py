@@ -179,6 +179,12 @@ def test_a_child_lies_over_its_parent(tmp_path: Path) -> None:
     assert load_file(path, []).digest == found.digest
 
 
+def test_notes_and_the_schema_are_of_one_file(tmp_path: Path) -> None:
+    write(tmp_path, "base", notes={"label": "seen"}, **{"$schema": "x.json"})
+    child = load_file(write(tmp_path, "child", extends="base"), [tmp_path]).overlay
+    assert (child.notes, child.schema_url) == ({}, None)
+
+
 def test_null_removes_what_the_parent_declares(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -74,9 +74,9 @@ MINIMAL = '"version": "1.0", "role_id": "a"'
             "(it is 2)",
         ),
         (
-            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 0.9}}}}',
+            f'{{{MINIMAL}, "retrieval_policy": {{"lexical_weight": 0.9, "rerank_weight": 0.2}}}}',
             "retrieval_policy",
-            "must be 1 ± 0.01, and is 1.6",
+            "lexical_weight + rerank_weight is 1.1, which is more than 1",
         ),
         (
             f'{{{MINIMAL}, "source_policy": {{"trust_tier_boosts": {{"prefered": 2}}}}}}',

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rolebundle.contracts.document import Passage, Superseder, iso_utc
+from rolebundle.contracts.document import REMEMBERED_KIND, Passage, Superseder, iso_utc
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.policy.trust import READ_PURPOSE, Purpose
 from rolebundle.retrieval.candidate import Candidate
@@ -93,6 +93,53 @@ class TestForbiddenSources:
     @pytest.mark.parametrize("field", ["title", "uri", "scope", "language"])
     def test_other_fields_are_not_matched(self, field: str) -> None:
         assert score(forbids("marketing"), **{field: "marketing"}) == 0.5
+
+
+class TestPaths:
+    """A rule by path matches the path of the file, with the globs of rolebundle.toml."""
+
+    @pytest.mark.parametrize(
+        ("glob", "path", "is_match"),
+        [
+            ("drafts/**", "drafts/2026/plan.md", True),
+            ("drafts/*", "drafts/plan.md", True),
+            ("drafts/*", "drafts/2026/plan.md", False),
+            ("**/plan.md", "plan.md", True),
+            ("drafts", "drafts/plan.md", False),
+            ("drafts/**", "Drafts/plan.md", False),
+            ("plan", "drafts/plan.md", False),
+        ],
+    )
+    def test_a_forbidden_path(self, glob: str, path: str, is_match: bool) -> None:
+        role = overlay(source_policy={"forbidden_sources": [{"path": glob, "reason": "early"}]})
+        found = [*rejections(passage(path=path), resolve(role))]
+        assert found == ([("forbidden_source", f"path {glob}: early")] if is_match else [])
+
+    def test_a_pattern_does_not_match_a_path(self) -> None:
+        assert score(forbids("drafts"), path="drafts/plan.md") == 0.5
+
+    def test_a_path_does_not_match_a_name(self) -> None:
+        role = overlay(source_policy={"forbidden_sources": [{"path": "wiki"}]})
+        assert score(role, source_id="wiki", path="a.md") == 0.5
+
+    def test_allowed_paths(self) -> None:
+        role = overlay(source_policy={"allowed_sources": [{"path": "docs/**"}, {"pattern": "law"}]})
+        assert score(role, path="docs/a.md") == score(role, domain="law") == 0.5
+        note = rejection(passage(path="src/a.md"), role)[1]
+        assert note == "not one of the allowed sources: path docs/**, law"
+
+    def test_a_preferred_path_is_multiplied_and_named(self) -> None:
+        role = overlay(source_policy={"preferred_sources": [{"path": "docs/*", "boost": 3}]})
+        found = allowed(passage(path="docs/a.md"), role)
+        assert found.metadata_score == pytest.approx(1.5)
+        assert found.metadata_hits == ("boost:preferred-source(path docs/*×3)",)
+
+    def test_a_fact_has_the_path_of_its_source_too(self) -> None:
+        """What a role rejects must not come back as a fact."""
+        role = overlay(source_policy={"forbidden_sources": [{"path": "drafts/*.md"}]})
+        path = "drafts/plan.md/fact-1"
+        assert rejection(passage(path=path, source_kind=REMEMBERED_KIND), role)
+        assert score(role, path=path) == 0.5
 
 
 class TestAllowedSources:

@@ -142,6 +142,14 @@ class TestPolicy:
         assert (found.score.supposed, found.score.rank, found.rank) == (True, 1, None)
         assert found.lost_to == []
 
+    def test_a_forbidden_path(self, tmp_path: Path) -> None:
+        rules = [{"path": "post.*", "reason": "hearsay"}, {"path": "wiki.md"}]
+        found = self.fate(tmp_path, source_policy={"forbidden_sources": rules}, role_id="other")
+        assert (found.code, found.notes) == ("forbidden_source", "path post.*: hearsay")
+        assert found.needs == [
+            "the overlay of other would have to drop 'path post.*' from its forbidden_sources"
+        ]
+
     def test_a_source_that_is_not_allowed(self, tmp_path: Path) -> None:
         allowed = {"allowed_sources": [{"pattern": "wiki"}]}
         found = self.fate(tmp_path, source_policy=allowed, role_id="other")

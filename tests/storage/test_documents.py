@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage import documents as stored
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
@@ -320,6 +321,30 @@ def test_documents_with_the_same_policy_attributes_are_one_group(corpus: Corpus)
     assert kinds(dated=True) == [{"a"}, {"b"}, *single]
     flags = [group.flags for group in stored.document_groups(corpus, dated=False)]
     assert flags == [(), (), (), (), (), ("instruction_override",)]
+
+
+def test_groups_by_path(corpus: Corpus) -> None:
+    """Documents are apart if policy treats their paths differently, or may do so."""
+    documents = [
+        document("a", ["1"]),
+        document("b", ["2"]),
+        document("c", ["3"], source_id="other"),
+        document("d", ["4"], source_kind="agent"),
+    ]
+    fill(corpus, documents)
+
+    def is_first(metadata: DocumentMetadata, path: str) -> bool:
+        return metadata.source_kind != "agent" and path == "a.md"
+
+    groups = stored.document_groups(corpus, dated=False, by_path=is_first)
+    assert [(group.path, group.rowids) for group in groups] == [
+        ("a.md", [1]),
+        ("b.md", [2]),
+        ("c.md", [3]),
+        ("d.md", [4]),
+    ]
+    groups = stored.document_groups(corpus, dated=False, by_path=lambda *_: None)
+    assert [group.rowids for group in groups] == [[1, 2], [3], [4]]
 
 
 def test_a_document_is_in_a_group_for_each_applicable_role_of_its_chunks(corpus: Corpus) -> None:

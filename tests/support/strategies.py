@@ -150,12 +150,15 @@ def corpora(draw: st.DrawFn, least: int = 0, most: int = 8) -> list[StoredDocume
 
 
 _BOOSTS = (1.0, 0.01, 0.3, 1.5, 2.0, 100.0)
-_RULES: tuple[dict[str, Any], ...] = tuple(
-    {"pattern": pattern, "reason": reason}
-    for pattern, reason in (
-        ("nowhere", ""), ("wiki", "because"), ("BLOG", ""), ("policy", "x"), ("tick", ""),
-        ("runbook", ""), ("security", "y"),
-    )
+_RULES: tuple[dict[str, Any], ...] = (
+    *(
+        {"pattern": pattern, "reason": reason}
+        for pattern, reason in (
+            ("nowhere", ""), ("wiki", "because"), ("BLOG", ""), ("policy", "x"), ("tick", ""),
+            ("runbook", ""), ("security", "y"),
+        )
+    ),
+    {"path": "d1.md"}, {"path": "d?.md", "reason": "z"}, {"path": "**"}, {"path": "*1*"},
 )  # fmt: skip
 _policy = choices(
     ((0.3, 0.3, 0.2, 0.2), (1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)),

@@ -761,16 +761,17 @@ def test_a_busy_corpus_and_a_read_only_file(db: Path, monkeypatch: pytest.Monkey
 def test_an_overlay_of_its_own_reaches_facts(db: Path) -> None:
     """By the source `remembered`, and by the source of the cited document."""
     fact = file_as_owner(db)
-    for pattern in ("remembered", "wiki", "fact", "api"):
+    patterns = [{"pattern": name} for name in ("remembered", "wiki", "fact", "api")]
+    for rule in [*patterns, {"path": "limits.*"}]:
         overlay = Overlay.model_validate(
-            REVIEWER | {"source_policy": {"forbidden_sources": [{"pattern": pattern}]}}
+            REVIEWER | {"source_policy": {"forbidden_sources": [rule]}}
         )
         resolved = ResolvedOverlay(overlay, "digest", Path("role.json"), ())
         request = RetrievalRequest(task="the token limit", lexical_only=True, now=NOW)
         with Engine(db) as engine:
             bundle = engine.retrieve(request, resolved)
         codes = {one.chunk_id: one.reason for one in bundle.rejected}
-        assert codes[fact.chunk_id] == "forbidden_source", pattern
+        assert codes[fact.chunk_id] == "forbidden_source", rule
 
 
 def test_filing_takes_no_longer_among_many_facts(db: Path) -> None:

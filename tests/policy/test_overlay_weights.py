@@ -1,0 +1,126 @@
+"""Weights that a file leaves out share what the given ones leave of 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.overlay import WEIGHTS
+from rolebundle.policy.overlays import ResolvedOverlay, load_file, problems_of, share_weights
+from support.overlay_files import refused, write
+
+DEFAULTS = {
+    "lexical_weight": 0.3,
+    "semantic_weight": 0.3,
+    "metadata_weight": 0.2,
+    "rerank_weight": 0.2,
+}
+
+
+def weights_of(resolved: ResolvedOverlay) -> list[float]:
+    return [getattr(resolved.overlay.retrieval_policy, name) for name in WEIGHTS]
+
+
+def loaded(folder: Path, **given: float | None) -> ResolvedOverlay:
+    return load_file(write(folder, "a", retrieval_policy=given), [folder])
+
+
+def test_the_others_keep_their_proportions(tmp_path: Path) -> None:
+    found = loaded(tmp_path, lexical_weight=0.44)
+    assert weights_of(found) == [0.44, 0.24, 0.16, 0.16]
+    assert found.rescaled == dict.fromkeys(WEIGHTS[1:], tmp_path / "a.json")
+
+
+def test_three_weights_leave_the_rest_to_the_fourth(tmp_path: Path) -> None:
+    found = loaded(tmp_path, lexical_weight=0.5, semantic_weight=0.1, rerank_weight=0.1)
+    assert weights_of(found) == [0.5, 0.1, 0.3, 0.1]
+    assert [*found.rescaled] == ["metadata_weight"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"lexical_weight": 0.4, "semantic_weight": 0.2},
+        {"lexical_weight": 0.305},
+        {**DEFAULTS, "lexical_weight": 0.309},
+    ],
+)
+def test_weights_that_sum_to_one_stay_as_they_are(tmp_path: Path, given: dict[str, float]) -> None:
+    found = loaded(tmp_path, **given)
+    assert weights_of(found) == [*(DEFAULTS | given).values()]
+    assert found.rescaled == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({**DEFAULTS, "lexical_weight": 0.5}, "must be 1 ± 0.01, and is 1.2"),
+        ({"lexical_weight": 0.9, "semantic_weight": 0.2}, "is 1.1, which is more than 1"),
+        ({"lexical_weight": 0.1, "semantic_weight": 0.0}, None),
+    ],
+)
+def test_what_cannot_be_shared_is_an_error(
+    tmp_path: Path, given: dict[str, float], reason: str | None
+) -> None:
+    path = write(tmp_path, "a", retrieval_policy=given)
+    if reason is None:
+        load_file(path, [])
+    else:
+        assert reason in refused("overlay_malformed", path).message
+
+
+def test_weights_of_zero_cannot_take_the_rest(tmp_path: Path) -> None:
+    write(tmp_path, "base", retrieval_policy=dict(zip(WEIGHTS, (1, 0, 0, 0), strict=True)))
+    child = write(tmp_path, "child", extends="base", retrieval_policy={"lexical_weight": 0.8})
+    assert "the others are 0" in refused("overlay_malformed", child).message
+
+
+def test_a_wrong_sum_is_named_beside_other_mistakes(tmp_path: Path) -> None:
+    policy = {**DEFAULTS, "lexical_weight": 0.9, "fusion": "rff"}
+    places = [
+        problem.place for problem in problems_of(write(tmp_path, "a", retrieval_policy=policy), [])
+    ]
+    assert places == ["retrieval_policy.fusion", "retrieval_policy"]
+
+
+def test_a_child_keeps_its_own_weights_and_rescales_those_of_its_parents(tmp_path: Path) -> None:
+    write(tmp_path, "base", retrieval_policy={"lexical_weight": 0.6, "rerank_weight": 0.0})
+    base = load_file(tmp_path / "base.json", [tmp_path])
+    assert weights_of(base) == [0.6, 0.24, 0.16, 0]
+    child = write(tmp_path, "child", extends="base", retrieval_policy={"semantic_weight": 0.62})
+    found = load_file(child, [tmp_path])
+    assert weights_of(found) == [0.3, 0.62, 0.08, 0]
+    assert found.rescaled == dict.fromkeys(
+        ["lexical_weight", "metadata_weight", "rerank_weight"], child
+    )
+    grandchild = write(tmp_path, "grandchild", extends="child", mission="Read.")
+    assert load_file(grandchild, [tmp_path]).rescaled == found.rescaled
+    again = write(tmp_path, "again", extends="child", retrieval_policy=DEFAULTS)
+    assert load_file(again, [tmp_path]).rescaled == {}
+
+
+fractions = st.floats(0, 1)
+some_weights = st.dictionaries(st.sampled_from(WEIGHTS), fractions)
+
+
+@given(st.lists(fractions, min_size=4, max_size=4), some_weights)
+@example([0.3, 0.3, 0.2, 0.2], {"lexical_weight": 1.0})
+def test_given_weights_are_fixed_and_the_sum_is_one(
+    base: list[float], given: dict[str, float]
+) -> None:
+    assume(sum(base) > 0.001)
+    inherited = {name: part / sum(base) for name, part in zip(WEIGHTS, base, strict=True)}
+    own = {"retrieval_policy": given}
+    shared, changed, problems = share_weights({"retrieval_policy": inherited | given}, own)
+    values = shared["retrieval_policy"]
+    assert isinstance(values, dict)
+    assert {name: values[name] for name in given} == given
+    assert not given.keys() & set(changed)
+    if problems:
+        assert values == inherited | given
+    else:
+        assert sum(values.values()) == pytest.approx(1, abs=0.0101)
