@@ -1,4 +1,8 @@
-"""The overlay: how one role retrieves. A superset of Knowledge Core's format, version 1.0."""
+"""The overlay: how one role retrieves. A superset of Knowledge Core's format, version 1.0.
+
+The JSON Schema takes the descriptions of the keys from the docstrings. ``Field(description=…)``
+would make every cold start longer.
+"""
 
 from typing import Annotated, Literal, Self
 
@@ -33,64 +37,50 @@ Count = Annotated[int, Field(ge=1, le=1000)]
 
 
 class Vocabulary(Contract):
-    """The role's words. They raise or lower passages, and reject none."""
+    """The role's words. They raise or lower passages, and reject none.
 
-    preferred_terms: list[Phrase] = Field(
-        [],
-        description="Words that are added to the query if the task has them. A passage with one, "
-        "also in its tags, is ranked higher. Default: none.",
-        examples=[["rollback", "release train", "canary"]],
-    )
-    synonyms: dict[Phrase, list[Phrase]] = Field(
-        {},
-        description="For a term, the words to search for in addition if the task has the term; "
-        "the first two count. Default: none.",
-        examples=[{"deploy": ["rollout", "release"]}],
-    )
-    boost_phrases: list[Phrase] = Field(
-        [],
-        description="A passage with one is ranked higher. The first three are added to every query "
-        "of the role, the others if the task has enough of their words. Default: none.",
-        examples=[["release checklist", "rollback plan"]],
-    )
-    suppress_phrases: list[Phrase] = Field(
-        [],
-        description="A passage with one is ranked lower. Default: none.",
-        examples=[["meeting minutes"]],
-    )
+    Attributes:
+        preferred_terms: words that are added to the query if the task has them. A passage with one,
+            also in its tags, is ranked higher. Default: none. Example: ["rollback", "release
+            train", "canary"]
+        synonyms: for a term, the words to search for in addition if the task has the term; the
+            first two count. Default: none. Example: {"deploy": ["rollout", "release"]}
+        boost_phrases: a passage with one is ranked higher. The first three are added to every query
+            of the role, the others if the task has enough of their words. Default: none. Example:
+            ["release checklist", "rollback plan"]
+        suppress_phrases: a passage with one is ranked lower. Default: none. Example: ["meeting
+            minutes"]
+    """
+
+    preferred_terms: list[Phrase] = []
+    synonyms: dict[Phrase, list[Phrase]] = {}
+    boost_phrases: list[Phrase] = []
+    suppress_phrases: list[Phrase] = []
 
 
 class SourceRule(Contract):
-    """A rule for sources or files. It has exactly one of ``pattern`` and ``path``."""
+    """A rule for sources or files. It has exactly one of ``pattern`` and ``path``.
+
+    Attributes:
+        pattern: a part of the source_id, document_type or domain, in any case; plain text, no glob.
+            Either this or `path` is required. Example: "runbooks"
+        path: a glob of the file's path within the ingested folder, as in rolebundle.toml: * and ?
+            match within one folder, ** matches across folders. Case counts. Either this or
+            `pattern` is required. Example: "docs/releases/**"
+        reason: why the rule exists. The notes of rejected passages repeat it. Default: none.
+            Example: "describes what is in production"
+        boost: only for preferred_sources: the factor of the metadata score, above 0 and at most
+            100. Default: 1.5. Example: 2.0
+    """
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["pattern"]}, {"required": ["path"]}]}
     )
 
-    pattern: Phrase | None = Field(
-        None,
-        description="A part of the source_id, document_type or domain, in any case; plain text, "
-        "no glob. Either this or `path` is required.",
-        examples=["runbooks"],
-    )
-    path: Glob | None = Field(
-        None,
-        description="A glob of the file's path within the ingested folder, as in rolebundle.toml: "
-        "* and ? match within one folder, ** matches across folders. Case counts. Either this or "
-        "`pattern` is required.",
-        examples=["docs/releases/**"],
-    )
-    reason: str = Field(
-        "",
-        description="Why the rule exists. The notes of rejected passages repeat it. Default: none.",
-        examples=["describes what is in production"],
-    )
-    boost: Boost | None = Field(
-        None,
-        description="Only for preferred_sources: the factor of the metadata score, above 0 and at "
-        "most 100. Default: 1.5.",
-        examples=[2.0],
-    )
+    pattern: Phrase | None = None
+    path: Glob | None = None
+    reason: str = ""
+    boost: Boost | None = None
 
     @model_validator(mode="after")
     def _has_one_condition(self) -> Self:
@@ -109,42 +99,31 @@ class SourcePolicy(Contract):
     """Which sources the role prefers, is limited to, and must not use.
 
     A boost is a factor of the metadata score, above 0 and at most 100.
+
+    Attributes:
+        preferred_sources: documents that rank higher, by the boost of the first rule that matches.
+            Default: none. Example: [{"pattern": "runbooks", "boost": 2.0}, {"path":
+            "docs/releases/**"}]
+        allowed_sources: if there are any, every document that none of them matches is forbidden.
+            Default: none, so that all documents are allowed. Example: [{"path": "docs/**",
+            "reason": "reviewed text only"}]
+        forbidden_sources: documents that the role never gets, whatever else prefers or allows them.
+            Default: none. Example: [{"pattern": "marketing", "reason": "not evidence"}, {"path":
+            "drafts/**"}]
+        trust_tier_boosts: factor by trust tier: authoritative, preferred, general, untrusted.
+            Default: none. Example: {"authoritative": 1.5, "untrusted": 0.5}
+        document_type_boosts: factor by document type, spelled as in the documents. Default: none.
+            Example: {"runbook": 1.6}
+        domain_boosts: factor by domain, spelled as in the documents. Default: none. Example:
+            {"operations": 1.4}
     """
 
-    preferred_sources: list[SourceRule] = Field(
-        [],
-        description="Documents that rank higher, by the boost of the first rule that matches. "
-        "Default: none.",
-        examples=[[{"pattern": "runbooks", "boost": 2.0}, {"path": "docs/releases/**"}]],
-    )
-    allowed_sources: list[SourceRule] = Field(
-        [],
-        description="If there are any, every document that none of them matches is forbidden. "
-        "Default: none, so that all documents are allowed.",
-        examples=[[{"path": "docs/**", "reason": "reviewed text only"}]],
-    )
-    forbidden_sources: list[SourceRule] = Field(
-        [],
-        description="Documents that the role never gets, whatever else prefers or allows them. "
-        "Default: none.",
-        examples=[[{"pattern": "marketing", "reason": "not evidence"}, {"path": "drafts/**"}]],
-    )
-    trust_tier_boosts: dict[TrustTier, Boost] = Field(
-        {},
-        description="Factor by trust tier: authoritative, preferred, general, untrusted. "
-        "Default: none.",
-        examples=[{"authoritative": 1.5, "untrusted": 0.5}],
-    )
-    document_type_boosts: dict[Phrase, Boost] = Field(
-        {},
-        description="Factor by document type, spelled as in the documents. Default: none.",
-        examples=[{"runbook": 1.6}],
-    )
-    domain_boosts: dict[Phrase, Boost] = Field(
-        {},
-        description="Factor by domain, spelled as in the documents. Default: none.",
-        examples=[{"operations": 1.4}],
-    )
+    preferred_sources: list[SourceRule] = []
+    allowed_sources: list[SourceRule] = []
+    forbidden_sources: list[SourceRule] = []
+    trust_tier_boosts: dict[TrustTier, Boost] = {}
+    document_type_boosts: dict[Phrase, Boost] = {}
+    domain_boosts: dict[Phrase, Boost] = {}
 
 
 class RetrievalPolicy(Contract):
@@ -155,86 +134,52 @@ class RetrievalPolicy(Contract):
 
     ``min_score``, ``fusion``, ``expansion_weight`` and ``prefer_newest`` are not part of Knowledge
     Core's format.
+
+    Attributes:
+        max_selected_chunks: number of passages of an answer, 1 to 1000. Default: 10. Example: 8
+        lexical_weight: weight of the words that passage and task share (BM25), 0 to 1. Default:
+            0.3. Example: 0.4
+        semantic_weight: weight of closeness in meaning (vectors), 0 to 1. Default: 0.3. Example:
+            0.25
+        metadata_weight: weight of the source policy, age and roles, 0 to 1. Default: 0.2. Example:
+            0.25
+        rerank_weight: weight of the role's vocabulary, 0 to 1. Default: 0.2. Example: 0.15
+        require_source_diversity: whether passages of one source beyond max_chunks_per_source are
+            ranked lower. Default: false. Example: true
+        max_chunks_per_source: number of passages of one source that have no diversity penalty, 1 to
+            1000. Default: 3. Example: 2
+        freshness_max_age_days: age in days from which a passage is stale. Default: 365, without a
+            penalty. Example: 180
+        stale_penalty: the metadata score of a stale passage is multiplied by 1 minus this, if
+            freshness_max_age_days is given; 1 rejects it as `stale`. Default: 0.5. Example: 0.7
+        role_mismatch_penalty: the metadata score of a passage whose applicable_roles do not include
+            the role is multiplied by 1 minus this; 1 rejects it as `role_mismatch`. Default: 0.5.
+            Example: 0.8
+        min_score: a candidate whose final score is lower is rejected as `low_score`, 0 to 2. The
+            diversity penalty takes no score under it. Default: 0.1. Example: 0.2
+        fusion: how the lanes are joined: `weighted` adds their scores, `rrf` their ranks. Default:
+            weighted. Example: "rrf"
+        expansion_weight: share of the vocabulary score that the BM25 of the role's terms makes up,
+            0 to 1; the role's phrases make up the rest. Default: 0.2. Example: 0.3
+        prefer_newest: whether of two dated passages of equal trust that state the same thing
+            differently the older one is rejected as `conflict_downrank`. Default: true. Example:
+            false
     """
 
-    max_selected_chunks: Count = Field(
-        10,
-        description="Number of passages of an answer, 1 to 1000. Default: 10.",
-        examples=[8],
-    )
-    lexical_weight: Fraction = Field(
-        0.3,
-        description="Weight of the words that passage and task share (BM25), 0 to 1. Default: 0.3.",
-        examples=[0.4],
-    )
-    semantic_weight: Fraction = Field(
-        0.3,
-        description="Weight of closeness in meaning (vectors), 0 to 1. Default: 0.3.",
-        examples=[0.25],
-    )
-    metadata_weight: Fraction = Field(
-        0.2,
-        description="Weight of the source policy, age and roles, 0 to 1. Default: 0.2.",
-        examples=[0.25],
-    )
-    rerank_weight: Fraction = Field(
-        0.2,
-        description="Weight of the role's vocabulary, 0 to 1. Default: 0.2.",
-        examples=[0.15],
-    )
-    require_source_diversity: bool = Field(
-        False,
-        description="Whether passages of one source beyond max_chunks_per_source are ranked lower. "
-        "Default: false.",
-        examples=[True],
-    )
-    max_chunks_per_source: Count = Field(
-        3,
-        description="Number of passages of one source that have no diversity penalty, 1 to 1000. "
-        "Default: 3.",
-        examples=[2],
-    )
-    freshness_max_age_days: Annotated[float, Field(gt=0)] | None = Field(
-        None,
-        description="Age in days from which a passage is stale. Default: 365, without a penalty.",
-        examples=[180],
-    )
-    stale_penalty: Fraction = Field(
-        0.5,
-        description="The metadata score of a stale passage is multiplied by 1 minus this, if "
-        "freshness_max_age_days is given; 1 rejects it as `stale`. Default: 0.5.",
-        examples=[0.7],
-    )
-    role_mismatch_penalty: Fraction = Field(
-        0.5,
-        description="The metadata score of a passage whose applicable_roles do not include the "
-        "role is multiplied by 1 minus this; 1 rejects it as `role_mismatch`. Default: 0.5.",
-        examples=[0.8],
-    )
-    min_score: Annotated[float, Field(ge=0, le=2)] = Field(
-        0.1,
-        description="A candidate whose final score is lower is rejected as `low_score`, 0 to 2. "
-        "The diversity penalty takes no score under it. Default: 0.1.",
-        examples=[0.2],
-    )
-    fusion: Fusion = Field(
-        "weighted",
-        description="How the lanes are joined: `weighted` adds their scores, `rrf` their ranks. "
-        "Default: weighted.",
-        examples=["rrf"],
-    )
-    expansion_weight: Fraction = Field(
-        0.2,
-        description="Share of the vocabulary score that the BM25 of the role's terms makes up, 0 "
-        "to 1; the role's phrases make up the rest. Default: 0.2.",
-        examples=[0.3],
-    )
-    prefer_newest: bool = Field(
-        True,
-        description="Whether of two dated passages of equal trust that state the same thing "
-        "differently the older one is rejected as `conflict_downrank`. Default: true.",
-        examples=[False],
-    )
+    max_selected_chunks: Count = 10
+    lexical_weight: Fraction = 0.3
+    semantic_weight: Fraction = 0.3
+    metadata_weight: Fraction = 0.2
+    rerank_weight: Fraction = 0.2
+    require_source_diversity: bool = False
+    max_chunks_per_source: Count = 3
+    freshness_max_age_days: Annotated[float, Field(gt=0)] | None = None
+    stale_penalty: Fraction = 0.5
+    role_mismatch_penalty: Fraction = 0.5
+    min_score: Annotated[float, Field(ge=0, le=2)] = 0.1
+    fusion: Fusion = "weighted"
+    expansion_weight: Fraction = 0.2
+    prefer_newest: bool = True
 
     @model_validator(mode="after")
     def _weights_sum_to_one(self) -> Self:
@@ -250,112 +195,79 @@ def weights_reason(total: float) -> str:
 
 
 class SynthesisPolicy(Contract):
-    """How the agent should use the evidence. It is passed on and has no effect on retrieval."""
+    """How the agent should use the evidence. It is passed on and has no effect on retrieval.
 
-    prioritize: list[str] = Field(
-        [],
-        description="What the agent should put first. Default: none.",
-        examples=[["steps that can be undone"]],
-    )
-    avoid: list[str] = Field(
-        [],
-        description="What the agent should leave out. Default: none.",
-        examples=[["promises about dates"]],
-    )
-    required_evidence_kinds: list[str] = Field(
-        [],
-        description="Kinds of documents that an answer of this role needs. Default: none.",
-        examples=[["runbook", "changelog"]],
-    )
-    citation_style: Literal["inline", "footnote", "bundle_only"] = Field(
-        "inline",
-        description="How the agent cites: inline, footnote or bundle_only. Default: inline.",
-        examples=["footnote"],
-    )
+    Attributes:
+        prioritize: what the agent should put first. Default: none. Example: ["steps that can be
+            undone"]
+        avoid: what the agent should leave out. Default: none. Example: ["promises about dates"]
+        required_evidence_kinds: kinds of documents that an answer of this role needs. Default:
+            none. Example: ["runbook", "changelog"]
+        citation_style: how the agent cites: inline, footnote or bundle_only. Default: inline.
+            Example: "footnote"
+    """
+
+    prioritize: list[str] = []
+    avoid: list[str] = []
+    required_evidence_kinds: list[str] = []
+    citation_style: Literal["inline", "footnote", "bundle_only"] = "inline"
 
 
 class EvalProfile(Contract):
-    """The golden set that evaluates the role."""
+    """The golden set that evaluates the role.
 
-    golden_set_id: str = Field(
-        "",
-        description="Name of the golden set that `rolebundle eval` runs for the role. "
-        "Default: none.",
-        examples=["release-manager"],
-    )
-    distinctiveness_checks: list[str] = Field(
-        [],
-        description="Knowledge Core's checks. They have no effect. Default: none.",
-        examples=[["differs from code-reviewer"]],
-    )
+    Attributes:
+        golden_set_id: name of the golden set that `rolebundle eval` runs for the role. Default:
+            none. Example: "release-manager"
+        distinctiveness_checks: Knowledge Core's checks. They have no effect. Default: none.
+            Example: ["differs from code-reviewer"]
+    """
+
+    golden_set_id: str = ""
+    distinctiveness_checks: list[str] = []
 
 
 class Overlay(Contract):
-    """The overlay of one role, after inheritance."""
+    """The overlay of one role, after inheritance.
 
-    schema_url: str | None = Field(
-        None,
-        alias="$schema",
-        exclude=True,
-        description="Where an editor finds this schema. No effect. Default: none.",
-        examples=["./overlay.schema.json"],
-    )
-    version: Literal["1.0"] = Field(
-        description="Version of the format. Required.", examples=["1.0"]
-    )
-    role_id: RoleId = Field(
-        description="Id of the role: 1 to 64 of a-z 0-9 . _ -, beginning with a letter or digit. "
-        "The file is called ROLE_ID.json. Required.",
-        examples=["release-manager"],
-    )
-    extends: RoleId | None = Field(
-        None,
-        description="The role whose overlay this one extends. Objects are merged key by key, other "
-        "values and lists replace, and null removes an inherited key. Default: none.",
-        examples=["code-reviewer"],
-    )
-    label: str = Field(
-        "", description="Name of the role for people. Default: none.", examples=["Release manager"]
-    )
-    mission: str = Field(
-        "",
-        description="What the role does, for people and for agents that choose a role. No effect "
-        "on retrieval. Default: none.",
-        examples=["Decide whether a release may go out, and how to take it back."],
-    )
-    anti_goals: list[str] = Field(
-        [],
-        description="What the role does not do. No effect on retrieval. Default: none.",
-        examples=[["reviewing code style"]],
-    )
-    vocabulary: Vocabulary = Field(
-        Vocabulary.model_construct(), description="The role's words. Default: none."
-    )
-    source_policy: SourcePolicy = Field(
-        SourcePolicy.model_construct(),
-        description="Which sources the role prefers, is limited to, and must not use. "
-        "Default: no rules.",
-    )
-    retrieval_policy: RetrievalPolicy = Field(
-        RetrievalPolicy.model_construct(),
-        description="Weights and limits. Default: those of the keys.",
-    )
-    synthesis_policy: SynthesisPolicy = Field(
-        SynthesisPolicy.model_construct(),
-        description="How the agent should use the evidence. Default: those of the keys.",
-    )
-    bridge_roles: list[str] = Field(
-        [],
-        description="Roles to work with. No effect on retrieval. Default: none.",
-        examples=[["incident-responder"]],
-    )
-    eval_profile: EvalProfile = Field(
-        EvalProfile.model_construct(),
-        description="The golden set that evaluates the role. Default: none.",
-    )
-    notes: dict[str, str] = Field(
-        {},
-        description="Evidence for the values, by the place of the value in this file. No effect. "
-        "Default: none.",
-        examples=[{"vocabulary.preferred_terms[0]": "in 14 of 40 documents"}],
-    )
+    Attributes:
+        $schema: where an editor finds this schema. No effect. Default: none. Example:
+            "./overlay.schema.json"
+        version: version of the format. Required. Example: "1.0"
+        role_id: id of the role: 1 to 64 of a-z 0-9 . _ -, beginning with a letter or digit. The
+            file is called ROLE_ID.json. Required. Example: "release-manager"
+        extends: the role whose overlay this one extends. Objects are merged key by key, other
+            values and lists replace, and null removes an inherited key. Default: none. Example:
+            "code-reviewer"
+        label: name of the role for people. Default: none. Example: "Release manager"
+        mission: what the role does, for people and for agents that choose a role. No effect on
+            retrieval. Default: none. Example: "Decide whether a release may go out, and how to take
+            it back."
+        anti_goals: what the role does not do. No effect on retrieval. Default: none. Example:
+            ["reviewing code style"]
+        vocabulary: the role's words. Default: none.
+        source_policy: which sources the role prefers, is limited to, and must not use. Default: no
+            rules.
+        retrieval_policy: weights and limits. Default: those of the keys.
+        synthesis_policy: how the agent should use the evidence. Default: those of the keys.
+        bridge_roles: roles to work with. No effect on retrieval. Default: none. Example:
+            ["incident-responder"]
+        eval_profile: the golden set that evaluates the role. Default: none.
+        notes: evidence for the values, by the place of the value in this file. No effect. Default:
+            none. Example: {"vocabulary.preferred_terms[0]": "in 14 of 40 documents"}
+    """
+
+    schema_url: str | None = Field(None, alias="$schema", exclude=True)
+    version: Literal["1.0"]
+    role_id: RoleId
+    extends: RoleId | None = None
+    label: str = ""
+    mission: str = ""
+    anti_goals: list[str] = []
+    vocabulary: Vocabulary = Vocabulary.model_construct()
+    source_policy: SourcePolicy = SourcePolicy.model_construct()
+    retrieval_policy: RetrievalPolicy = RetrievalPolicy.model_construct()
+    synthesis_policy: SynthesisPolicy = SynthesisPolicy.model_construct()
+    bridge_roles: list[str] = []
+    eval_profile: EvalProfile = EvalProfile.model_construct()
+    notes: dict[str, str] = {}

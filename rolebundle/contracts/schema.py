@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from rolebundle.contracts.audit import AuditRow, AuditSettings, AuditVerification
@@ -141,11 +142,32 @@ SCHEMAS: dict[str, type[Contract]] = {
 def json_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a contract."""
     schema = SCHEMAS[name].model_json_schema()
+    for part in (schema, *schema.get("$defs", {}).values()):
+        _describe_fields(part)
     names = schema.get("properties", {})
     aliases = {alias: field for alias, field in ALIASES.items() if field in names}
     if name.endswith("request"):
         schema["x-aliases"] = aliases | {"camelCase": "any field may be written so"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+def _describe_fields(schema: dict[str, Any]) -> None:
+    """Move the attributes of a docstring that gives examples to the fields of its schema.
+
+    The text of an attribute ends with ``Example:`` and a JSON value.
+    """
+    description, _, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
+    if "Example: " not in attributes:
+        return
+    schema["description"] = description
+    for attribute in re.split(r"\n(?=    \S)", attributes):
+        name, _, lines = attribute.strip().partition(": ")
+        text = " ".join(lines.split())
+        field = schema["properties"][name]
+        field["description"] = text[0].upper() + text[1:]
+        _, _, example = text.partition(" Example: ")
+        if example:
+            field["examples"] = [json.loads(example)]
 
 
 def schema_text(name: str) -> str:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata
 from rolebundle.contracts.overlay import SourceRule
 from rolebundle.storage.documents import DocumentKind
-from rolebundle.text.globs import matches
 
 
 class RuleSubject(NamedTuple):
@@ -32,6 +31,9 @@ def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSu
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
     if rule.pattern is None:
+        # Imported here: most overlays have no such rule, and a cold start should be short.
+        from rolebundle.text.globs import matches
+
         return any(matches(rule.path or "", path) for path in subject.paths)
     # A plain substring takes linear time, whatever the pattern is.
     pattern = rule.pattern.casefold()

@@ -8,19 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import ValidationError
 
-from rolebundle.contracts.base import Contract
-from rolebundle.contracts.overlay import (
-    EvalProfile,
-    Overlay,
-    RetrievalPolicy,
-    SourcePolicy,
-    SourceRule,
-    SynthesisPolicy,
-    Vocabulary,
-)
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.schema import json_schema
+from rolebundle.policy.overlays import share_weights, validate
 from support.corpora import overlay
 
 REFERENCE_ROLES = (
@@ -41,51 +33,52 @@ def test_the_references_overlays_load_unmodified(shared: Path, role: str) -> Non
             assert name in ours[section], f"{section}.{name} is lost"
 
 
-CONTRACTS: tuple[type[Contract], ...] = (
-    Overlay,
-    Vocabulary,
-    SourceRule,
-    SourcePolicy,
-    RetrievalPolicy,
-    SynthesisPolicy,
-    EvalProfile,
-)
-FIELDS = [
-    pytest.param(name, field, id=f"{contract.__name__}.{name}")
-    for contract in CONTRACTS
-    for name, field in contract.model_fields.items()
-]
-_DEFAULT = re.compile(r"Default: (?P<default>[^,;]+?)(?:[,;].*)?\.$|[Rr]equired\.$|is required\.$")
+SCHEMA = json_schema("overlay")
+PARTS = {"Overlay": SCHEMA, **SCHEMA["$defs"]}
+KEYS = [(part, key) for part, schema in PARTS.items() for key in schema["properties"]]
+# Parts are described by their own keys.
+PLAIN_KEYS = [(part, key) for part, key in KEYS if "$ref" not in PARTS[part]["properties"][key]]
+_DEFAULT = re.compile(r"Default: (?P<default>[^,;]+?)(?:[,;].*)?\.(?: Example: |$)")
+_REQUIRED = re.compile(r"[Rr]equired\.")
 
 
 class TestDescriptions:
     """The schema is enough to write an overlay in an editor."""
 
-    @pytest.mark.parametrize(("name", "field"), FIELDS)
-    def test_each_field_has_a_description_with_its_default(
-        self, name: str, field: FieldInfo
-    ) -> None:
-        stated = _DEFAULT.search(field.description or "")
-        assert stated, f"{name} has no default in its description"
-        default = stated["default"]
-        if isinstance(field.default, (bool, int, float, str)) and field.default not in ("", None):
-            assert default == (
-                str(field.default).lower()
-                if isinstance(field.default, bool)
-                else f"{field.default:g}"
-                if isinstance(field.default, float)
-                else str(field.default)
+    @pytest.mark.parametrize(("part", "key"), KEYS)
+    def test_each_key_has_a_description_with_its_default(self, part: str, key: str) -> None:
+        field = PARTS[part]["properties"][key]
+        stated = _DEFAULT.search(field["description"])
+        assert stated or _REQUIRED.search(field["description"])
+        if stated and isinstance(field.get("default"), bool | int | float | str):
+            shown = field["default"] or field["default"] is False
+            assert stated["default"] == (
+                json.dumps(field["default"]).strip('"') if shown else "none"
             )
 
-    @pytest.mark.parametrize(("name", "field"), FIELDS)
-    def test_each_field_has_a_valid_example(self, name: str, field: FieldInfo) -> None:
-        if isinstance(field.default, Contract):
-            return  # Its fields have examples.
-        assert field.examples
-        adapter: TypeAdapter[Any] = TypeAdapter(field.rebuild_annotation())
-        for example in field.examples:
-            adapter.validate_json(json.dumps(example))
-            assert example != field.default, "an example that changes nothing"
+    @pytest.mark.parametrize(("part", "key"), PLAIN_KEYS)
+    def test_each_key_has_a_valid_example(self, part: str, key: str) -> None:
+        field = PARTS[part]["properties"][key]
+        [example] = field["examples"]
+        assert example != field.get("default"), "an example that changes nothing"
+        value = {key: example}
+        if part == "Overlay":
+            overlay(**value)
+        elif part == "SourceRule":
+            rule = value if key in ("pattern", "path") else {"pattern": "x", **value}
+            overlay(source_policy={"preferred_sources": [rule]})
+        else:
+            section = next(
+                name
+                for name, ref in SCHEMA["properties"].items()
+                if ref.get("$ref") == f"#/$defs/{part}"
+            )
+            checked = validate(
+                share_weights({"version": "1.0", "role_id": "a", section: value}, {section: value})[
+                    0
+                ]
+            )
+            assert isinstance(checked, Overlay), checked
 
 
 @pytest.mark.parametrize("rule", [{}, {"pattern": "a", "path": "b"}, {"path": None}])
