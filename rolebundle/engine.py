@@ -132,6 +132,8 @@ class Engine:
         """
         with self._errors_for(request.agent):
             bundle = self._approved_bundle(request, overlay)
+            if request.packet:
+                bundle = self._with_packet(bundle, request, overlay)
             self.workspace.recorder.answer(
                 self.workspace.corpus, bundle, self._resolve_agent(request.agent), request.action
             )
@@ -216,6 +218,25 @@ class Engine:
         if shows_paths:
             bundle = with_paths(bundle, files)
         return with_warning(bundle, files)
+
+    def _with_packet(
+        self, bundle: RetrievalBundle, request: RetrievalRequest, overlay: ResolvedOverlay | None
+    ) -> RetrievalBundle:
+        """The answer with its packet, which is made last, because it repeats the warnings.
+
+        Raises:
+            CorpusBusy: the role's overlay was written in this moment.
+        """
+        from rolebundle.retrieval.packet import packet
+
+        if overlay is None and request.role is not None:
+            overlay = load_role(request.role, self.overlay_folders)
+        if overlay and (bundle.overlay is None or bundle.overlay.digest != overlay.digest):
+            raise CorpusBusy(
+                "overlay_changed", "the role's overlay was written just now", "ask again"
+            )
+        text = packet(bundle, overlay.overlay if overlay else None, request.token_budget)
+        return bundle.model_copy(update={"packet": text})
 
     def _approved_bundle(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None

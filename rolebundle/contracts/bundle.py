@@ -215,6 +215,11 @@ class SelectedChunk(Contract):
         lanes: the lanes that proposed it.
         evidence: ``task`` if it has the task's words or is close in meaning, else ``role``;
             without a role always ``task``.
+        evidence_kinds: those of the role's ``required_evidence_kinds`` that the passage shows: the
+            kind's words are in its document type, a tag, the attribute ``evidence_kind`` or a
+            heading above it. ``None`` if there are none.
+        bridge_role: the role that it is for, if it is declared for one of the role's
+            ``bridge_roles`` and not for the role itself; else ``None``.
         reasons_selected: why it was selected, in words.
         overlay_hits: names of the overlay's rules that matched it.
         allowed_actions: what it may be used for, lowest risk first; ``None`` without a policy.
@@ -234,6 +239,8 @@ class SelectedChunk(Contract):
     scores: Scores
     raw: RawScores | None = None
     evidence: Evidence | None = None
+    evidence_kinds: list[str] | None = None
+    bridge_role: str | None = None
     reasons_selected: list[str]
     overlay_hits: list[str]
     metadata: ChunkMetadata
@@ -407,6 +414,7 @@ class RequestEcho(Contract):
     seen: list[str] | None = None
     limit: int | None = None
     token_budget: int | None = None
+    packet: bool | None = None
     lexical_only: bool = False
     fusion: Fusion | None = None
     rerank: str | None = None
@@ -491,6 +499,8 @@ class RetrievalBundle(Contract):
         approvals: ``None`` if no passage was selected because of an approval.
         fusion: how the lanes were combined.
         rerank: ``None`` if there was no reranking.
+        packet: the answer as one text that a model can be given as it is; ``None`` if the request
+            did not ask for it.
     """
 
     version: Literal["1.0"]
@@ -514,6 +524,7 @@ class RetrievalBundle(Contract):
     fusion: Fusion | None = None
     rerank: RerankState | None = None
     diagnostics: Diagnostics
+    packet: str | None = None
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return the bundle as JSON text. Fields that are ``None`` are left out."""
@@ -522,9 +533,10 @@ class RetrievalBundle(Contract):
     def without_timings(self) -> dict[str, Any]:
         """Return the bundle as plain values for comparison.
 
-        ``VOLATILE_DIAGNOSTICS`` and ``VOLATILE_WARNINGS`` are left out.
+        ``VOLATILE_DIAGNOSTICS`` and ``VOLATILE_WARNINGS`` are left out, and so is the packet,
+        which repeats the warnings.
         """
-        plain = self.model_dump(exclude_none=True)
+        plain = self.model_dump(exclude_none=True, exclude={"packet"})
         plain["warnings"] = [
             warning for warning in plain["warnings"] if warning["code"] not in VOLATILE_WARNINGS
         ]

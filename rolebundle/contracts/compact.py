@@ -161,6 +161,8 @@ class CompactPassage(Contract):
         truncated: true if ``content`` is only the beginning of the text; otherwise missing.
         content_chars: length of the whole text in characters, if ``truncated``. `get` with the
             ``chunk_id`` returns the whole text.
+        evidence_kinds: as in the full bundle; missing if the passage shows none.
+        bridge_role: the bridge role that it is for; missing if it is for none.
         allowed_actions: what the passage may be used for; missing without a policy.
     """
 
@@ -174,6 +176,8 @@ class CompactPassage(Contract):
     truncated: bool | None = None
     content_chars: int | None = None
     scores: CompactScores
+    evidence_kinds: list[str] | None = None
+    bridge_role: str | None = None
     reasons_selected: list[str] | None = None
     metadata: CompactMetadata | None = None
     citation: CompactCitation
@@ -195,6 +199,7 @@ class SameRequest(Contract):
     seen: list[str] | None = None
     limit: int | None = None
     token_budget: int | None = None
+    packet: bool | None = None
     lexical_only: bool | None = None
     allow_weak: bool | None = None
     fusion: Fusion | None = None
@@ -242,6 +247,7 @@ class CompactBundle(Contract):
         rejected_summary: number of rejected candidates of the full bundle by rejection code.
         kept_back: as in the full bundle; missing if it does not fit.
         approvals: as in the full bundle, with the ids of passages that are in this answer.
+        packet: as in the full bundle; missing if it does not fit in `max_chars`.
     """
 
     version: Literal["1.0"]
@@ -263,3 +269,4 @@ class CompactBundle(Contract):
     corpus: CompactCorpus | None = None
     diagnostics: CompactDiagnostics | None = None
     more: More
+    packet: str | None = None

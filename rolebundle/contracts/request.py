@@ -33,6 +33,8 @@ MAX_REFERENCES = 100
 """How many references `multi_get` takes, and how many documents each of its globs may match."""
 MIN_MAX_CHARS = 1_000
 """The smallest ``max_chars``: the smallest answer has nearly as many characters."""
+MIN_PACKET_TOKENS = 400
+"""The smallest ``token_budget`` of a packet: its fixed parts have more than half as many."""
 MIN_MULTI_CHARS = 2_000
 """The smallest ``max_chars`` of `multi_get`."""
 
@@ -137,7 +139,14 @@ class RetrievalRequest(Contract):
         None, description="Number of passages, 1 to 1000. Default: the overlay's."
     )
     token_budget: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Upper bound on the estimated tokens of the passages."
+        None,
+        description="Upper bound on the estimated tokens of the passages; with packet, of the "
+        f"packet, at least {MIN_PACKET_TOKENS}.",
+    )
+    packet: bool = Field(
+        False,
+        description="Return the answer also as one text for a model: what to beware of, the role's "
+        "brief, how to cite, and the passages.",
     )
     lexical_only: bool = Field(
         False,
@@ -178,6 +187,13 @@ class RetrievalRequest(Contract):
         description="Stop the search after so many milliseconds, with an error that can be "
         "retried.",
     )
+
+    @model_validator(mode="after")
+    def _check_packet(self) -> Self:
+        budget = self.token_budget
+        if self.packet and budget is not None and budget < MIN_PACKET_TOKENS:
+            raise ValueError(f"token_budget must be at least {MIN_PACKET_TOKENS} with packet")
+        return self
 
 
 class WhyRequest(RetrievalRequest):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.interfaces.render import cautions
 from rolebundle.retrieval.passage_text import (
     constraint_line,
@@ -37,16 +36,11 @@ _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
 
 
-def prompt(bundle: RetrievalBundle) -> str:
-    """The bundle for a model's context: each passage in a fence, with its citation and trust."""
-    task = one_line(bundle.query.task_text, _TASK_CHARS)
-    lines = [f"Passages retrieved for the task: {task}"]
-    return "\n".join([*lines, *_bundle(bundle.model_dump(exclude_none=True))])
-
-
 def answer_text(method: str, answer: Values) -> str:
     """The text beside the structured answer of a method."""
     match method:
+        case "retrieve" if answer.get("packet"):
+            return str(answer["packet"])
         case "retrieve":
             lines = list(_bundle(answer))
             return "\n".join(lines if answer.get("selected") else [*lines, _ASK_AGAIN])

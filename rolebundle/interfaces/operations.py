@@ -174,7 +174,9 @@ class Operations:
     def _retrieve(self, request: RetrievalRequest) -> Answer:
         self._check_rerank(request)
         bundle = self.engine.retrieve(request)
-        return shaped_bundle(bundle, request.detail or self.detail, request.max_chars)
+        # The packet has the passages' texts already.
+        detail = request.detail or ("ids" if request.packet else self.detail)
+        return shaped_bundle(bundle, detail, request.max_chars)
 
     def _get(self, request: GetRequest) -> Answer:
         return shaped_lookup(self.engine.get(request.id, request.agent), request.max_chars)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
 from rolebundle.retrieval.passage_text import (
+    bridge_note,
     constraint_line,
     flag_note,
     limited_use,
@@ -131,6 +132,7 @@ def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
         None,
         [
             flag_note(chunk.metadata.flags),
+            bridge_note(chunk.bridge_role),
             source_note(chunk.metadata.remembered_from),
             limited_use(chunk.allowed_actions),
         ],

@@ -69,6 +69,8 @@ _MIN_BUDGETS = (
     CharacterBudget(text=60, snippet=30),
     CharacterBudget(text=0),
 )
+_OF_SHOWN_PASSAGES = frozenset({"LOW_DIVERSITY", "EVIDENCE_KIND_MISSING"})
+"""Warnings about how the passages differ. They are left out if no passage fits."""
 _LOOKUP_TEXTS = (200, 40, 12)
 _LOOKUPS_CHARS = 300
 """Of an answer with several lookups, without them: its keys, counts and one reference."""
@@ -184,6 +186,8 @@ _PROJECTION = (
     _Field("selected.truncated", _COMPACT),
     _Field("selected.content_chars", _COMPACT),
     _Field("selected.scores.final"),
+    _optional("selected.evidence_kinds", _texts, details=_COMPACT),
+    _optional("selected.bridge_role"),
     _optional("selected.reasons_selected", _first_texts, details=_COMPACT),
     _optional("selected.metadata.trust_tier", details=_COMPACT),
     _optional("selected.metadata.freshness.status", details=_COMPACT),
@@ -262,7 +266,27 @@ def _projected(values: Any, tree: _Tree, budget: CharacterBudget) -> Any:
 
 
 def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None = None) -> Answer:
-    """The bundle as plain values, in the given detail.
+    """The bundle as plain values, in the given detail, with its packet.
+
+    A packet is never shortened. If it does not fit in ``max_chars``, it is left out.
+
+    Args:
+        bundle: what was retrieved.
+        detail: as for :func:`_shaped_bundle`.
+        max_chars: as for :func:`_shaped_bundle`.
+    """
+    if bundle.packet is None:
+        return _shaped_bundle(bundle, detail, max_chars)
+    rest, part = bundle.model_copy(update={"packet": None}), {"packet": bundle.packet}
+    # Its braces are one character more than the comma before it.
+    left = None if max_chars is None else max_chars - characters(part) + 1
+    if left is not None and left < MIN_MAX_CHARS:
+        return _shaped_bundle(rest, detail, max_chars)
+    return _shaped_bundle(rest, detail, left) | part
+
+
+def _shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None) -> Answer:
+    """The bundle without its packet as plain values, in the given detail.
 
     Args:
         bundle: what was retrieved.
@@ -365,6 +389,11 @@ class _BundleShaper:
                 for passage, content in zip(passages, contents, strict=True)
             ],
             "rejected": rejected,
+            "warnings": [
+                warning
+                for warning in whole["warnings"]
+                if passages or warning["code"] not in _OF_SHOWN_PASSAGES
+            ],
             **({"approvals": approvals} if approvals else {}),
         }
         shown = sum(map(len, contents)) if self._has_contents else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import (
@@ -43,8 +43,10 @@ from rolebundle.retrieval.candidate import (
     Weights,
 )
 from rolebundle.retrieval.evidence import Evidence, Support
+from rolebundle.retrieval.evidence_kinds import shown_kinds
 from rolebundle.retrieval.fallback import decide_fallback, why_no_documents
-from rolebundle.retrieval.filter import labels_of
+from rolebundle.retrieval.filter import is_for_other_roles, labels_of
+from rolebundle.retrieval.passage_text import one_line
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.retrieval.select import is_answered_off_topic
 from rolebundle.text.counts import counted
@@ -56,6 +58,7 @@ MIN_VISIBLE_CHANGE = 0.05
 """Smaller changes of a lane's score by neighbours and feedback are not reported."""
 MAX_NAMED_CONFLICTS = 5
 """So many conflicts are named; the others are counted."""
+_MAX_KINDS_CHARS = 500
 LOW_DIVERSITY_FROM = 3
 """If at least so many passages are selected, all of one source, there is a warning."""
 
@@ -184,6 +187,8 @@ def _selected_chunk(
         scores=scores_of(candidate),
         raw=raw_scores_of(candidate, support),
         evidence="task" if request.overlay is None or support.is_for_task else "role",
+        evidence_kinds=_evidence_kinds(passage, request.overlay),
+        bridge_role=_bridge_role(passage, request.overlay),
         reasons_selected=_reasons(candidate, support),
         overlay_hits=[hit for part in candidate.score.contributions for hit in part.hits],
         metadata=ChunkMetadata.model_construct(
@@ -216,6 +221,18 @@ def _selected_chunk(
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
     )
+
+
+def _evidence_kinds(passage: Passage, overlay: Overlay | None) -> list[str] | None:
+    if overlay is None:
+        return None
+    return shown_kinds(overlay.synthesis_policy.required_evidence_kinds, passage) or None
+
+
+def _bridge_role(passage: Passage, overlay: Overlay | None) -> str | None:
+    if overlay is None or not is_for_other_roles(passage, overlay.role_id):
+        return None
+    return next((role for role in overlay.bridge_roles if role in passage.applicable_roles), None)
 
 
 def passage_mark(passage: Passage) -> PassageMark | None:
@@ -497,23 +514,27 @@ def warnings_for(
         warnings.append(("CONFLICTING_EVIDENCE", _disagreements(conflicts)))
     if ignored := _ignored_claims(passages):
         warnings.append(("SUPERSEDE_IGNORED", ignored))
-    if semantic.degraded:
-        warnings.append(("SEMANTIC_LANE_DEGRADED", semantic.degraded))
-    if semantic.waiting:
+    if missing := _missing_kinds(selected, overlay):
         warnings.append(
-            (
-                "INDEX_STALE",
-                f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle embed`",
-            )
+            ("EVIDENCE_KIND_MISSING", f"no passage shows what the role requires: {missing}")
+        )
+    warnings += _lane_warnings(semantic)
+    return [BundleWarning.model_construct(code=code, message=message) for code, message in warnings]
+
+
+def _lane_warnings(semantic: SemanticReport) -> Iterator[tuple[WarningCode, str]]:
+    if semantic.degraded:
+        yield "SEMANTIC_LANE_DEGRADED", semantic.degraded
+    if semantic.waiting:
+        yield (
+            "INDEX_STALE",
+            f"{counted(semantic.waiting, 'chunk')} without a vector; run `rolebundle embed`",
         )
     if semantic.doubt:
-        warnings.append(
-            (
-                "INDEX_STALE",
-                f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`",
-            )
+        yield (
+            "INDEX_STALE",
+            f"exact search answers: {semantic.doubt}; run `rolebundle embed --optimize`",
         )
-    return [BundleWarning.model_construct(code=code, message=message) for code, message in warnings]
 
 
 def _restricted(codes: Mapping[RejectionCode, int]) -> str:
@@ -546,6 +567,15 @@ def _ignored_claims(passages: Iterable[Passage]) -> str:
         for document_id in passage.ignored_claims
     }
     return "; ".join(sorted(claims))
+
+
+def _missing_kinds(selected: Sequence[SelectedChunk], overlay: Overlay | None) -> str:
+    """The required evidence kinds that no passage shows. An empty answer has its own verdict."""
+    if overlay is None or not selected:
+        return ""
+    shown = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
+    kinds = dict.fromkeys(overlay.synthesis_policy.required_evidence_kinds)
+    return one_line(", ".join(kind for kind in kinds if kind not in shown), _MAX_KINDS_CHARS)
 
 
 def _is_role_specific(chunk: SelectedChunk) -> bool:

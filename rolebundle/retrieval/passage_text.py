@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -52,6 +53,16 @@ def limited_use(allowed: Sequence[str] | None) -> str:
     return f"use only to: {', '.join(allowed)}"
 
 
+def bridge_note(role: str | None) -> str:
+    """The bridge role that a passage is for. Empty if it is for none."""
+    return f"for {one_line(role)}" if role else ""
+
+
+def kinds_note(kinds: Sequence[str] | None) -> str:
+    """The evidence kinds that a passage shows. Empty if it shows none."""
+    return f"shows: {one_line(', '.join(kinds))}" if kinds else ""
+
+
 def constraint_line(constraint: Values) -> str:
     """A decision on one line: its id, effect, words, reason, date and place."""
     text = one_line(constraint["text"], _TEXT_CHARS)
@@ -76,6 +87,8 @@ def passage_heading(passage: Values) -> str:
         mark_note(metadata.get("mark")),
         source_note(metadata.get("remembered_from")),
         limited_use(passage.get("allowed_actions")),
+        bridge_note(passage.get("bridge_role")),
+        kinds_note(passage.get("evidence_kinds")),
     )
     path = citation.get("absolute_path")
     file = f"file: {one_line(path, _PATH_CHARS)}" if path else ""
@@ -115,4 +128,10 @@ def fenced(passage: Values) -> Iterator[str]:
         fence = "`" * max(3, 1 + longest)
         yield from (fence, content, fence)
     if content is None or passage.get("truncated"):
-        yield f"To read all of it, call get with id {passage['chunk_id']}"
+        cut = "" if content is None else "The passage is cut here. "
+        yield f"{cut}To read all of it, call get with id {_shown_id(passage['chunk_id'])}"
+
+
+def _shown_id(chunk_id: str) -> str:
+    """An id as it is, so that it can be copied; with escapes if it would not stay on its line."""
+    return chunk_id if chunk_id.isprintable() else json.dumps(chunk_id)

@@ -116,7 +116,8 @@ def resolve_request(
             lexical_only=request.lexical_only,
             fusion=request.fusion,
             rerank=request.rerank,
-            # Only if it holds, so that ordinary answers are not longer.
+            # Only if they hold, so that ordinary answers are not longer.
+            packet=request.packet or None,
             allow_weak=request.allow_weak or None,
             as_of=request.as_of,
         ),

@@ -21,12 +21,13 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.why import text as why_text
-from rolebundle.interfaces.model_text import answer_text, prompt
+from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.render import text
 from rolebundle.interfaces.shape import shaped_bundle, shaped_lookup
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lookup import look_up
+from rolebundle.retrieval.packet import packet
 from rolebundle.storage.connection import Corpus
 from support.corpora import FLAGGED, ask, built, document, overlay, resolved, scratch_folder
 
@@ -64,7 +65,7 @@ class TestFlags:
     def test_every_text_of_an_answer_has_them(self, corpus: Corpus) -> None:
         bundle = about(corpus)
         for shown in (
-            prompt(bundle),
+            packet(bundle),
             text(bundle),
             *(answer_text("retrieve", shaped_bundle(bundle, detail)) for detail in DETAILS),
         ):
@@ -129,7 +130,6 @@ def test_cautions_come_before_the_first_passage(
     concerning = [code for code in codes if code not in ("ONLY_SHARED_CORPUS", "WEAK_EVIDENCE")]
     expected = ["the message"] * (action != "continue") + [f"about {code}" for code in concerning]
     for shown in (
-        prompt(bundle),
         text(bundle, 1000),
         *(answer_text("retrieve", shaped_bundle(bundle, detail)) for detail in DETAILS),
     ):
@@ -146,10 +146,10 @@ def test_a_sound_answer_has_no_caution(corpus: Corpus) -> None:
     bundle = about(corpus)
     assert bundle.fallback is not None
     assert bundle.fallback.states == ["healthy"]
-    for shown in (prompt(bundle), text(bundle)):
+    for shown in (packet(bundle), text(bundle)):
         assert "Caution" not in shown
 
 
 def test_a_missing_date_is_named_once(corpus: Corpus) -> None:
-    shown = prompt(about(corpus))
+    shown = packet(about(corpus))
     assert [line.count("undated") for line in shown.split("\n") if "undated" in line] == [1, 1]

@@ -38,6 +38,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"detail": "compact", "max_chars": 2_000},
     {"detail": "full", "fusion": "rrf", "token_budget": 300},
     {"detail": "full", "as_of": "2026-03-01", "now": "2026-06-01"},
+    {"detail": "ids", "packet": True, "token_budget": 900, "limit": 3},
     {"detail": "full", "where": {"domain": ["product", "security"], "updated_after": "2026-01-01"}},
     {
         "detail": "full",

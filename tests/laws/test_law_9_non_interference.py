@@ -400,6 +400,7 @@ class Machine(RuleBasedStateMachine):
             seen=seen,
             as_of=as_of,  # type: ignore[arg-type]
             limit=limit,
+            packet=lexical_only,
             lexical_only=lexical_only,
             fusion=fusion,
             # The copy has no cache; the cache of the corpus has every earlier request.

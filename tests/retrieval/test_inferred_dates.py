@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.interfaces.model_text import prompt
+from rolebundle.retrieval.packet import packet
 from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay
@@ -106,4 +106,4 @@ def test_it_is_said_that_a_date_is_inferred(tmp_path: Path) -> None:
         RECENT,
     )
     assert "general trust, fresh by the date of its file" in chunk.reasons_selected
-    assert "no date, its file is of 2026-10-30" in prompt(bundle)
+    assert "no date, its file is of 2026-10-30" in packet(bundle)

@@ -14,7 +14,7 @@ from rolebundle.contracts.bundle import Approval, RetrievalBundle
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS, Action, Origin
 from rolebundle.contracts.why import Why
-from rolebundle.interfaces import model_text, render
+from rolebundle.interfaces import render
 from rolebundle.interfaces.model_text import answer_text
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.shape import shaped_bundle
@@ -22,6 +22,7 @@ from rolebundle.policy.trust import DEFAULT_TABLE, AgentView, TrustTable, purpos
 from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.explain import explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
+from rolebundle.retrieval.packet import packet
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.replay import compare_bundles, request_of
 from rolebundle.retrieval.request import resolve_request
@@ -205,7 +206,7 @@ class TestOtherCommands:
         bundle = about(three)
         for text in (
             render.text(bundle),
-            model_text.prompt(bundle),
+            packet(bundle),
             answer_text("retrieve", shaped_bundle(bundle, "compact")),
         ):
             assert text.count("use only to: ") == 2
@@ -217,7 +218,7 @@ class TestOtherCommands:
             "not trusted enough for the action: 1; usable for the action only with an approval: 1"
         )
         assert said in render.text(bundle)
-        assert f"Caution: {said}." in model_text.prompt(bundle)
+        assert said in packet(bundle)
         assert f"Caution: {said}." in answer_text("retrieve", shaped_bundle(bundle, "compact"))
         approved = about(three, action="execute", approval="Ana\x1b[2J")
         assert "approved by Ana [2J for execute: 1 passage" in render.text(approved)

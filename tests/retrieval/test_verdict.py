@@ -16,8 +16,9 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import EmptyReason
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces import model_text, render
+from rolebundle.interfaces import render
 from rolebundle.retrieval.fallback import empty_verdict
+from rolebundle.retrieval.packet import packet
 from rolebundle.storage.store import StoredDocument
 from support.amounts import few_examples
 from support.corpora import ask, built, document, overlay, scratch_folder
@@ -70,7 +71,7 @@ def empty(*given: Any, **fields: Any) -> tuple[EmptyReason | None, str]:
         for code, count in bundle.rejected_summary.items():
             assert f"{count} {code}" in made.message
     assert f"No passage was found ({made.verdict})." in render.text(bundle)
-    assert f"({made.verdict}). Do not claim anything" in model_text.prompt(bundle)
+    assert f"({made.verdict}). Do not claim anything" in packet(bundle)
     return made.verdict, made.message
 
 

@@ -222,6 +222,8 @@ def overlays(draw: st.DrawFn, **policy: Any) -> Overlay:
     }
     return overlay(
         mission=mission,
+        bridge_roles=["writer"] if mission else [],
+        synthesis_policy={"required_evidence_kinds": ["runbook", WORDS[0]] if mission else []},
         vocabulary={
             "preferred_terms": terms,
             "synonyms": synonyms,

@@ -77,6 +77,8 @@ def retrieve(
         if fields or overlay_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
+    if form == "prompt":
+        fields["packet"] = True
     request = request_from(fields)
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
@@ -88,7 +90,7 @@ def retrieve(
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if request_file is not None or form == "json":
-        # Delayed, like the module for prompts: the text needs neither.
+        # Delayed: the text does not need it.
         from rolebundle.interfaces.shape import shaped_bundle
 
         answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
@@ -96,10 +98,8 @@ def retrieve(
             click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
         else:
             click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    elif form == "prompt":
-        from rolebundle.interfaces.model_text import prompt
-
-        click.echo(prompt(bundle))
+    elif bundle.packet is not None:
+        click.echo(bundle.packet)
     else:
         width = max(_MIN_WIDTH, shutil.get_terminal_size((render.DEFAULT_WIDTH, 24)).columns)
         click.echo(render.text(bundle, width))

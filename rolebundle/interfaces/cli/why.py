@@ -38,7 +38,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @click.argument("task")
 @db_option
 @json_option
-@request_options(RetrievalRequest, without=["task", "detail", "max_chars"])
+@request_options(RetrievalRequest, without=["task", "packet", "detail", "max_chars"])
 @overlay_option
 @overlay_dir_option
 @embed_options

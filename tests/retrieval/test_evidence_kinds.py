@@ -1,0 +1,120 @@
+"""Evidence kinds that a role requires, and passages that are for a bridge role."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.interfaces.model_text import answer_text
+from rolebundle.interfaces.render import text
+from rolebundle.interfaces.shape import shaped_bundle
+from rolebundle.retrieval.packet import packet
+from rolebundle.storage.store import StoredDocument
+from support.corpora import ask, built, chunk, document, overlay
+
+
+def asked(folder: Path, role: dict[str, Any], *documents: StoredDocument) -> RetrievalBundle:
+    with built(folder, documents) as corpus:
+        return ask(corpus, overlay(**role), task="token", lexical_only=True)
+
+
+def requiring(*kinds: str) -> dict[str, Any]:
+    return {"synthesis_policy": {"required_evidence_kinds": [*kinds]}}
+
+
+def missing(bundle: RetrievalBundle) -> list[str]:
+    return [w.message for w in bundle.warnings if w.code == "EVIDENCE_KIND_MISSING"]
+
+
+def headed(*headings: str) -> StoredDocument:
+    plain = document("d", ["token"])
+    return StoredDocument(plain.metadata, (chunk("d#0", "token", headings=headings),), None)
+
+
+class TestEvidenceKinds:
+    @pytest.mark.parametrize(
+        "shown",
+        [
+            document("d", ["token"], document_type="abuse-case"),
+            document("d", ["token"], document_type="Abuse Cases"),
+            document("d", ["token"], tags=("x", "abuse_case")),
+            document("d", ["token"], attributes=(("evidence_kind", ("other", "abuse case")),)),
+            headed("Abuse cases"),
+            headed("Threats", "3. Known abuse cases (draft)", "T1"),
+        ],
+    )
+    def test_what_shows_a_kind(self, tmp_path: Path, shown: StoredDocument) -> None:
+        bundle = asked(tmp_path, requiring("finding", "abuse-case"), shown)
+        assert [chunk.evidence_kinds for chunk in bundle.selected] == [["abuse-case"]]
+        assert missing(bundle) == ["no passage shows what the role requires: finding"]
+
+    @pytest.mark.parametrize(
+        "other",
+        [
+            document("abuse-case", ["token abuse case"], title="Abuse case"),
+            document("d", ["token"], document_type="abuse", tags=("case",)),
+            document("d", ["token"], document_type="misabuse-case"),
+            document("d", ["token"], tags=("case of abuse",)),
+            document("d", ["token"], attributes=(("kind", ("abuse-case",)),)),
+        ],
+    )
+    def test_what_does_not(self, tmp_path: Path, other: StoredDocument) -> None:
+        bundle = asked(tmp_path, requiring("abuse-case"), other)
+        assert [chunk.evidence_kinds for chunk in bundle.selected] == [None]
+        assert len(missing(bundle)) == 1
+
+    def test_no_posture_and_no_state_depends_on_them(self, tmp_path: Path) -> None:
+        found = document("d", ["token"], trust_tier="authoritative")
+        bare, strict = asked(tmp_path, {}, found), asked(tmp_path, requiring("finding"), found)
+        assert missing(strict)
+        assert (strict.provenance, strict.fallback) == (bare.provenance, bare.fallback)
+
+    @pytest.mark.parametrize("documents", [[], [document("d", ["token"], document_type="finding")]])
+    def test_no_warning(self, tmp_path: Path, documents: list[StoredDocument]) -> None:
+        """An empty answer has its own verdict."""
+        assert not missing(asked(tmp_path, requiring("finding"), *documents))
+
+    def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
+        bundle = asked(tmp_path, requiring("proof\n## of\x1b[2J"), document("d", ["token"]))
+        message = "what the role requires: proof ## of [2J"
+        compact = shaped_bundle(bundle, "compact")
+        for shown in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+            assert message in shown
+
+
+BRIDGES = {"bridge_roles": ["writer", "responder"]}
+
+
+class TestBridgeRoles:
+    @pytest.mark.parametrize(
+        ("applicable", "mark"),
+        [
+            ((), None),
+            (("reviewer",), None),
+            (("reviewer", "writer"), None),
+            (("auditor",), None),
+            (("auditor", "responder"), "responder"),
+            (("responder", "writer"), "writer"),
+        ],
+    )
+    def test_what_is_for_a_bridge_role_is_marked(
+        self, tmp_path: Path, applicable: tuple[str, ...], mark: str | None
+    ) -> None:
+        bundle = asked(tmp_path, BRIDGES, document("d", ["token"], applicable_roles=applicable))
+        assert [chunk.bridge_role for chunk in bundle.selected] == [mark]
+        label = f"for {mark}"
+        compact = shaped_bundle(bundle, "compact")
+        for shown in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
+            assert (label in shown) == (mark is not None)
+        for detail in ("ids", "compact"):
+            (passage,) = shaped_bundle(bundle, detail)["selected"]
+            assert passage.get("bridge_role") == mark
+
+    def test_the_mark_changes_no_score(self, tmp_path: Path) -> None:
+        theirs = document("d", ["token"], applicable_roles=("writer",))
+        plain, bridged = asked(tmp_path, {}, theirs), asked(tmp_path, BRIDGES, theirs)
+        assert plain.selected[0].scores == bridged.selected[0].scores
+        assert "penalty:role-mismatch(-0.5)" in bridged.selected[0].overlay_hits
