@@ -23,16 +23,17 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.resources import demo_overlays
 
 SAMPLE_CORPUS = Path(__file__).parent.parent / "sample_corpus"
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 MAX_FORBIDDEN_HITS = 8
 ROLES = (
-    "code-reviewer",
-    "docs-writer",
-    "incident-responder",
-    "product-strategist",
-    "security-reviewer",
+    "mossline-code-reviewer",
+    "mossline-docs-writer",
+    "mossline-incident-responder",
+    "mossline-product-strategist",
+    "mossline-security-reviewer",
 )
 TASKS = (
     "Plan release 3.0",
@@ -52,7 +53,7 @@ def answers(*, lexical_only: bool) -> list[RetrievalBundle]:
         corpus = Path(folder) / "sample.db"
         with Admin(corpus) as admin:
             admin.ingest([SAMPLE_CORPUS])
-        with Engine(corpus, overlay_folders(())) as engine:
+        with Engine(corpus, overlay_folders((demo_overlays(),))) as engine:
             return [
                 engine.retrieve(
                     RetrievalRequest(task=task, role=role, now=NOW, lexical_only=lexical_only)

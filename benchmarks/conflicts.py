@@ -33,18 +33,18 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison
 from rolebundle.storage import documents
 
 _SETS = ("conflicts-1", "conflicts-2", "conflicts-3", "conflicts-4")
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)
 _ROLES = (
-    "code-reviewer",
-    "docs-writer",
-    "incident-responder",
-    "product-strategist",
-    "security-reviewer",
+    "mossline-code-reviewer",
+    "mossline-docs-writer",
+    "mossline-incident-responder",
+    "mossline-product-strategist",
+    "mossline-security-reviewer",
 )
 _TASKS = (
     "What should we do next quarter?",
@@ -136,7 +136,7 @@ def on_the_sample(folder: Path, *, lexical_only: bool) -> list[str]:
     path = folder / "sample.db"
     with Admin(path) as admin:
         admin.ingest([data_folder("sample_corpus")], IngestOptions())
-    with Engine(path, overlay_folders(())) as engine:
+    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         return [
             f"{role}, {task}: {message}"
             for role in _ROLES
@@ -160,7 +160,7 @@ def main() -> None:
         sys.exit(str(problem))
     path, planted = build(place)
     rows = []
-    with Engine(path, overlay_folders(())) as engine:
+    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         corpus = engine.workspace.corpus
         rowids = [row for (row,) in corpus.rows("SELECT id FROM chunk ORDER BY id")]
         chosen = random.Random(7).sample(rowids, min(len(rowids), 5000))

@@ -26,16 +26,17 @@ from rolebundle.evaluation.metrics import ndcg
 from rolebundle.evaluation.questions import Question, References, from_collection, from_golden
 from rolebundle.evaluation.runner import Runner
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.resources import demo_overlays
 
 ROOT = Path(__file__).parent.parent
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 COLLECTIONS = ("cranfield", "cisi", "cacm")
 GOLDEN_SETS = (
-    "security-reviewer",
-    "code-reviewer",
-    "product-strategist",
-    "docs-writer",
-    "incident-responder",
+    "mossline-security-reviewer",
+    "mossline-code-reviewer",
+    "mossline-product-strategist",
+    "mossline-docs-writer",
+    "mossline-incident-responder",
 )
 PARTS: Mapping[str, tuple[str, Any]] = {
     "nothing": ("rolebundle.retrieval.rank.SUPPRESS_PHRASE", -0.2),
@@ -88,7 +89,7 @@ def main() -> int:
         collection = load_collection(arguments.collections / name)
         references = References(engine.workspace.corpus)
         sets[name] = engine, from_collection(collection, references, None, NOW)[0]
-    engine = Engine(arguments.corpora / "sample.db", overlay_folders(()))
+    engine = Engine(arguments.corpora / "sample.db", overlay_folders((demo_overlays(),)))
     for name in GOLDEN_SETS:
         golden = load_golden(ROOT / "overlays" / "golden" / f"{name}-v1.toml")
         references = References(engine.workspace.corpus)

@@ -31,7 +31,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest.sync import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
@@ -43,11 +43,11 @@ from rolebundle.storage.lexical_index import table_name as lexical_table
 _ROWS = 100
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _ROLES = (
-    "code-reviewer",
-    "docs-writer",
-    "incident-responder",
-    "product-strategist",
-    "security-reviewer",
+    "mossline-code-reviewer",
+    "mossline-docs-writer",
+    "mossline-incident-responder",
+    "mossline-product-strategist",
+    "mossline-security-reviewer",
 )
 _IMPORTS = "import apsw, click, pydantic"
 
@@ -94,7 +94,7 @@ def build(place: Workplace) -> Path:
 
 
 def warm(path: Path, tasks: Sequence[str], rounds: int) -> Warm:
-    with Engine(path, overlay_folders(())) as engine:
+    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         naive = _Naive(engine)
         roles = dict(zip(tasks, cycle(_ROLES), strict=False))
         ways: dict[str, Callable[[str], object]] = {
@@ -170,7 +170,8 @@ def cold(pairs: int) -> Cold:
         with Admin(db) as admin:
             admin.ingest([data_folder("sample_corpus")], lexical_only=True)
         one_shot = [str(script), "retrieve", "Review the token refresh flow", "--lexical-only"]
-        one_shot += ["--role", "security-reviewer", "--db", str(db)]
+        one_shot += ["--role", "mossline-security-reviewer", "--db", str(db)]
+        one_shot += ["--overlay-dir", str(demo_overlays())]
         imports = [sys.executable, "-c", _IMPORTS]
         for command in (one_shot, imports):
             _run(command)

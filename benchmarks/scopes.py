@@ -29,11 +29,12 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.resources import demo_overlays
 from rolebundle.storage.opening import open_writer
 
 _SCOPES = 10
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
-_ROLES = ("code-reviewer", "docs-writer", "incident-responder")
+_ROLES = ("mossline-code-reviewer", "mossline-docs-writer", "mossline-incident-responder")
 _POLICY = {
     "three": {"scopes": ["scope-1", "scope-4", "scope-7"], "access_level": "internal"},
     "all": {"scopes": [], "access_level": "internal"},
@@ -80,7 +81,10 @@ def scoped(base: Path, path: Path) -> Path:
 
 def measure(base: Path, path: Path, tasks: Sequence[str], rounds: int) -> Result:
     """Ask every question as each agent, one agent after the other."""
-    with Engine(base, overlay_folders(())) as plain, Engine(path, overlay_folders(())) as engine:
+    with (
+        Engine(base, overlay_folders((demo_overlays(),))) as plain,
+        Engine(path, overlay_folders((demo_overlays(),))) as engine,
+    ):
         roles = dict(zip(tasks, cycle(_ROLES), strict=False))
 
         def ask(engine: Engine, agent: str | None) -> Callable[[str], object]:

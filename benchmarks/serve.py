@@ -30,16 +30,17 @@ from rolebundle.engine import Engine
 from rolebundle.interfaces.client import Sidecar, SidecarError
 from rolebundle.interfaces.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 
 _PROGRAM = [sys.executable, "-c", "from rolebundle.interfaces.cli.main import main; main()"]
+_OVERLAYS = ("--overlay-dir", str(demo_overlays()))
 _IMPORTS = [sys.executable, "-c", "import apsw, click, pydantic"]
 _QUESTIONS = (
-    ("Review the token refresh flow", "security-reviewer"),
-    ("Plan release 3.0", "product-strategist"),
-    ("Write the upgrade guide", "docs-writer"),
-    ("Find out why the merge queue stalls", "incident-responder"),
-    ("Review the loom merge", "code-reviewer"),
+    ("Review the token refresh flow", "mossline-security-reviewer"),
+    ("Plan release 3.0", "mossline-product-strategist"),
+    ("Write the upgrade guide", "mossline-docs-writer"),
+    ("Find out why the merge queue stalls", "mossline-incident-responder"),
+    ("Review the loom merge", "mossline-code-reviewer"),
 )
 _SECTIONS = ("warm", "noise", "cold", "mixed")
 _LINES_A_BATCH = 1_000
@@ -51,7 +52,7 @@ class _Pipe:
 
     def __init__(self, db: Path, err: IO[bytes] | int = subprocess.DEVNULL) -> None:
         self.process = subprocess.Popen(
-            [*_PROGRAM, "serve", "--db", str(db)],
+            [*_PROGRAM, "serve", "--db", str(db), *_OVERLAYS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=err,
@@ -75,7 +76,7 @@ class _Pipe:
 
 def warm(db: Path, rounds: int) -> None:
     """Print the medians and their ratio."""
-    with Engine(db, overlay_folders(())) as engine, Sidecar(db) as sidecar:
+    with Engine(db, overlay_folders((demo_overlays(),))) as engine, Sidecar(db) as sidecar:
         operations, pipe = Operations(engine), _Pipe(db)
         ways: dict[str, Callable[[dict[str, Any]], Any]] = {
             "in this process": lambda fields: operations.call("retrieve", fields),
@@ -129,7 +130,16 @@ def noise(db: Path, count: int) -> None:
 
 def cold(db: Path, pairs: int) -> None:
     """Print the medians of one-shot commands and of the bare imports."""
-    task = [*_PROGRAM, "retrieve", _QUESTIONS[0][0], "--role", _QUESTIONS[0][1], "--db", str(db)]
+    task = [
+        *_PROGRAM,
+        "retrieve",
+        _QUESTIONS[0][0],
+        "--role",
+        _QUESTIONS[0][1],
+        "--db",
+        str(db),
+        *_OVERLAYS,
+    ]
     commands = {
         "bare import": _IMPORTS,
         "one-shot, lexical": [*task, "--lexical-only"],
@@ -229,9 +239,9 @@ def _json(line: bytes) -> dict[str, Any] | None:
 
 _SEEDS = (
     _request(1, {"task": "token", "lexical_only": True, "limit": 3}),
-    _request(2, {"task": "plan", "role": "security-reviewer", "lexical_only": True}),
+    _request(2, {"task": "plan", "role": "mossline-security-reviewer", "lexical_only": True}),
     _request(3, {"id": "x.md:1-3"}, "get"),
-    _request(4, {"role": "docs-writer"}, "roles.show"),
+    _request(4, {"role": "mossline-docs-writer"}, "roles.show"),
     _request(5, {"paths": ["/"]}, "ingest"),
     b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}',
     b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status","params":{"x":NaN}}',
@@ -259,7 +269,7 @@ _VALUES: tuple[object, ...] = (
     "\ud800",
     "",
     "x.md:1-3",
-    "docs-writer",
+    "mossline-docs-writer",
     "../x",
     0,
     -1,

@@ -14,3 +14,8 @@ def data_folder(name: str) -> Path:
     """
     packaged = _PACKAGE / "_data" / name
     return packaged if packaged.is_dir() else _PACKAGE.parent / name
+
+
+def demo_overlays() -> Path:
+    """The folder with the roles of the sample corpus, which no other corpus is offered."""
+    return data_folder("sample_corpus") / "overlays"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from rolebundle.embedding import model_server
+from rolebundle.resources import demo_overlays
 from support import program_server
 from support.amounts import EXAMPLES
 from support.commands import SAMPLE, invoke
@@ -47,6 +48,9 @@ model_server._FIRST_PAUSE = 0.01
 
 CHECKOUT = Path(__file__).parent.parent
 
+# The roles of the sample corpus, which most tests ask.
+os.environ["ROLEBUNDLE_OVERLAYS"] = str(demo_overlays())
+
 
 def pytest_configure(config: pytest.Config) -> None:
     # Before xdist starts its workers: one server for all, which imports while they collect.
@@ -73,9 +77,10 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))
-    names = ("ROLEBUNDLE_DB", "ROLEBUNDLE_OVERLAYS", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
+    names = ("ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROLEBUNDLE_OVERLAYS", str(demo_overlays()))
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,8 @@ NOT_RUN = {
 }  # fmt: skip
 """(document, how the block begins, white space ignored) → why it is not run."""
 
+OVERLAYS_VARIABLE = "ROLEBUNDLE_OVERLAYS"
+"""Unset, because a reader has not set it."""
 LANGUAGES = frozenset({"sh", "python", "text", "json", "toml", "ini", "xml"})
 SESSION_FILES = ("sample_corpus", "overlays", "docs", "examples")
 DOCUMENTS = sorted(
@@ -273,7 +275,7 @@ def environment_for(document: Path, home: Path, programs: Path) -> dict[str, str
     else:
         folders.insert(0, programs)
     return {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != OVERLAYS_VARIABLE},
         "PATH": os.pathsep.join(map(str, folders)),
         "HOME": str(home),
         "XDG_DATA_HOME": str(home / "data"),

@@ -18,6 +18,7 @@ from rolebundle.interfaces.operations import Operations
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.overlays import load_role
+from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.replay import request_of
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
@@ -56,7 +57,7 @@ HIDDEN = [
     ),
     document("salary-too", ["token token"], scope="hr", title="plan"),
 ]
-OVERLAYS = CHECKOUT / "overlays"
+OVERLAYS = demo_overlays()
 
 
 def set_policy(db: Path, policy: Any) -> None:
@@ -104,7 +105,7 @@ CALLS: dict[str, Callable[[Engine, str | None], object]] = {
     "get a hidden one": lambda engine, agent: engine.get("salary", agent),
     "get what is not": lambda engine, agent: engine.get("none", agent),
     "why": lambda engine, agent: engine.why(ask(agent), "plan"),
-    "compare": lambda engine, agent: engine.compare(ask(agent), ["docs-writer"]),
+    "compare": lambda engine, agent: engine.compare(ask(agent), ["mossline-docs-writer"]),
     "status": lambda engine, agent: engine.status(agent),
     "documents": lambda engine, agent: engine.documents(agent, 0, 9),
     "admit": lambda engine, agent: engine.check_access(agent),
@@ -149,7 +150,7 @@ def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> Non
         engine.why(request, "plan#0"),
         engine.get("plan", "ada"),
         engine.status("ada"),
-        engine.compare(request, ["docs-writer", "security-reviewer"]),
+        engine.compare(request, ["mossline-docs-writer", "mossline-security-reviewer"]),
         engine.replay(bundle),
     ]
     for answer in answers:
@@ -179,7 +180,7 @@ def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
     answers = []
     for path in (db, alone):
         with Engine(Workspace(path, HashingProvider()), (OVERLAYS,)) as engine:
-            request = ask("ada", role="docs-writer")
+            request = ask("ada", role="mossline-docs-writer")
             shown = [
                 engine.retrieve(request).without_timings(),
                 engine.why(request, "plan#1").model_dump(),
@@ -322,7 +323,7 @@ def test_an_error_names_the_file_without_its_folder(db: Path, tmp_path: Path) ->
 def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:
     text = error_text(lambda: CALLS["an unknown role"](engine, "ada"))
     assert text.startswith("OverlayError") and str(CHECKOUT) not in text
-    assert "docs-writer" in text
+    assert "mossline-docs-writer" in text
 
 
 # -- the record ----------------------------------------------------------------------------------
@@ -330,7 +331,7 @@ def test_an_unknown_role_is_refused_without_a_folder(engine: Engine) -> None:
 
 def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) -> None:
     with Engine(db, (OVERLAYS,)) as engine:
-        engine.retrieve(ask("ada", role="docs-writer", lexical_only=True))
+        engine.retrieve(ask("ada", role="mossline-docs-writer", lexical_only=True))
         engine.get("plan", "ada")
         engine.why(ask("ada", lexical_only=True), "plan")
         with pytest.raises(AccessDenied):
@@ -355,7 +356,11 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
         ("release", ""),
         ("drop", ""),
     ]
-    assert (rows[1].role, rows[1].action, rows[1].allowed > 0) == ("docs-writer", "read", True)
+    assert (rows[1].role, rows[1].action, rows[1].allowed > 0) == (
+        "mossline-docs-writer",
+        "read",
+        True,
+    )
     assert rows[5].details["quarantined"] == 2
     text = "".join(row.model_dump_json() for row in rows)
     assert "tree" not in text and "salary" not in text
@@ -364,7 +369,7 @@ def test_requests_refusals_and_changes_are_recorded(db: Path, tmp_path: Path) ->
     assert list(AuditLog(db).rows("hugo")) == []
 
 
-ROLE = "product-strategist"
+ROLE = "mossline-product-strategist"
 """An overlay that forbids the source `external-pentest`."""
 
 
@@ -415,7 +420,7 @@ OUTSIDE: dict[str, Callable[[Engine, RetrievalRequest], object]] = {
 @pytest.mark.parametrize("call", OUTSIDE)
 @pytest.mark.parametrize(
     ("agent", "role"),
-    [("ada", None), ("ada", "docs-writer"), ("bob", "docs-writer"), ("cy", None)],
+    [("ada", None), ("ada", "mossline-docs-writer"), ("bob", "mossline-docs-writer"), ("cy", None)],
 )
 def test_a_request_outside_the_roles_is_refused(
     bound: Engine, call: str, agent: str, role: str | None
@@ -432,7 +437,7 @@ def test_a_role_that_does_not_exist_is_refused_like_one_that_does(bound: Engine)
     def refusal(role: str) -> str:
         return role_refusal(lambda: bound.retrieve(ask("ada", role=role, lexical_only=True)))
 
-    assert refusal("no-such-role") == refusal("docs-writer")
+    assert refusal("no-such-role") == refusal("mossline-docs-writer")
 
 
 def test_an_overlay_file_is_no_way_around_the_roles(bound: Engine) -> None:
@@ -443,7 +448,12 @@ def test_an_overlay_file_is_no_way_around_the_roles(bound: Engine) -> None:
 
 
 def test_what_the_roles_allow_is_answered(bound: Engine) -> None:
-    for agent, role in (("ada", ROLE), ("bob", ROLE), ("bob", None), ("cy", "docs-writer")):
+    for agent, role in (
+        ("ada", ROLE),
+        ("bob", ROLE),
+        ("bob", None),
+        ("cy", "mossline-docs-writer"),
+    ):
         assert bound.retrieve(ask(agent, role=role, lexical_only=True)).selected
     assert ids(bound, "ada", role=ROLE, lexical_only=True) == ["plan"]
 

@@ -44,14 +44,14 @@ def example(
 
 
 def test_the_citing_agent_cites_and_asks_why(example: Example) -> None:
-    done = example.run("Can a stolen tablet replay a token?", "security-reviewer")
+    done = example.run("Can a stolen tablet replay a token?", "mossline-security-reviewer")
     assert (done.code, done.err) == (0, "")
     assert "— security/threat-model-offline-sync.md:28-38" in done.out
     assert "Rejected: " in done.out
 
 
 def test_it_says_when_nothing_has_the_words(example: Example) -> None:
-    done = example.run("zxqv wvut", "security-reviewer")
+    done = example.run("zxqv wvut", "mossline-security-reviewer")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("I found nothing to answer with (")
 

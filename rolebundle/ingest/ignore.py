@@ -16,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from rolebundle.storage.location import OVERLAYS_SUFFIX
 from rolebundle.text.gitignore import GitIgnore
 
 HIDDEN_FILE = "hidden file"
@@ -107,6 +108,8 @@ def reason_for_name(name: str, siblings: Iterable[str], *, is_folder: bool) -> s
         return "lock file" if name in LOCK_FILES else ""
     if name in _GENERATED_FOLDERS:
         return _GENERATED_FOLDERS[name]
+    if name.endswith(OVERLAYS_SUFFIX) and name.removesuffix(OVERLAYS_SUFFIX) in set(siblings):
+        return "overlays"
     signs = _BUILD_FOLDERS.get(name)
     return "build output" if signs and not signs.isdisjoint(siblings) else ""
 

@@ -4,7 +4,7 @@ A model writes its requests itself, so a name in a request approves nothing unle
 that it fills in this field. With ``command:PROGRAM`` the host's program decides about the passages
 that an approval would release. It gets one JSON object on standard input:
 
-    {"version": 1, "agent": "reviewer", "role": "docs-writer", "action": "execute",
+    {"version": 1, "agent": "reviewer", "role": "technical-writer", "action": "execute",
      "task_sha256": "…", "claim": "the name in the request, or null",
      "passages": [{"chunk_id": "…", "document_id": "…", "source_id": "…", "locator": "…",
                    "origin": "external", "flags": []}]}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG, S_IWOTH
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from pydantic import ValidationError
@@ -28,11 +28,13 @@ from rolebundle.contracts.overlay import (
 from rolebundle.errors import OverlayError
 from rolebundle.policy.policy_json import MAX_BYTES, Problem, Values, dotted, parse, shown
 from rolebundle.resources import data_folder
+from rolebundle.storage.location import overlays_path
 
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
 
 _SUFFIX = ".json"
+_ROOT_USER = 0
 # A child never inherits these keys.
 _OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 _WEIGHTS_PLACE = "retrieval_policy"
@@ -100,14 +102,16 @@ class _Resolution(NamedTuple):
         return self.layers[0].path
 
 
-def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
+def overlay_folders(options: Sequence[Path] = (), corpus: Path | None = None) -> tuple[Path, ...]:
     """Return the folders of overlays, in order of precedence.
 
-    They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS, and then the folder of
-    overlays that comes with rolebundle.
+    They are those in ``options``, or else those in $ROLEBUNDLE_OVERLAYS; then the corpus's own
+    folder, ``NAME.overlays`` beside the corpus file, if it exists; and then the folder of overlays
+    that comes with rolebundle.
 
     Raises:
         OverlayError: ``overlay_folder_missing``: one of the folders does not exist.
+            ``overlay_folder_foreign``: the corpus's own folder can be changed by another user.
     """
     named, origin = tuple(options), "--overlay-dir"
     if not named:
@@ -123,7 +127,36 @@ def overlay_folders(options: Sequence[Path] = ()) -> tuple[Path, ...]:
                 f"{folder}: there is no such folder of overlays",
                 f"correct {origin}, or make the folder",
             )
+    own = overlays_path(corpus) if corpus is not None else None
+    if own is not None and _is_own_folder(own):
+        folders = (*folders, own)
     return (*folders, data_folder("overlays"))
+
+
+def _is_own_folder(folder: Path) -> bool:
+    """Return whether a corpus has a folder of overlays.
+
+    Raises:
+        OverlayError: ``overlay_folder_foreign``: it belongs to another user, who could then change
+            what a role may see.
+    """
+    try:
+        status = folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(folder, error.strerror or "cannot be read") from error
+    if not S_ISDIR(status.st_mode):
+        raise _unreadable(folder, "is not a folder")
+    is_own = not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), _ROOT_USER)
+    if not is_own or status.st_mode & S_IWOTH:
+        reason = "every user may write to it" if is_own else f"it belongs to uid {status.st_uid}"
+        raise OverlayError(
+            "overlay_folder_foreign",
+            f"{folder}: {reason}",
+            "make it your own folder that nobody else may write to, or remove it",
+        )
+    return True
 
 
 def load_role(role_id: str, folders: Sequence[Path]) -> ResolvedOverlay:

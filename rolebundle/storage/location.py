@@ -9,6 +9,7 @@ from pathlib import Path
 from rolebundle.errors import UsageError
 
 ENVIRONMENT = "ROLEBUNDLE_DB"
+OVERLAYS_SUFFIX = ".overlays"
 
 
 def corpus_path(option: str | os.PathLike[str] | None = None) -> Path:
@@ -38,6 +39,13 @@ def audit_path(corpus: Path) -> Path:
     with suppress(OSError, RuntimeError):
         corpus = corpus.resolve()
     return corpus.with_name(f"{corpus.name}.audit")
+
+
+def overlays_path(corpus: Path) -> Path:
+    """The folder of the corpus's own overlays. Links are resolved, as for the audit."""
+    with suppress(OSError, RuntimeError):
+        corpus = corpus.resolve()
+    return corpus.with_name(f"{corpus.name}{OVERLAYS_SUFFIX}")
 
 
 def rerank_cache_path(corpus: Path) -> Path:

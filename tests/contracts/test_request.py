@@ -30,7 +30,7 @@ def test_the_task_stays_as_it_is() -> None:
         {"limit": 1},
         {"limit": 1000},
         {"token_budget": 1},
-        {"role": "security-reviewer"},
+        {"role": "mossline-security-reviewer"},
         {"fusion": "rrf"},
         {"lexical_only": True},
         {"seen": []},

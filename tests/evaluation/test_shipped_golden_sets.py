@@ -16,11 +16,11 @@ from rolebundle.evaluation.governance import Role, distinctiveness
 from rolebundle.evaluation.questions import References, from_golden
 from rolebundle.evaluation.runner import Runner
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
-ROLES = [entry.role_id for entry in list_overlays([data_folder("overlays")])]
-PLANS = sorted((data_folder("overlays") / FOLDER).iterdir())
+ROLES = [entry.role_id for entry in list_overlays([demo_overlays()])]
+PLANS = sorted((demo_overlays() / FOLDER).iterdir())
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -61,7 +61,7 @@ def test_the_set_of_an_overlay_passes(sample: Engine, role: str) -> None:
 @pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.slow)])
 def test_generic_tasks_tell_the_roles_apart(sample: Engine, step: int) -> None:
     """By default every second role."""
-    golden = load_golden(data_folder("overlays") / FOLDER / "roles-v1.toml")
+    golden = load_golden(demo_overlays() / FOLDER / "mossline-roles-v1.toml")
     questions, _ = from_golden(golden, References(sample.workspace.corpus), None, NOW)
     loaded = [load_role(role, overlay_folders()) for role in ROLES[::step]]
     roles = tuple(Role(item.overlay.role_id, item.overlay, item.digest) for item in loaded)
@@ -79,5 +79,5 @@ def test_a_set_names_the_sample_corpus_from_where_it_lies(path: Path) -> None:
 
 
 def test_golden_sets_are_no_overlays() -> None:
-    assert sorted(path.stem for path in data_folder("overlays").glob("*.json")) == ROLES
+    assert sorted(path.stem for path in demo_overlays().glob("*.json")) == ROLES
     assert len(PLANS) == len(ROLES) + 1

@@ -22,7 +22,13 @@ READS = (
     ("get", "a.md:1-3"),
     ("why", "a.md:1-3", "token", "--lexical-only"),
     ("status",),
-    ("compare", "token", "--roles", "docs-writer,code-reviewer", "--lexical-only"),
+    (
+        "compare",
+        "token",
+        "--roles",
+        "mossline-docs-writer,mossline-code-reviewer",
+        "--lexical-only",
+    ),
 )
 SCRIPT = """
 import json, subprocess, sys

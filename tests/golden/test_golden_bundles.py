@@ -34,11 +34,11 @@ MODES: dict[str, dict[str, Any]] = {
     "rrf": {"fusion": "rrf"},
 }
 SAMPLE_ROLES = (
-    "security-reviewer",
-    "code-reviewer",
-    "product-strategist",
-    "docs-writer",
-    "incident-responder",
+    "mossline-security-reviewer",
+    "mossline-code-reviewer",
+    "mossline-product-strategist",
+    "mossline-docs-writer",
+    "mossline-incident-responder",
 )
 SAMPLE_TASKS = (
     "What should we worry about before release 3.0?",
@@ -58,8 +58,8 @@ REFERENCE_ROLES = (
     "competitive-analyst",
     "critic-reviewer",
     "docs-architect",
-    "product-strategist",
-    "security-reviewer",
+    "mossline-product-strategist",
+    "mossline-security-reviewer",
 )
 REFERENCE_TASKS = (
     "What are the risks of our plugin system?",
@@ -76,18 +76,18 @@ REFERENCE_TASKS = (
     "What should we improve?",
 )
 WHOLE = (
-    "security-reviewer/0/weighted/full",
-    "security-reviewer/6/lexical/compact",
-    "security-reviewer/8/weighted/compact",
-    "code-reviewer/7/weighted/compact",
-    "code-reviewer/2/rrf/compact",
-    "product-strategist/4/weighted/compact",
-    "product-strategist/1/lexical/compact",
-    "docs-writer/10/weighted/compact",
-    "docs-writer/3/rrf/compact",
-    "incident-responder/11/weighted/compact",
-    "incident-responder/9/lexical/compact",
-    "incident-responder/5/rrf/compact",
+    "mossline-security-reviewer/0/weighted/full",
+    "mossline-security-reviewer/6/lexical/compact",
+    "mossline-security-reviewer/8/weighted/compact",
+    "mossline-code-reviewer/7/weighted/compact",
+    "mossline-code-reviewer/2/rrf/compact",
+    "mossline-product-strategist/4/weighted/compact",
+    "mossline-product-strategist/1/lexical/compact",
+    "mossline-docs-writer/10/weighted/compact",
+    "mossline-docs-writer/3/rrf/compact",
+    "mossline-incident-responder/11/weighted/compact",
+    "mossline-incident-responder/9/lexical/compact",
+    "mossline-incident-responder/5/rrf/compact",
 )
 """The cases that are kept as readable files: role/number of the task/mode/detail."""
 

@@ -37,7 +37,7 @@ OWNER = (
 ROLE = Overlay.model_validate(
     {
         "version": "1.0",
-        "role_id": "security-reviewer",
+        "role_id": "mossline-security-reviewer",
         "label": "Reviewer",
         "mission": "Review.",
         "source_policy": {
@@ -161,7 +161,7 @@ HOSTILE: dict[str, list[Any]] = {
     "document_id": [REAL, "security-review/security", "threat-model"],
     "supersedes": [[REAL], ["security/threat-model.md"], [REAL, "security/threat-model.md"]],
     "contradicts": [[REAL]],
-    "applicable_roles": [["security-reviewer"]],
+    "applicable_roles": [["mossline-security-reviewer"]],
     "domain": ["security"],
     "document_type": ["threat-model"],
 }
@@ -232,7 +232,7 @@ def plant(folder: Path, form: str, claims: dict[str, Any], number: int) -> None:
         chunk = {
             "chunk_id": f"{REAL}#{number:010}" if claims else f"c{number}",
             "content": text,
-            "applicable_roles": ["security-reviewer"] if claims else [],
+            "applicable_roles": ["mossline-security-reviewer"] if claims else [],
         }
         document = {"document_id": f"d{number}", "title": "p", **claims, "chunks": [chunk]}
         (folder / "p.json").write_text(json.dumps({"documents": [document]}))

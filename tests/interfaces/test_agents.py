@@ -56,7 +56,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("verify", {"draft": "the token plan (salary.md:1-1)", "now": "2026-11-01"}),
     ("verify", {"draft": "x", "role": "no-such-role"}),
     ("roles.list", {}),
-    ("roles.show", {"role": "docs-writer"}),
+    ("roles.show", {"role": "mossline-docs-writer"}),
     ("roles.show", {"role": "no-such-role"}),
     ("status", {}),
 ]
@@ -174,7 +174,13 @@ def test_the_command_line_says_the_same(db: Path) -> None:
             ["retrieve", "token", "--lexical-only"],
             ["retrieve", "token", "--role", "no-such-role", "--format", "json"],
             ["why", "salary", "token", "--lexical-only"],
-            ["compare", "token", "--roles", "docs-writer,security-reviewer", "--lexical-only"],
+            [
+                "compare",
+                "token",
+                "--roles",
+                "mossline-docs-writer,mossline-security-reviewer",
+                "--lexical-only",
+            ],
         )
         for who in ([], ["--agent", "eve"], ["--agent", "hugo "])
     }

@@ -34,12 +34,14 @@ def sidecar(db: Path) -> Iterator[Sidecar]:
 
 
 def test_the_methods(sidecar: Sidecar) -> None:
-    bundle = sidecar.retrieve("token refresh", role="security-reviewer", limit=1, detail="ids")
+    bundle = sidecar.retrieve(
+        "token refresh", role="mossline-security-reviewer", limit=1, detail="ids"
+    )
     [chosen] = bundle["selected"]
     assert sidecar.get(chosen["chunk_id"])
     assert sidecar.why("token refresh", chosen["chunk_id"])
     assert sidecar.verify("", chunk_ids=[chosen["chunk_id"]])["verdict"] == "nothing_to_verify"
-    assert "security-reviewer" in [role["role_id"] for role in sidecar.roles()]
+    assert "mossline-security-reviewer" in [role["role_id"] for role in sidecar.roles()]
     assert sidecar.status()["corpus"]["documents"] == 1
     assert sidecar.call("initialize")["name"] == "rolebundle"
 

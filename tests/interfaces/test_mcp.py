@@ -20,6 +20,7 @@ pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundl
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
+from rolebundle.policy.overlays import overlay_folders
 from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, text_of
 
 NOW = "2026-03-01T00:00:00Z"
@@ -38,9 +39,9 @@ def server(sample_db: Path) -> Iterator[SharedServer]:
 
 
 def some_chunk(db: Path) -> tuple[str, str]:
-    with Engine(db, (OVERLAYS,)) as engine:
+    with Engine(db, overlay_folders((OVERLAYS,))) as engine:
         found = Operations(engine).call(
-            "retrieve", {"task": TASK, "role": "security-reviewer", "lexical_only": True}
+            "retrieve", {"task": TASK, "role": "mossline-security-reviewer", "lexical_only": True}
         )
     first = found["selected"][0]
     return first["chunk_id"], first["document_id"]
@@ -88,7 +89,7 @@ def test_retrieve_answers_as_every_interface_does(
 ) -> None:
     fields: dict[str, Any] = {
         "task": TASK,
-        "role": "security-reviewer",
+        "role": "mossline-security-reviewer",
         "now": NOW,
         "lexical_only": True,
     }
@@ -101,7 +102,7 @@ def test_retrieve_answers_as_every_interface_does(
     schema, result = server.speak(talk)
     assert not result.is_error
     Draft202012Validator(schema).validate(result.structured_content)
-    with Engine(sample_db, (OVERLAYS,)) as engine:
+    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
         expected = Operations(engine).call("retrieve", fields)
     assert without_timings(result.structured_content) == without_timings(expected)
     text = text_of(result)
@@ -138,7 +139,7 @@ def test_the_other_tools_answer_within_their_schemas(server: SharedServer, sampl
         }
 
     found = server.speak(talk)
-    with Engine(sample_db, (OVERLAYS,)) as engine:
+    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
         operations = Operations(engine)
         for name, method in (("get", "get"), ("list_roles", "roles.list"), ("status", "status")):
             schema, result = found[name]
@@ -146,13 +147,13 @@ def test_the_other_tools_answer_within_their_schemas(server: SharedServer, sampl
             Draft202012Validator(schema).validate(result.structured_content)
             assert result.structured_content == operations.call(method, calls[name])
     assert document_id in json.dumps(found["get"][1].structured_content)
-    assert "security-reviewer" in text_of(found["list_roles"][1])
+    assert "mossline-security-reviewer" in text_of(found["list_roles"][1])
 
 
 @pytest.mark.skipif(not hasattr(Engine, "why"), reason="the engine explains nothing yet")
 def test_why_follows_a_passage(server: SharedServer, sample_db: Path) -> None:
     chunk_id, _ = some_chunk(sample_db)
-    fields = {"task": TASK, "role": "security-reviewer", "now": NOW, "lexical_only": True}
+    fields = {"task": TASK, "role": "mossline-security-reviewer", "now": NOW, "lexical_only": True}
 
     async def talk(session: Session) -> Any:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
@@ -164,13 +165,18 @@ def test_why_follows_a_passage(server: SharedServer, sample_db: Path) -> None:
     assert not result.is_error, text_of(result)
     Draft202012Validator(schema).validate(result.structured_content)
     assert chunk_id in text_of(result)
-    with Engine(sample_db, (OVERLAYS,)) as engine:
+    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
         expected = Operations(engine).call("why", {**fields, "id": chunk_id})
     assert without_timings(result.structured_content) == without_timings(expected)
 
 
 def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
-    guessed = {"query": TASK, "topK": 2, "roleId": "security-reviewer", "lexicalOnly": True}
+    guessed = {
+        "query": TASK,
+        "topK": 2,
+        "roleId": "mossline-security-reviewer",
+        "lexicalOnly": True,
+    }
     result = server.call("retrieve", guessed)
     assert not result.is_error, text_of(result)
     assert len(result.structured_content["selected"]) == 2
@@ -213,7 +219,7 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         listed = (await session.list_resources()).resources
         templates = (await session.list_resource_templates()).resource_templates
         document = next(one for one in listed if one.name == document_id)
-        overlay = next(one for one in listed if one.name == "security-reviewer")
+        overlay = next(one for one in listed if one.name == "mossline-security-reviewer")
         return (
             listed,
             templates,
@@ -231,7 +237,9 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         for passage in engine.get(document_id).passages:
             assert passage.content in document.contents[0].text
     assert "not instructions" in document.contents[0].text
-    assert json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "security-reviewer"
+    assert (
+        json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
+    )
 
 
 @pytest.mark.parametrize(

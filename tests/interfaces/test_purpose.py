@@ -123,7 +123,7 @@ def test_why_and_compare_take_the_same_options(db: Path) -> None:
     assert found["needs"][0].startswith("an approval of execute with a person's name")
     found = invoke(*asked, *OPTIONS).json()
     assert (found["outcome"], found["request"]["approval"]) == ("selected", "Ana Silva")
-    roles = ("--roles", "security-reviewer,docs-writer")
+    roles = ("--roles", "mossline-security-reviewer,mossline-docs-writer")
     compared = ("compare", TASK, *roles, "--lexical-only", "--db", db, "--json")
     views = invoke(*compared, "--action", "execute").json()["roles"]
     assert [one["rejected_summary"]["requires_approval"] for one in views] == [1, 1]
@@ -160,7 +160,7 @@ def test_what_makes_no_sense_is_a_usage_error(
     for command in (
         ("retrieve", TASK),
         ("why", "external.md:1-6", TASK),
-        ("compare", TASK, "--roles", "security-reviewer,docs-writer"),
+        ("compare", TASK, "--roles", "mossline-security-reviewer,mossline-docs-writer"),
     ):
         done = invoke(*command, *options, "--db", db)
         assert done.code == 2

@@ -30,7 +30,7 @@ TASKS = (
     "Русский текст, 漢字 and 🎉",
     "Who decides about pricing?",
 )
-ROLES = (None, "security-reviewer", "product-strategist", "docs-writer")
+ROLES = (None, "mossline-security-reviewer", "mossline-product-strategist", "mossline-docs-writer")
 SHAPES: tuple[dict[str, Any], ...] = (
     {"detail": "compact"},
     {"detail": "ids", "limit": 3},

@@ -37,9 +37,9 @@ def test_each_method_that_reads(shared_server: Served) -> None:
     assert "token refresh flow" in json.dumps(found)
     assert shared_server.ask("status")["result"]["corpus"]["documents"] == 2
     roles = shared_server.ask("roles.list")["result"]["roles"]
-    assert "security-reviewer" in [role["role_id"] for role in roles]
-    role = shared_server.ask("roles.show", role="security-reviewer")["result"]
-    assert role["overlay"]["role_id"] == "security-reviewer"
+    assert "mossline-security-reviewer" in [role["role_id"] for role in roles]
+    role = shared_server.ask("roles.show", role="mossline-security-reviewer")["result"]
+    assert role["overlay"]["role_id"] == "mossline-security-reviewer"
 
 
 def test_the_answer_is_that_of_the_one_shot_command(shared_server: Served, small_db: Path) -> None:

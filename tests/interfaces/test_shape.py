@@ -44,7 +44,13 @@ TASKS = (
     "Can a stolen tablet replay a token?",
     "How do we roll back the relay after a bad deploy?",
 )
-ROLES = (None, "security-reviewer", "product-strategist", "incident-responder", "docs-writer")
+ROLES = (
+    None,
+    "mossline-security-reviewer",
+    "mossline-product-strategist",
+    "mossline-incident-responder",
+    "mossline-docs-writer",
+)
 SMALL: tuple[Detail, ...] = ("ids", "compact")
 DETAILS: tuple[Detail, ...] = get_args(Detail)
 
@@ -128,12 +134,12 @@ def lookups() -> Iterator[Callable[[str], Lookup]]:
 
 class TestDetails:
     def test_full_is_the_bundle(self, sample: Engine) -> None:
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         assert shaped_bundle(bundle, "full") == bundle.model_dump(exclude_none=True)
         assert shaped_bundle(bundle, "full", 10**6) == bundle.model_dump(exclude_none=True)
 
     def test_ids_hold_no_text_of_a_document_but_titles(self, sample: Engine) -> None:
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         answer = shaped_bundle(bundle, "ids")
         is_sound(bundle, answer)
         assert "rejected" not in answer
@@ -169,7 +175,7 @@ class TestDetails:
 
     @pytest.mark.parametrize("detail", SMALL)
     def test_what_else_a_small_answer_says(self, sample: Engine, detail: Detail) -> None:
-        bundle = asked(sample, role="security-reviewer", limit=3)
+        bundle = asked(sample, role="mossline-security-reviewer", limit=3)
         assert bundle.overlay is not None
         assert bundle.corpus is not None
         assert bundle.fallback is not None
@@ -190,7 +196,7 @@ class TestDetails:
         assert size(answer) > COMPACT_CHARS
 
     def test_the_rejections_listed_are_the_nearest_of_each_code(self, sample: Engine) -> None:
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         listed = shaped_bundle(bundle, "compact")["rejected"]
         assert 0 < len(listed) <= 5
         firsts = {one.reason: one.chunk_id for one in reversed(bundle.rejected)}
@@ -250,7 +256,7 @@ LONGEST_VERDICT = max({*get_args(EmptyReason)} - {"nothing_matches_where"}, key=
 
 class TestBounds:
     def test_what_gives_way_first(self, sample: Engine) -> None:
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         seen = []
         for most in range(16_000, MIN_MAX_CHARS - 1, -400):
             answer = shaped_bundle(bundle, "compact", most)
@@ -271,7 +277,7 @@ class TestBounds:
         assert answer["more"]["notes"][0] == f"{left_out} passages did not fit in max_chars"
 
     def test_a_full_bundle_that_does_not_fit_comes_compact(self, sample: Engine) -> None:
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         answer = shaped_bundle(bundle, "full", 20_000)
         is_sound(bundle, answer)
         assert answer["detail"] == "compact"
@@ -345,7 +351,7 @@ class TestBounds:
         self, sample: Engine, detail: Detail, verdict: EmptyReason | None, never: set[str]
     ) -> None:
         """A lane that did not run has no vectors to wait for, and with SEEN_UNKNOWN none was seen."""
-        bundle = asked(sample, role="security-reviewer")
+        bundle = asked(sample, role="mossline-security-reviewer")
         rejections = [code for code in REJECTION_CODES if code != "already_seen"]
         codes: list[WarningCode] = [one for one in get_args(WarningCode) if one not in never]
         worst = bundle.model_copy(

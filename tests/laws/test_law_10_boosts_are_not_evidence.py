@@ -30,6 +30,7 @@ from rolebundle.embedding.static import StaticProvider
 from rolebundle.engine import Engine
 from rolebundle.policy.access import set_policy
 from rolebundle.policy.overlays import ResolvedOverlay, list_overlays, load_role
+from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
@@ -37,7 +38,6 @@ from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
-from support.commands import CHECKOUT
 from support.corpora import (
     NOW,
     ask,
@@ -331,7 +331,7 @@ def engine_for_the_team(folder: Path, stored: list[StoredDocument]) -> Iterator[
 VAGUE = "What has changed since October?"
 OFF_TOPIC = "how to train a puppy"
 
-OVERLAYS = CHECKOUT / "overlays"
+OVERLAYS = demo_overlays()
 SHIPPED = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]
 
 # Notes of a rowing club. "changed" and "October" are in several, as words are that all use.

@@ -342,8 +342,10 @@ def test_lint_checks_scopes_levels_and_patterns_against_the_corpus(db: Path) -> 
 
 
 def test_lint_knows_the_roles() -> None:
-    policy = parse_policy(json.dumps({"ada": ADA | {"roles": ["docs-writer", "x"]}}), "json", "p")
-    [finding] = lint_policy(policy, roles=["docs-writer"])
+    policy = parse_policy(
+        json.dumps({"ada": ADA | {"roles": ["mossline-docs-writer", "x"]}}), "json", "p"
+    )
+    [finding] = lint_policy(policy, roles=["mossline-docs-writer"])
     assert (finding.code, finding.place) == ("unknown_role", "ada.roles")
     assert "'x'" in finding.message
     assert lint_policy(policy) == []

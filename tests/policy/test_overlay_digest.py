@@ -102,7 +102,7 @@ def changed(value: object) -> list[object]:
 
 
 def test_the_digest_changes_with_any_value() -> None:
-    overlay = load_role("code-reviewer", overlay_folders()).overlay
+    overlay = load_role("mossline-code-reviewer", overlay_folders()).overlay
     values = overlay.model_dump()
     results = [validate(new) for new in changed(values) if isinstance(new, dict)]
     valid = [result for result in results if isinstance(result, Overlay) and result != overlay]

@@ -22,7 +22,7 @@ from rolebundle.policy.overlay_lint import (
     lint_overlay,
 )
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.filter import first_rejection
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.documents import DocumentKind
@@ -62,7 +62,9 @@ def brief(findings: list[LintProblem]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    "path", sorted(data_folder("overlays").glob("*.json")), ids=lambda p: p.stem
+    "path",
+    sorted([*data_folder("overlays").glob("*.json"), *demo_overlays().glob("*.json")]),
+    ids=lambda p: p.stem,
 )
 def test_the_shipped_overlays_are_clean(path: Path) -> None:
     assert lint_overlay(path, overlay_folders(), None) == []

@@ -101,12 +101,12 @@ def test_a_malformed_file_in_the_first_folder_is_not_passed_over(tmp_path: Path)
 
 
 def test_a_missing_role_names_the_folders_and_the_nearest(tmp_path: Path) -> None:
-    write(tmp_path, "security-reviewer")
+    write(tmp_path, "mossline-security-reviewer")
     with pytest.raises(OverlayError) as caught:
         load_role("securty-reviewer", [tmp_path])
     assert caught.value.code == "overlay_missing"
     assert str(tmp_path) in caught.value.message
-    assert "did you mean security-reviewer?" in caught.value.message
+    assert "did you mean mossline-security-reviewer?" in caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -258,10 +258,15 @@ def test_a_file_that_a_role_finds_resolves_as_the_role_does(tmp_path: Path) -> N
 
 
 def test_a_file_may_extend_the_role_that_it_replaces(tmp_path: Path) -> None:
-    path = write(tmp_path, "docs-writer", name="mine", extends="docs-writer", label="Mine")
+    path = write(
+        tmp_path, "mossline-docs-writer", name="mine", extends="mossline-docs-writer", label="Mine"
+    )
     found = load_file(path, overlay_folders())
     assert found.overlay.label == "Mine"
-    assert found.overlay.mission == load_role("docs-writer", overlay_folders()).overlay.mission
+    assert (
+        found.overlay.mission
+        == load_role("mossline-docs-writer", overlay_folders()).overlay.mission
+    )
 
 
 def test_a_missing_parent_is_named(tmp_path: Path) -> None:
@@ -312,6 +317,7 @@ def test_a_chain_has_a_limit(tmp_path: Path) -> None:
 
 def test_the_shipped_folder_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = data_folder("overlays")
+    monkeypatch.delenv(ENVIRONMENT)
     assert overlay_folders() == (shipped,)
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
@@ -319,6 +325,38 @@ def test_the_shipped_folder_comes_last(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(ENVIRONMENT, f"{one}{os.pathsep}{os.pathsep}{two}")
     assert overlay_folders() == (one, two, shipped)
     assert overlay_folders([two]) == (two, shipped)
+
+
+def test_a_corpus_has_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT)
+    shipped, named, corpus = data_folder("overlays"), tmp_path / "named", tmp_path / "team.db"
+    own = tmp_path / "team.db.overlays"
+    assert overlay_folders(corpus=corpus) == (shipped,)
+    named.mkdir()
+    own.mkdir(mode=0o755)
+    assert overlay_folders([named], corpus) == (named, own, shipped)
+    (tmp_path / "link.db").symlink_to(corpus)
+    assert overlay_folders(corpus=tmp_path / "link.db") == (own, shipped)
+
+
+def test_another_users_folder_beside_a_corpus_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "team.db.overlays"
+    own.mkdir()
+    own.chmod(0o777)
+    with pytest.raises(OverlayError, match="every user may write to it") as caught:
+        overlay_folders(corpus=tmp_path / "team.db")
+    assert caught.value.code == "overlay_folder_foreign"
+    own.chmod(0o700)
+    monkeypatch.setattr("rolebundle.policy.overlays._ROOT_USER", -1)
+    monkeypatch.setattr(os, "geteuid", lambda: own.stat().st_uid + 1)
+    with pytest.raises(OverlayError, match="it belongs to uid"):
+        overlay_folders(corpus=tmp_path / "team.db")
+    own.rmdir()
+    own.touch()
+    with pytest.raises(OverlayError, match="is not a folder"):
+        overlay_folders(corpus=tmp_path / "team.db")
 
 
 def test_a_folder_that_is_named_has_to_be_there(

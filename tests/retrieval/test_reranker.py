@@ -446,7 +446,13 @@ class TestInterfaces:
             assert "rerank" not in invoke(*off, "--format", "json").json()
             why = invoke("why", "plan", TASK, "--lexical-only", "--db", db)
             assert "in context    cosine" in why.out
-            roles = ("compare", TASK, "--roles", "security-reviewer,docs-writer", "--lexical-only")
+            roles = (
+                "compare",
+                TASK,
+                "--roles",
+                "mossline-security-reviewer,mossline-docs-writer",
+                "--lexical-only",
+            )
             assert invoke(*roles, "--db", db).code == 0
             monkeypatch.setenv("ROLEBUNDLE_RERANK", "nonsense")
             assert invoke("retrieve", TASK, "--db", db).code == 3

@@ -46,7 +46,9 @@ def large_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 CASES = list(
-    product(TASKS, (None, "security-reviewer"), ({}, {"lexical_only": True}, {"fusion": "rrf"}))
+    product(
+        TASKS, (None, "mossline-security-reviewer"), ({}, {"lexical_only": True}, {"fusion": "rrf"})
+    )
 )
 """Every task, role and lane. By default each of these occurs, but not every combination."""
 

@@ -17,6 +17,7 @@ from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.why import text
 from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.resources import demo_overlays
 from rolebundle.retrieval.explain import distinct_decimals, explain
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookup import look_up
@@ -24,7 +25,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
 from rolebundle.storage.store import StoredDocument
 from rolebundle.workspace import Workspace
-from support.commands import CHECKOUT, SAMPLE
+from support.commands import SAMPLE
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder
 from support.fake_embedder import HashingProvider
 from support.strategies import LONG
@@ -411,7 +412,7 @@ class TestReferences:
 
 
 TASK = "What should we worry about before release 3.0, offline sync or the token refresh?"
-OVERLAYS = CHECKOUT / "overlays"
+OVERLAYS = demo_overlays()
 ROLES = [entry.role_id for entry in list_overlays([OVERLAYS]) if not entry.problem]
 
 

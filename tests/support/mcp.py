@@ -15,11 +15,11 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
-from support.commands import SAMPLE
+from rolebundle.resources import demo_overlays
 from support.program_server import forked_python
 
 TASK = "How long does a refresh token live, and when is it rotated?"
-OVERLAYS = SAMPLE.parent / "overlays"
+OVERLAYS = demo_overlays()
 SECONDS = 30
 SERVE = "from rolebundle.interfaces.cli.main import main; main()"
 Session = ClientSession

@@ -225,7 +225,7 @@ def _warm_up() -> None:
     # A process that is to be forked must have no other threads.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     sample = str(Path(__file__).parents[2] / "sample_corpus")
-    role = ("--role", "security-reviewer")
+    role = ("--role", "mossline-security-reviewer")
     with TemporaryDirectory() as folder, redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for command in (
             ("ingest", sample, "--workers", "1"),

@@ -44,9 +44,8 @@ def backup(
     if (file is None) == (folder is None):
         raise click.UsageError("name the backup's FILE, or give --rotate DIR")
     with admin_for(db) as admin:
-        report = admin.back_up(
-            file or folder or Path(), overlay_folders(overlay_dirs), rotate=file is None
-        )
+        folders = overlay_folders(overlay_dirs, admin.workspace.path)
+        report = admin.back_up(file or folder or Path(), folders, rotate=file is None)
     if as_json:
         print_json(report)
     else:

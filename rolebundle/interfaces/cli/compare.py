@@ -68,8 +68,8 @@ def compare(
     """Compare what several ROLES get for TASK: what they share, what differs, and why.
 
     \b
-    rolebundle compare "Plan release 3.0" --roles product-strategist,security-reviewer
-    rolebundle compare "Plan release 3.0" --roles docs-writer,incident-responder --json
+    rolebundle compare "Plan release 3.0" --roles product-manager,security-reviewer
+    rolebundle compare "Plan release 3.0" --roles technical-writer,incident-responder --json
     """
     role_ids = list(dict.fromkeys(role.strip() for role in roles.split(",") if role.strip()))
     if len(role_ids) < 2:

@@ -17,11 +17,11 @@ from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.options import request_options
 from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.overlays import overlay_folders
-from rolebundle.resources import data_folder
+from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.text.counts import counted
 
 TASK = "What should we worry about before release 3.0?"
-ROLES = ("security-reviewer", "product-strategist", "incident-responder")
+ROLES = ("mossline-security-reviewer", "mossline-product-strategist", "mossline-incident-responder")
 NOW = "2026-11-15T00:00:00Z"
 _PASSAGES = 5
 
@@ -45,7 +45,7 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, An
     rolebundle demo --task "What do we know about offline sync?"
     """
     path = Path(db) if db else _cached()
-    with Engine(path, overlay_folders(())) as engine:
+    with Engine(path, overlay_folders((demo_overlays(),))) as engine:
         report = _ingest(Admin(engine.workspace), fields, is_cached=not db)
         click.echo(
             f"{counted(report.documents, 'document')}, {counted(report.chunks, 'chunk')} in {path} "
@@ -56,7 +56,10 @@ def demo(task: str, roles: tuple[str, ...], db: str | None, fields: dict[str, An
         comparison = engine.compare(request, roles or ROLES)
     print_table(comparison)
     role = comparison.roles[0].role_id
-    click.echo(f"\nnext: rolebundle retrieve {task!r} --role {role} --db {path}", err=True)
+    command = (
+        f"rolebundle retrieve {task!r} --role {role} --db {path} --overlay-dir {demo_overlays()}"
+    )
+    click.echo(f"\nnext: {command}", err=True)
 
 
 def _ingest(admin: Admin, fields: dict[str, Any], *, is_cached: bool) -> IngestReport:

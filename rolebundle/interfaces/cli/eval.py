@@ -134,7 +134,7 @@ def eval(  # the name of the command
         if path or html:
             raise click.UsageError("--compare takes two reports, and neither PATH nor --html")
         ctx.exit(_compare(*reports, thresholds, as_json))
-    folders = overlay_folders(overlay_dirs)
+    folders = overlay_folders(overlay_dirs, corpus_path(db) if db else None)
     path = path or _golden_set_of_role(role, folders)
     if html is not None and not html.parent.is_dir():
         raise UsageError("no_folder", f"--html {html}: there is no such folder", "create it first")

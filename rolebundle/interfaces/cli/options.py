@@ -284,9 +284,10 @@ def engine_for(
 
     With ``here``, relative paths in references begin in the working folder, too.
     """
+    path = corpus_path(db)
     return Engine(
-        Workspace(corpus_path(db), embed_url=embed_url, allow_host=allow_host),
-        overlay_folders(overlay_dirs),
+        Workspace(path, embed_url=embed_url, allow_host=allow_host),
+        overlay_folders(overlay_dirs, path),
         agent=agent,
         rerank=rerank_setting(),
         approvals=Approvals.parse(approvals),

@@ -39,7 +39,8 @@ def overlay() -> None:
     """The overlays: how each role retrieves.
 
     An overlay is a file ROLE.json. It is looked for in each --overlay-dir, or else in the folders
-    of $ROLEBUNDLE_OVERLAYS, and then among the overlays that come with rolebundle.
+    of $ROLEBUNDLE_OVERLAYS; then in the corpus's own folder, such as team.db.overlays beside
+    team.db; and then among the overlays that come with rolebundle.
 
     \b
     rolebundle overlay list
@@ -50,8 +51,9 @@ def overlay() -> None:
 
 @overlay.command("list")
 @overlay_dir_option
+@db_option
 @json_option
-def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
+def list_command(overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool) -> None:
     """List all overlays.
 
     A malformed overlay is listed with its error, and leads to exit code 3.
@@ -60,7 +62,7 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
     rolebundle overlay list
     rolebundle overlay list --overlay-dir my-overlays --json
     """
-    entries = list_overlays(overlay_folders(overlay_dirs))
+    entries = list_overlays(overlay_folders(overlay_dirs, corpus_path(db)))
     if as_json:
         files = [OverlayFile(**entry._asdict() | {"path": str(entry.path)}) for entry in entries]
         print_json(OverlayList(overlays=files), indent=2)
@@ -78,15 +80,16 @@ def list_command(overlay_dirs: tuple[Path, ...], as_json: bool) -> None:
 @overlay.command("show")
 @click.argument("name", metavar="ROLE|FILE")
 @overlay_dir_option
+@db_option
 @click.option("--json", is_flag=True, expose_value=False, help="Print JSON: it always does.")
-def show_command(name: str, overlay_dirs: tuple[Path, ...]) -> None:
+def show_command(name: str, overlay_dirs: tuple[Path, ...], db: str | None) -> None:
     """Show one overlay as JSON, with what it extends and with all defaults.
 
     \b
     rolebundle overlay show security-reviewer
     rolebundle overlay show ./release-manager.json
     """
-    folders = overlay_folders(overlay_dirs)
+    folders = overlay_folders(overlay_dirs, corpus_path(db))
     resolved = load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
     print_json(_details(resolved), indent=2)
 
@@ -109,11 +112,11 @@ def lint_command(
     rolebundle overlay lint
     rolebundle overlay lint security-reviewer ./release-manager.json --db team.db
     """
-    folders = overlay_folders(overlay_dirs)
+    location = corpus_path(db)
+    folders = overlay_folders(overlay_dirs, location)
     paths = [_path(name, folders) for name in names] or [
         entry.path for entry in list_overlays(folders)
     ]
-    location = corpus_path(db)
     # If --db names a missing file, opening it raises the error.
     against_corpus = db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:

@@ -66,7 +66,7 @@ def replay(
     Task, role, limits and time are those of the bundle. -: standard input.
 
     \b
-    rolebundle retrieve "Plan release 3.0" --role docs-writer --format json > bundle.json
+    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle replay bundle.json
     rolebundle replay bundle.json --exit-code --json
     """

@@ -39,7 +39,8 @@ def restore(
     rolebundle restore /media/disk/team.db --confirm
     """
     with admin_for(db) as admin:
-        report = admin.restore(file, overlay_folders(overlay_dirs), confirmed=confirm)
+        folders = overlay_folders(overlay_dirs, admin.workspace.path)
+        report = admin.restore(file, folders, confirmed=confirm)
     if as_json:
         print_json(report)
     else:

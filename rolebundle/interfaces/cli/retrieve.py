@@ -61,9 +61,9 @@ def retrieve(
 
     \b
     rolebundle retrieve "Review the token refresh flow" --role security-reviewer
-    rolebundle retrieve "Plan release 3.0" --role product-strategist --format json
-    rolebundle retrieve "Plan release 3.0" --role docs-writer --format prompt --token-budget 1500
-    echo '{"task": "Plan release 3.0", "role": "docs-writer"}' | rolebundle retrieve --request -
+    rolebundle retrieve "Plan release 3.0" --role product-manager --format json
+    rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
+    echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
 
     An approval counts if --approved-by names it. In a --request it counts with --approvals request.
     """

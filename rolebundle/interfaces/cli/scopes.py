@@ -64,7 +64,9 @@ def set_command(
     policy = parse_policy(content, kind, file)
     with admin_for(db) as admin:
         moved = admin.set_policy(content, kind, location)
-        findings = lint_policy(policy, admin.workspace.corpus, _roles(overlay_dirs))
+        findings = lint_policy(
+            policy, admin.workspace.corpus, _roles(overlay_dirs, admin.workspace.path)
+        )
     for finding in findings:
         click.echo(_line(file, finding), err=True)
     if as_json:
@@ -143,7 +145,8 @@ def lint_command(
     from rolebundle.policy.access_lint import lint_active_policy, lint_policy
     from rolebundle.policy.policy_file import parse_policy
 
-    path, roles = corpus_path(db), _roles(overlay_dirs)
+    path = corpus_path(db)
+    roles = _roles(overlay_dirs, path)
     if file is None:
         with open_reader(path) as corpus:
             findings = lint_active_policy(corpus, roles)
@@ -164,11 +167,11 @@ def lint_command(
     _summarize(name, findings)
 
 
-def _roles(overlay_dirs: tuple[Path, ...]) -> list[str]:
+def _roles(overlay_dirs: tuple[Path, ...], corpus: Path) -> list[str]:
     """The roles that have an overlay."""
     from rolebundle.policy.overlays import list_overlays, overlay_folders
 
-    return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs))]
+    return [entry.role_id for entry in list_overlays(overlay_folders(overlay_dirs, corpus))]
 
 
 def _summarize(name: str, findings: Sequence[LintProblem]) -> None:

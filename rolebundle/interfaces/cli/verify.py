@@ -78,7 +78,7 @@ def verify(
     is 1 if the verdict is not `pass`.
 
     \b
-    rolebundle retrieve "Plan release 3.0" --role docs-writer --format json > bundle.json
+    rolebundle retrieve "Plan release 3.0" --role technical-writer --format json > bundle.json
     rolebundle verify answer.md --bundle bundle.json
     rolebundle verify answer.md --bundle bundle.json --publish --redact --json
     """

@@ -23,7 +23,7 @@ def db(sample_db: Path) -> Path:
                 AuditEntry(
                     kind="retrieve",
                     agent=agent,
-                    role="security-reviewer",
+                    role="mossline-security-reviewer",
                     action="read",
                     query=f"what {agent} asked \x1b[31m\ud800",
                     bundle_digest="blake2b:0",
@@ -55,7 +55,7 @@ def test_list(db: Path) -> None:
     listed = audit(db, "list")
     lines = listed.out.splitlines()
     assert [line.split()[0] for line in lines] == ["1", "2", "3", "4"]
-    assert "bot · security-reviewer · read" in lines[1]
+    assert "bot · mossline-security-reviewer · read" in lines[1]
     assert "3 allowed; blocked: forbidden_source 5, stale 2" in lines[1]
     assert '{"added": 4}' in lines[3]
     assert "\x1b" not in listed.out
@@ -83,7 +83,7 @@ def test_an_agent_lists_its_own_rows(db: Path) -> None:
 
 def test_show(db: Path) -> None:
     shown = audit(db, "show", "2")
-    assert "role           security-reviewer" in shown.out
+    assert "role           mossline-security-reviewer" in shown.out
     assert '"stale": 2' in shown.out
     assert "\x1b" not in shown.out
     row = audit(db, "show", "2", "--json").json()

@@ -54,7 +54,7 @@ class TestBackup:
         assert (manifest["documents"], manifest["chunks"]) == (2, 2)
         assert manifest["corpus"]["sha256"] == backup.sha256_of(saved)
         assert manifest["audit"]["name"] == "saved.db.audit"
-        assert set(manifest["overlays"]) >= {"docs-writer"}
+        assert set(manifest["overlays"]) >= {"mossline-docs-writer"}
         for file in (saved, audit_path(saved), manifest_path(saved)):
             assert stat.S_IMODE(file.stat().st_mode) == 0o600
 

@@ -156,13 +156,19 @@ def test_a_command_for_each_exit_code(sample_db: Path, tmp_path: Path) -> None:
 
 
 def test_retrieve_in_its_three_forms(sample_db: Path) -> None:
-    common = ("retrieve", "token rotation", "--role", "security-reviewer", "--lexical-only")
+    common = (
+        "retrieve",
+        "token rotation",
+        "--role",
+        "mossline-security-reviewer",
+        "--lexical-only",
+    )
     common = (*common, "--limit", "3", "--now", "2026-11-15", "--db", str(sample_db))
     shown = {form: invoke(*common, "--format", form) for form in ("text", "json", "prompt")}
     for outcome in shown.values():
         assert (outcome.code, outcome.err) == (0, "")
     bundle = RetrievalBundle.model_validate_json(shown["json"].out)
-    assert bundle.role_id == "security-reviewer"
+    assert bundle.role_id == "mossline-security-reviewer"
     assert [chunk.rank for chunk in bundle.selected] == [1, 2, 3]
     for chunk in bundle.selected:
         assert chunk.citation.locator is not None
@@ -427,7 +433,11 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = invoke("demo"), invoke("demo")
     for outcome in (first, second):
         assert outcome.code == 0
-        for role in ("security-reviewer", "product-strategist", "incident-responder"):
+        for role in (
+            "mossline-security-reviewer",
+            "mossline-product-strategist",
+            "mossline-incident-responder",
+        ):
             assert role in outcome.out
         assert "next:" in outcome.err
     assert first.out == second.out
@@ -462,7 +472,7 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
         *("sqlite_vec", "multiprocessing", "asyncio"),
     )
     commands = (
-        ("retrieve", "token", "--lexical-only", "--role", "security-reviewer"),
+        ("retrieve", "token", "--lexical-only", "--role", "mossline-security-reviewer"),
         ("get", AUDIT + ":1-20"),
         ("status",),
     )

@@ -51,7 +51,7 @@ def test_json_and_harm_with_embeddings(collection: Path) -> None:
     assert reply.code == 0, reply.err
     report = EvalReport.model_validate(reply.json())
     assert [one.system for one in report.systems] == ["lexical", "semantic", "weighted", "rrf", "governed"]  # fmt: skip
-    assert len(report.harm) == 5
+    assert len(report.harm) == 10
     assert report.corpus.index is not None
 
 
@@ -104,7 +104,7 @@ def test_compare(collection: Path, tmp_path: Path) -> None:
 def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> None:
     golden = tmp_path / "mine.toml"
     golden.write_text(
-        'role = "security-reviewer"\nnow = 2026-11-15\n'
+        'role = "mossline-security-reviewer"\nnow = 2026-11-15\n'
         '[[questions]]\ntask = "Review token rotation"\n'
         'expect = ["security/token-lifecycle-audit.md"]\nmust_not_return = ["marketing/**"]\n'
         'expect_rejection = { "marketing/launch-page-3.0.md" = "forbidden_source" }\n',
@@ -121,10 +121,10 @@ def test_a_golden_set_on_ones_own_corpus(sample_db: Path, tmp_path: Path) -> Non
 
 
 def test_the_golden_set_of_a_role() -> None:
-    reply = invoke("eval", "--role", "security-reviewer", "--json")
+    reply = invoke("eval", "--role", "mossline-security-reviewer", "--json")
     assert reply.code == 0, reply.err
     report = EvalReport.model_validate(reply.json())
-    assert (report.name, report.notes, report.passed) == ("security-reviewer-v1", [], True)
+    assert (report.name, report.notes, report.passed) == ("mossline-security-reviewer-v1", [], True)
     assert report.governance is not None
     assert [check for check in report.governance.checks if not check.held] == []
 
@@ -149,7 +149,13 @@ def test_what_makes_no_sense_is_coded(
 
 
 def test_roles_need_two(collection: Path) -> None:
-    reply = invoke("eval", collection, "--roles", "docs-writer")
+    reply = invoke("eval", collection, "--roles", "mossline-docs-writer")
     assert reply.code == 2
-    reply = invoke("eval", collection, "--roles", "docs-writer,code-reviewer", "--lexical-only")
-    assert "docs-writer, code-reviewer" in reply.out
+    reply = invoke(
+        "eval",
+        collection,
+        "--roles",
+        "mossline-docs-writer,mossline-code-reviewer",
+        "--lexical-only",
+    )
+    assert "mossline-docs-writer, mossline-code-reviewer" in reply.out

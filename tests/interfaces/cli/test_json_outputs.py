@@ -40,7 +40,7 @@ def db(sample_with_vectors: Path, tmp_path: Path) -> Path:
         ("embed-result", "embed"),
         ("embedding-indexes", "embed list"),
         ("ingest-result", "ingest TREE --lexical-only"),
-        ("overlay-details", "overlay show docs-writer"),
+        ("overlay-details", "overlay show mossline-docs-writer"),
         ("overlay-lint", "overlay lint"),
         ("overlay-list", "overlay list"),
         ("policy-change", "scopes set POLICY"),

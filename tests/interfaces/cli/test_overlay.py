@@ -37,7 +37,7 @@ def test_list(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     assert "\x1b" not in out
     code, out, _ = run(capsys, "list", "--json")
     assert code == 0
-    assert len(json.loads(out)["overlays"]) == 5
+    assert len(json.loads(out)["overlays"]) == 10
 
 
 def test_list_with_a_malformed_one(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -79,7 +79,7 @@ def test_show_of_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_lint_without_a_corpus(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "lint")
     assert (code, out) == (0, "")
-    assert "5 overlays checked: 0 errors, 0 warnings" in err
+    assert "10 overlays checked: 0 errors, 0 warnings" in err
     assert "not checked against a corpus" in err
 
 

@@ -16,12 +16,12 @@ from support.commands import SAMPLE, Outcome, invoke, is_coded
 from support.overlay_files import write
 
 TASK = "Review token rotation"
-ROLES = "security-reviewer,product-strategist,incident-responder"
+ROLES = "mossline-security-reviewer,mossline-product-strategist,mossline-incident-responder"
 
 
 @pytest.fixture
 def bundle(sample_db: Path, tmp_path: Path) -> Path:
-    return ask(sample_db, tmp_path, "--role", "security-reviewer", "--limit", "4")
+    return ask(sample_db, tmp_path, "--role", "mossline-security-reviewer", "--limit", "4")
 
 
 def ask(db: Path, folder: Path, *options: str | Path) -> Path:
@@ -49,7 +49,9 @@ class TestReplay:
     def test_the_same_today(self, sample_db: Path, bundle: Path) -> None:
         reply = invoke("replay", bundle, "--db", sample_db, "--exit-code")
         assert (reply.code, reply.err) == (0, "")
-        assert reply.out.startswith("the answer is the same today: security-reviewer · Review")
+        assert reply.out.startswith(
+            "the answer is the same today: mossline-security-reviewer · Review"
+        )
 
     def test_json(self, sample_db: Path, bundle: Path) -> None:
         reply = Replay.model_validate(invoke("replay", bundle, "--db", sample_db, "--json").json())
@@ -184,7 +186,7 @@ class TestCompare:
         assert (reply.code, reply.err) == (0, "")
         for role in ROLES.split(","):
             assert f"selected for {role} only: " in reply.out
-        assert "security-reviewer and product-strategist: " in reply.out
+        assert "mossline-security-reviewer and mossline-product-strategist: " in reply.out
         assert "of the passages in common" in reply.out
         assert "selected for all: " in reply.out
         assert "trust " in reply.out
@@ -212,14 +214,14 @@ class TestCompare:
         assert "selected for some: 3" in reply.out
         assert "c: budget_cut: score" in reply.out
 
-    @pytest.mark.parametrize("roles", ["", ",", "security-reviewer", "a,a"])
+    @pytest.mark.parametrize("roles", ["", ",", "mossline-security-reviewer", "a,a"])
     def test_fewer_than_two_roles(self, sample_db: Path, roles: str) -> None:
         outcome = self.compare(sample_db, roles=roles)
         is_coded(outcome)
         assert outcome.code == 2
 
     def test_a_role_that_is_not_there(self, sample_db: Path) -> None:
-        outcome = self.compare(sample_db, roles="security-reviewer,nobody")
+        outcome = self.compare(sample_db, roles="mossline-security-reviewer,nobody")
         is_coded(outcome)
         assert outcome.code == 3
 

@@ -68,7 +68,7 @@ ALL = [pytest.param(what, ("json", "text", "prompt"), marks=pytest.mark.slow) fo
 def test_a_task_is_text(sample_without_vectors: Path, what: str, forms: tuple[str, ...]) -> None:
     for form in forms:
         outcome = invoke(
-            "retrieve", "--lexical-only", "--role", "security-reviewer", "--format", form,
+            "retrieve", "--lexical-only", "--role", "mossline-security-reviewer", "--format", form,
             "--db", sample_without_vectors, "--", TEXTS[what],
         )  # fmt: skip
         is_coded(outcome)
@@ -86,7 +86,7 @@ def test_a_task_is_text(sample_without_vectors: Path, what: str, forms: tuple[st
 
 
 @settings(suppress_health_check=list(HealthCheck))
-@given(task=st.text(max_size=60), role=st.sampled_from([None, "docs-writer"]))
+@given(task=st.text(max_size=60), role=st.sampled_from([None, "mossline-docs-writer"]))
 def test_any_text_at_all(sample_without_vectors: Path, task: str, role: str | None) -> None:
     named = ("--role", role) if role else ()
     outcome = invoke(

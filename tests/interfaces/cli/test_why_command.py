@@ -31,7 +31,7 @@ def test_help_shows_examples() -> None:
 
 
 def test_a_selected_passage(sample_db: Path) -> None:
-    role = ("--role", "security-reviewer")
+    role = ("--role", "mossline-security-reviewer")
     first = chunk_of(sample_db, *role)
     shown = invoke("why", first, TASK, *WORDS, *role, "--db", sample_db)
     assert (shown.code, shown.err) == (0, "")
@@ -63,7 +63,7 @@ def test_a_rejected_passage_says_what_it_lost_to_and_what_it_needs(sample_db: Pa
 
 
 def test_a_forbidden_source(sample_db: Path) -> None:
-    role = ("--role", "code-reviewer")
+    role = ("--role", "mossline-code-reviewer")
     forbidden = chunk_of(sample_db, *role, rejected="forbidden_source")
     shown = invoke("why", forbidden, TASK, *WORDS, *role, "--db", sample_db)
     assert "REJECTED by the filter: forbidden_source" in shown.out
