@@ -56,6 +56,7 @@ from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.quarantine import Flagged, flagged_documents
 from rolebundle.storage.stored_audit import StoredAudit, load_stored_audit, save_stored_audit
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.terms import MarkState
     from rolebundle.ingest.sync import IngestOptions, IngestReport, OnReading, Reading
     from rolebundle.ingest.watch import Watcher, WatchOptions
+    from rolebundle.retrieval.warm import WarmReport
     from rolebundle.storage.marks import MarkKind
 
 INGEST_PURGE_PATIENCE_MS = 1_000
@@ -306,6 +308,24 @@ class Admin:
                 started_at=iso_utc(datetime.now(UTC)),
             )
             return report
+
+    def warm(self, spec: ProviderSpec, *, progress: Progress | None = None) -> WarmReport:
+        """Fill the rerank cache with the vectors of all chunks. The corpus is only read.
+
+        Args:
+            spec: the model that reranks.
+            progress: as for :meth:`embed`.
+
+        Raises:
+            EmbedderError: the model is not available. Vectors that were stored before are kept.
+            StorageError, WrongFile, CorpusCorrupt, CorpusBusy: the cache cannot be used.
+        """
+        from rolebundle.retrieval.warm import warm_cache
+
+        cache = rerank_cache_path(self.workspace.path)
+        return warm_cache(
+            self.workspace.corpus, cache, provider_for(spec), progress or _no_progress
+        )
 
     def plan_embedding(self, spec: ProviderSpec | None = None) -> EmbeddingEstimate:
         """Estimate the seconds and bytes that :meth:`embed` would take. Embeds a few chunks.

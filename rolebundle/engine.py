@@ -73,6 +73,8 @@ class Engine:
             :func:`rolebundle.policy.overlays.overlay_folders`.
         agent: the only agent that this engine answers. A request of another agent is denied.
         rerank: the model, ``PROVIDER:MODEL``, that reranks if a request names none. Empty: none.
+        rerank_url: the address of the reranking model's server. Default: the workspace's
+            ``embed_url``.
         approvals: where approvals come from. Default: the request, for a program that fills in the
             field itself.
         judge: gives an opinion on the sentences that :meth:`verify` calls covered.
@@ -90,6 +92,7 @@ class Engine:
         *,
         agent: str | None = None,
         rerank: str = "",
+        rerank_url: str = "",
         approvals: Approvals = Approvals("request"),  # noqa: B008 - immutable
         judge: Judge | None = None,
         folder: str | None = None,
@@ -100,6 +103,7 @@ class Engine:
         self.approvals = approvals
         self.judge = judge
         self.folder = folder
+        self._rerank_url = rerank_url or self.workspace.embed_url
         self.default_rerank = "" if rerank == NO_RERANK else rerank
         if self.default_rerank:
             self.rerank_models.check_model(self.default_rerank)
@@ -109,9 +113,7 @@ class Engine:
         """The models that rerank; they are loaded on first use."""
         from rolebundle.retrieval.reranker import RerankModels
 
-        return RerankModels(
-            self.workspace.path, self.workspace.embed_url, self.workspace.allow_host
-        )
+        return RerankModels(self.workspace.path, self._rerank_url, self.workspace.allow_host)
 
     def retrieve(
         self, request: RetrievalRequest, overlay: ResolvedOverlay | None = None
@@ -808,7 +810,7 @@ class Engine:
                         view,
                     ),
                     None if request.lexical_only else self.workspace.query_provider(corpus),
-                    self._reranker(corpus, request),
+                    self._reranker(corpus, request, deadline),
                     view,
                 )
 
@@ -817,10 +819,12 @@ class Engine:
         model = request.rerank or self.default_rerank
         return None if model in ("", NO_RERANK) else model
 
-    def _reranker(self, corpus: Corpus, request: RetrievalRequest) -> Reranker | None:
+    def _reranker(
+        self, corpus: Corpus, request: RetrievalRequest, deadline: float | None
+    ) -> Reranker | None:
         if request.rerank is None:
             return None
-        return self.rerank_models.reranker(corpus, request.rerank, request.task)
+        return self.rerank_models.reranker(corpus, request.rerank, request.task, deadline)
 
     def _resolve_agent(self, agent: str | None) -> str | None:
         """The agent that asks: the one of the request, else the one of this engine.

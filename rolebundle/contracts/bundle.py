@@ -110,7 +110,8 @@ class RawScores(Contract):
         matched_words: how many of the task's content words the passage has.
         coverage: their share, weighted by how rare they are, in [0, 1].
         closeness: where the cosine lies between the model's noise and related texts, in [0, 1].
-        contextual: cosine by the reranking model, in [−1, 1]; ``None`` if it did not score the
+        contextual: cosine by the reranking model, in [−1, 1], or the score of a cross-encoder, in
+            [0, 1]; ``None`` if it did not score the
             passage.
         metadata: product of the filter's factors, in [0.01, 10].
     """
@@ -370,13 +371,22 @@ class IndexState(Contract):
 
 
 class RerankState(Contract):
-    """The reranking model, and the number of candidates that it scored."""
+    """The reranking model, and the candidates that it scored.
+
+    Attributes:
+        digest: identifies the version of the model; empty for a cross-encoder in a server.
+        dimensions: of its vectors; 0 for a cross-encoder.
+        scored: number of candidates that it scored, the best by the lanes.
+        complete: false if the request's deadline left out others of the best candidates. Then the
+            answer depends on the time, and an equal request may have another one.
+    """
 
     provider: str
     model: str
     digest: str
     dimensions: int
     scored: int
+    complete: bool = True
 
 
 class CorpusState(Contract):

@@ -97,7 +97,7 @@ class IngestResult(Contract):
 
 
 class EmbedResult(Contract):
-    """`embed`.
+    """`embed`; with `--warm` its vectors are those of the rerank cache.
 
     Attributes:
         embedded: number of chunks that were embedded in this run.
@@ -108,8 +108,8 @@ class EmbedResult(Contract):
 
     embedded: int
     waiting: int
-    recall: float | None
-    fast: bool | None
+    recall: float | None = None
+    fast: bool | None = None
 
 
 class EmbedPlan(Contract):

@@ -438,7 +438,7 @@ def unreadable_error(server: str, reason: str) -> EmbedderError:
     """The error for an answer that does not follow the API."""
     return EmbedderError(
         "bad_response",
-        f"the model server at {server} did not answer as an embedding server does: {reason}",
+        f"the model server at {server} did not answer as its API says: {reason}",
         _URL_HINT,
     )
 

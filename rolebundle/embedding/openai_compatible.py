@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import httpx
-
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.model_server import (
     bounded_client,
@@ -58,7 +56,19 @@ class OpenAIServer:
     def ask(
         self, method: str, path: str, body: object = None, *, model: str = ""
     ) -> Mapping[str, Any]:
-        """The JSON object that the server answers.
+        """The JSON object that the server answers; see :meth:`ask_any`.
+
+        Raises:
+            EmbedderError: the server failed, or did not answer with an object.
+            ConfigurationError: ``bad_key``.
+        """
+        content = self.ask_any(method, path, body, model=model)
+        if not isinstance(content, dict):
+            raise unreadable_error(self.url, "JSON, but not an object")
+        return content
+
+    def ask_any(self, method: str, path: str, body: object = None, *, model: str = "") -> object:
+        """The JSON that the server answers.
 
         Args:
             method: of HTTP.
@@ -67,7 +77,7 @@ class OpenAIServer:
             model: the model, for messages; empty for the server's only one.
 
         Raises:
-            EmbedderError: the server failed, or did not answer with an object.
+            EmbedderError: the server failed, or did not answer with JSON.
             ConfigurationError: ``bad_key``.
         """
         response = self._client.request(method, path, json=body, headers=self._authorization())
@@ -80,17 +90,11 @@ class OpenAIServer:
                 missing_hint="load the model in the server, or name one of its /v1/models",
                 context=None,
             )
-        return self._json_object(response)
-
-    def _json_object(self, response: httpx.Response) -> Mapping[str, Any]:
         try:
-            content = response.json()
+            return response.json()
         except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "no content type")
             raise unreadable_error(self.url, f"not JSON ({self._without_key(kind)})") from None
-        if not isinstance(content, dict):
-            raise unreadable_error(self.url, "JSON, but not an object")
-        return content
 
     def _authorization(self) -> dict[str, str]:
         key = self._key()

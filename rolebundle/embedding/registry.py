@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from rolebundle.errors import ConfigurationError, EmbedderError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import EmbeddingProvider
+    from rolebundle.embedding.rerank_server import RerankServer
 
 QUERY_DEADLINE_SECONDS = 10.0
 """For one request while a query waits. After that only the lexical lane answers."""
@@ -53,10 +54,46 @@ def parse_spec(text: str) -> ProviderSpec:
     Raises:
         ConfigurationError: ``unknown_provider``.
     """
-    provider, _, model = text.strip().partition(":")
-    spec = ProviderSpec(provider, model)
+    spec = _split(text)
     _factory(spec)  # raises if the provider is unknown
     return spec
+
+
+def parse_rerank_spec(text: str) -> ProviderSpec:
+    """The spec of a model that reranks: an embedding model, or one of ``RERANK_SERVERS``.
+
+    Raises:
+        ConfigurationError: ``unknown_provider``.
+    """
+    spec = _split(text)
+    if spec.provider not in RERANK_SERVERS:
+        _factory(spec, RERANK_SERVERS)
+    return spec
+
+
+def _split(text: str) -> ProviderSpec:
+    provider, _, model = text.strip().partition(":")
+    return ProviderSpec(provider, model)
+
+
+def rerank_server_for(spec: ProviderSpec) -> RerankServer:
+    """The cross-encoder for a spec whose provider is one of ``RERANK_SERVERS``. None is contacted.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+        EmbedderError: the server's host is not permitted.
+    """
+    from rolebundle.embedding.rerank_server import RerankServer
+
+    _require(spec, "url", "ROLEBUNDLE_RERANK_URL=http://127.0.0.1:8080")
+    return RerankServer(
+        spec.provider,
+        spec.model,
+        spec.url,
+        allow_host=spec.allow_host,
+        key_variable=spec.key_variable,
+        deadline_seconds=spec.deadline_seconds,
+    )
 
 
 def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
@@ -70,12 +107,12 @@ def provider_for(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def is_model_folder(text: str) -> bool:
-    """Whether the model of ``PROVIDER:MODEL`` is a folder of this machine.
+    """Whether the reranking model of ``PROVIDER:MODEL`` is a folder of this machine.
 
     Raises:
         ConfigurationError: ``unknown_provider``.
     """
-    spec = parse_spec(text)
+    spec = parse_rerank_spec(text)
     if spec.provider != "sentence-transformers":
         return False
     from rolebundle.embedding.sentence_transformers import PACKAGED
@@ -83,14 +120,17 @@ def is_model_folder(text: str) -> bool:
     return spec.model not in PACKAGED
 
 
-def _factory(spec: ProviderSpec) -> Callable[[ProviderSpec], EmbeddingProvider]:
+def _factory(
+    spec: ProviderSpec, others: Sequence[str] = ()
+) -> Callable[[ProviderSpec], EmbeddingProvider]:
     try:
         return _FACTORIES[spec.provider]
     except KeyError:
         raise ConfigurationError(
             "unknown_provider",
             f"there is no embedding provider {spec.provider!r}",
-            f"use one of: {', '.join(PROVIDERS)}; with its model, as in ollama:nomic-embed-text",
+            f"use one of: {', '.join((*PROVIDERS, *others))}; with its model, as in "
+            "ollama:nomic-embed-text",
         ) from None
 
 
@@ -161,7 +201,9 @@ _FACTORIES: dict[str, Callable[[ProviderSpec], EmbeddingProvider]] = {
 }
 
 PROVIDERS = tuple(_FACTORIES)
-SERVED = frozenset({"ollama", "openai"})
+RERANK_SERVERS = ("rerank", "tei")
+"""The APIs of cross-encoders, which rerank and do not embed."""
+SERVED = frozenset({"ollama", "openai", *RERANK_SERVERS})
 """The providers whose models run in a server."""
 
 

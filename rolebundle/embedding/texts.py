@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ def readable(text: str) -> str:
     return text
 
 
-def batches(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+def batches(texts: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """The texts in order, at most ``size`` at a time."""
     for start in range(0, len(texts), size):
         yield texts[start : start + size]

@@ -317,7 +317,7 @@ def _reasons(candidate: Candidate, support: Support) -> list[str]:
         )
     if candidate.contextual is not None:
         change = score.changed_by("rerank")[1]
-        reasons.append(f"reranked: cosine {candidate.contextual:.2f}, semantic {change:+.2f}")
+        reasons.append(f"reranked: score {candidate.contextual:.2f}, semantic {change:+.2f}")
     document = candidate.passage.document
     by = " by the date of its file" if document.inferred_at and not document.updated_at else ""
     reasons.append(f"{document.trust_tier} trust, {candidate.freshness}{by}")

@@ -243,7 +243,8 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
 
     Args:
         candidates: the allowed candidates.
-        cosines: asked for the best 50. A candidate without a cosine keeps its term.
+        cosines: asked for the best 50. A candidate without a cosine keeps its term. If a deadline
+            left out the last of them, they count as candidates that the model never saw.
         weights: of the score's terms.
 
     Returns:
@@ -260,6 +261,8 @@ def rescore(candidates: Sequence[Candidate], cosines: Cosines, weights: Weights)
     )
     if not contextual:
         return list(candidates)
+    last = max(place for place, one in enumerate(best) if one.chunk_id in contextual)
+    best = best[: last + 1]
     semantic = {candidate.chunk_id: candidate.score.semantic for candidate in best}
     for chunk_id, value in contextual.items():
         mixed = (1 - CONTEXTUAL_SHARE) * semantic[chunk_id] + CONTEXTUAL_SHARE * value

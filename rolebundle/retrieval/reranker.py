@@ -1,50 +1,50 @@
-"""The models that rerank: cosines of the task with passages, with a cache of passage vectors.
+"""The models that rerank: how a model's scores of the best passages come into one answer.
 
-A vector depends on the model and on its text alone. Each text is therefore given to the model by
-itself, because the other texts of a batch change the last bits of a vector, and the cosine is
-computed from the float32 bytes that the cache stores. So the cache changes the duration of an
-answer and nothing else.
+Without a deadline all passages are scored, and equal requests have equal answers. With one, the
+model works in a thread of its own, the best passages first, and the answer takes what was ready in
+time. It says so, because it depends on the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.bundle import RerankState
 from rolebundle.contracts.document import Passage
-from rolebundle.embedding.provider import (
-    PROBE_TEXT,
-    TEXT_FAULTS,
-    EmbeddingProvider,
-    Unavailable,
-    unit_vectors,
-)
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
 from rolebundle.embedding.registry import (
     QUERY_DEADLINE_SECONDS,
+    RERANK_SERVERS,
     SERVED,
-    parse_spec,
+    ProviderSpec,
+    parse_rerank_spec,
     provider_for,
+    rerank_server_for,
 )
+from rolebundle.embedding.rerank_server import RerankServer
 from rolebundle.embedding.texts import embedding_text, input_hash
-from rolebundle.errors import EmbedderError, RolebundleError
-from rolebundle.storage import rerank_cache
+from rolebundle.errors import EmbedderError
+from rolebundle.retrieval.scorers import CosineScorer, Score, Scorer, ServerScorer
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.store import indexed_title
-from rolebundle.text.paths import conceal_paths
 
 if TYPE_CHECKING:
-    from rolebundle.contracts.index import ModelIdentity
     from rolebundle.contracts.terms import WarningCode
 
 MAX_MODELS = 2
 """How many models stay loaded. Requests name the model, so memory must be bounded."""
-COSINE_DECIMALS = 9
-"""Cosines are rounded, so that the order of summing does not change them."""
+DEADLINE_SHARE = 0.7
+"""The part of a request's deadline at which the reranking ends. The rest is for what follows it."""
+
+Model = EmbeddingProvider | RerankServer
 
 
 class RerankModels:
@@ -52,13 +52,13 @@ class RerankModels:
 
     Args:
         path: the corpus file. The cache of vectors lies beside it.
-        embed_url: the address of the model's server, instead of its provider's usual one.
+        url: the address of the model's server, instead of its provider's usual one.
         allow_host: the only other machine that may be that server.
     """
 
-    def __init__(self, path: Path, embed_url: str, allow_host: str) -> None:
-        self._path, self._embed_url, self._allow_host = path, embed_url, allow_host
-        self._providers: dict[str, EmbeddingProvider] = {}
+    def __init__(self, path: Path, url: str, allow_host: str) -> None:
+        self._path, self._url, self._allow_host = path, url, allow_host
+        self._models: dict[str, Model] = {}
 
     @staticmethod
     def check_model(model: str) -> None:
@@ -67,116 +67,143 @@ class RerankModels:
         Raises:
             ConfigurationError: the provider is unknown.
         """
-        parse_spec(model)
+        parse_rerank_spec(model)
 
-    def reranker(self, corpus: Corpus, model: str, task: str) -> Reranker:
+    def reranker(
+        self, corpus: Corpus, model: str, task: str, deadline: float | None = None
+    ) -> Reranker:
         """The reranker of one request.
 
         If the model is not available, its first use raises the error, so that the request can be
         answered without it.
 
+        Args:
+            corpus: asked whether the request was interrupted.
+            model: ``PROVIDER:MODEL``.
+            task: of the request.
+            deadline: seconds that the request may take from now on; ``None`` for no limit.
+
         Raises:
             ConfigurationError: the name is malformed, or lacks what its provider requires.
         """
-        if model not in self._providers:
-            provider = self._open(model)
-            while len(self._providers) >= MAX_MODELS:
-                del self._providers[next(iter(self._providers))]
-            self._providers[model] = provider
-        cache = rerank_cache_path(self._path)
-        return Reranker(self._providers[model], task, cache, corpus.raise_if_interrupted)
+        if model not in self._models:
+            opened = self._open(model)
+            while len(self._models) >= MAX_MODELS:
+                del self._models[next(iter(self._models))]
+            self._models[model] = opened
+        scorer = self._scorer(self._models[model], task)
+        until = None if deadline is None else perf_counter() + DEADLINE_SHARE * deadline
+        is_served = parse_rerank_spec(model).provider in SERVED
+        return Reranker(scorer, corpus.raise_if_interrupted, until, is_served=is_served)
 
-    def _open(self, model: str) -> EmbeddingProvider:
-        spec = parse_spec(model)
-        if spec.provider in SERVED:
-            spec = replace(
-                spec,
-                url=self._embed_url,
-                allow_host=self._allow_host,
-                deadline_seconds=QUERY_DEADLINE_SECONDS,
-            )
+    def _scorer(self, model: Model, task: str) -> Scorer:
+        if isinstance(model, RerankServer):
+            return ServerScorer(model, task)
+        return CosineScorer(model, task, rerank_cache_path(self._path))
+
+    def _open(self, model: str) -> Model:
+        spec = self._spec(model)
         try:
+            if spec.provider in RERANK_SERVERS:
+                return rerank_server_for(spec)
             return provider_for(spec)
         except EmbedderError as error:
             return Unavailable(error)
 
+    def _spec(self, model: str) -> ProviderSpec:
+        spec = parse_rerank_spec(model)
+        if spec.provider not in SERVED:
+            return spec
+        return replace(
+            spec,
+            url=self._url,
+            allow_host=self._allow_host,
+            deadline_seconds=QUERY_DEADLINE_SECONDS,
+        )
+
 
 class Reranker:
-    """The cosines of one task with passages. The model is loaded at the first use.
+    """The scores of passages for one task. The model is loaded at the first use.
 
     Args:
-        provider: the model.
-        task: compared with the passages. The model's query prefix is added, but nothing of the
-            role.
-        cache: the file of the vectors, which may be missing; ``None`` for no cache.
-        check_deadline: called before each passage. Raises if the request's time has passed.
+        scorer: the model, with the task.
+        check_time: called before each use of the model, if there is no ``until``. Raises if the
+            request was interrupted.
+        until: when the reranking ends, by ``perf_counter``; ``None`` for all passages.
+        is_served: whether the model is in a server. The process does not wait for it when it ends.
 
     Attributes:
-        embedded: how many passages the model has embedded.
-        cached: how many vectors came from the cache.
-        question_embedded: ``True`` once the task was embedded; ``None`` before.
+        embedded: how many passages were given to the model.
+        cached: how many scores came from the cache.
+        question_embedded: ``True`` once the task was embedded; ``None`` before, and for a model
+            that does not embed.
         seconds: the time spent.
     """
 
     def __init__(
         self,
-        provider: EmbeddingProvider,
-        task: str,
-        cache: Path | None = None,
-        check_deadline: Callable[[], None] = lambda: None,
+        scorer: Scorer,
+        check_time: Callable[[], None] = lambda: None,
+        until: float | None = None,
+        *,
+        is_served: bool = False,
     ) -> None:
-        self._provider, self._task, self._cache = provider, task, cache
-        self._check_deadline = check_deadline
+        self._scorer, self._check_time = scorer, check_time
+        self._until, self._is_served = until, is_served
         self._model: ModelIdentity | None = None
-        self._query = b""
-        self._vectors: dict[str, bytes] = {}
+        self._scores: dict[str, float] = {}
         self._faults: dict[str, str] = {}
-        """Hash of a text → why the model could not embed it."""
+        """Hash of a text → why the model could not read it."""
         self._problem = ""
         """Why the model cannot be used at all."""
-        self._cache_problem = ""
-        self._embeds_at_all = False
+        self._missed = 0
+        """How many of the best passages the deadline left out."""
         self.embedded = self.cached = 0
         self.question_embedded: bool | None = None
         self.seconds = 0.0
 
     def cosines(self, passages: Sequence[Passage]) -> dict[str, float]:
-        """The cosines of passages, embedded if necessary. Policy must allow each of them.
+        """The scores of passages, computed if necessary. Policy must allow each of them.
+
+        Args:
+            passages: the best first.
 
         Returns:
-            Chunk id → cosine in [−1, 1]. Passages that the model cannot embed are missing. All are
-            missing if it is not available. :meth:`warnings` has the reason.
+            Chunk id → cosine in [−1, 1], or a cross-encoder's score in [0, 1]. Passages that the
+            model cannot read, and those that the deadline left out, are missing. All are missing
+            if the model is not available. :meth:`warnings` has the reason.
 
         Raises:
-            Interrupted: the request's time has passed. What was embedded is cached.
+            Interrupted: the request was interrupted. What was embedded is cached.
         """
         started = perf_counter()
+        texts = {_hash(passage): _text(passage) for passage in passages}
+        missing = {
+            text_hash: text
+            for text_hash, text in texts.items()
+            if text_hash not in self._scores and text_hash not in self._faults
+        }
         try:
-            if passages and not self._problem:
-                self._embed({_hash(passage): passage for passage in passages})
+            if missing and not self._problem:
+                self._score(missing)
         except EmbedderError as error:
             self._problem = f"{error.message}; {error.hint}"
         finally:
             self.seconds += perf_counter() - started
+        self._missed = len(texts.keys() - self._scores.keys() - self._faults.keys())
         return self.known(passages)
 
     def known(self, passages: Iterable[Passage]) -> dict[str, float]:
-        """The cosines of those passages that :meth:`cosines` has computed before."""
-        if self._problem:
+        """The scores of those passages that :meth:`cosines` has computed before."""
+        if self._problem or not self._scores:
             return {}
+        scaled = self._scorer.scaled(self._scores)
         hashes = {passage.chunk_id: _hash(passage) for passage in passages}
-        scored = sorted(set(hashes.values()) & self._vectors.keys())
-        if not scored:
-            return {}
-        import numpy as np
-
-        query = np.frombuffer(self._query, dtype="<f4").astype(np.float64)
-        matrix = np.frombuffer(b"".join(self._vectors[text] for text in scored), dtype="<f4")
-        # Row by row, so that the sum of a row does not depend on the other rows.
-        products = (matrix.reshape(len(scored), -1).astype(np.float64) * query).sum(axis=1)
-        cosines = products.round(COSINE_DECIMALS).clip(-1, 1).tolist()
-        by_hash = dict(zip(scored, cosines, strict=True))
-        return {chunk_id: by_hash[text] for chunk_id, text in hashes.items() if text in by_hash}
+        return {
+            chunk_id: scaled[text_hash]
+            for chunk_id, text_hash in hashes.items()
+            if text_hash in scaled
+        }
 
     def state(self, scored: int) -> RerankState | None:
         """The model and how many candidates it scored; ``None`` if it was not available."""
@@ -188,89 +215,97 @@ class Reranker:
             digest=self._model.digest,
             dimensions=self._model.dimensions,
             scored=scored,
+            complete=not self._missed,
         )
 
     def warnings(self) -> list[tuple[WarningCode, str]]:
         """Code and message of what failed."""
         if self._problem:
             return [("RERANK_DEGRADED", f"the answer is not reranked: {self._problem}")]
+        messages = []
+        if self._missed:
+            messages.append(
+                f"within the deadline {len(self._scores)} of the best passages were scored in "
+                f"context, and {self._missed} were not; a repeated answer may differ"
+            )
         if self._faults:
-            reason = self._faults[min(self._faults)]
-            return [
-                (
-                    "RERANK_DEGRADED",
-                    f"{len(self._faults)} of the best passages could not be embedded and keep "
-                    f"their score: {reason}",
-                )
-            ]
-        return []
+            messages.append(
+                f"{len(self._faults)} of the best passages could not be read and keep their "
+                f"score: {self._faults[min(self._faults)]}"
+            )
+        return [("RERANK_DEGRADED", message) for message in messages]
 
     @property
     def note(self) -> str:
         """Why the cache could not be used; empty if it could."""
-        return self._cache_problem and f"passages are embedded anew: {self._cache_problem}"
+        return self._scorer.note
 
-    def _embed(self, passages: Mapping[str, Passage]) -> None:
-        if self._model is None:
-            self._model = self._provider.identity
-        missing = sorted(passages.keys() - self._vectors.keys() - self._faults.keys())
-        cached = self._load(missing)
-        self._vectors |= cached
-        self.cached += len(cached)
-        if not self._query:
-            # Embedded for each request. So a server that has stopped, or has another model now, is
-            # noticed even if every passage is cached.
-            vectors = self._provider.embed_queries([self._task])
-            self._query = unit_vectors(vectors, 1, self._model.dimensions)[0].tobytes()
-            self.question_embedded = True
-        embedded: dict[str, bytes] = {}
-        try:
-            for text_hash in missing:
-                if text_hash not in cached:
-                    self._check_deadline()
-                    if vector := self._embed_passage(text_hash, _text(passages[text_hash])):
-                        embedded[text_hash] = vector
-        finally:
-            # Also if the time has passed, so that the next request continues from here.
-            self._vectors |= embedded
-            self.embedded += len(embedded)
-            self._store(embedded)
+    def _score(self, texts: Mapping[str, str]) -> None:
+        results = (
+            self._results(texts, self._check_time)
+            if self._until is None
+            else self._results_in_time(texts, self._until)
+        )
+        for result in results:
+            if isinstance(result, Score):
+                self._take(result)
+            else:
+                self._model = result
+                self.question_embedded = True if result.dimensions else None
 
-    def _embed_passage(self, text_hash: str, text: str) -> bytes | None:
-        assert self._model is not None
-        try:
-            vectors = unit_vectors(self._provider.embed_passages([text]), 1, self._model.dimensions)
-        except EmbedderError as error:
-            if error.code not in TEXT_FAULTS:
-                raise
-            if not self._embeds_at_all:
-                # Raises if the fault is the model's and not this text's.
-                unit_vectors(self._provider.embed_passages([PROBE_TEXT]), 1, self._model.dimensions)
-                self._embeds_at_all = True
-            self._faults[text_hash] = error.message
-            return None
-        return bytes(vectors[0].tobytes())
-
-    def _load(self, hashes: Sequence[str]) -> dict[str, bytes]:
-        if self._cache is None or self._model is None:
-            return {}
-        try:
-            return rerank_cache.load(self._cache, self._model, hashes)
-        except RolebundleError as error:
-            self._cache_problem = self._describe(error)
-            return {}
-
-    def _store(self, vectors: Mapping[str, bytes]) -> None:
-        if self._cache is None or self._model is None or self._cache_problem:
+    def _take(self, score: Score) -> None:
+        if score.value is None:
+            self._faults[score.text_hash] = score.fault
             return
-        try:
-            rerank_cache.store(self._cache, self._model, vectors)
-        except RolebundleError as error:
-            self._cache_problem = self._describe(error)
+        self._scores[score.text_hash] = score.value
+        if score.is_cached:
+            self.cached += 1
+        else:
+            self.embedded += 1
 
-    def _describe(self, error: RolebundleError) -> str:
-        assert self._cache is not None
-        return conceal_paths(f"{error.message}; {error.hint}", [self._cache])
+    def _results(
+        self, texts: Mapping[str, str], check_time: Callable[[], None]
+    ) -> Iterator[ModelIdentity | Score]:
+        if self._model is None:
+            yield self._scorer.begin()
+        yield from self._scorer.scores(texts, check_time)
+
+    def _results_in_time(
+        self, texts: Mapping[str, str], until: float
+    ) -> Iterator[ModelIdentity | Score]:
+        """The results that are there in time. The model goes on with what it has begun."""
+        if perf_counter() >= until:
+            return
+        results: SimpleQueue[ModelIdentity | Score | Exception | None] = SimpleQueue()
+        is_over = Event()
+
+        def check_time() -> None:
+            if is_over.is_set():
+                raise _OverError
+
+        def work() -> None:
+            end: Exception | None = None
+            try:
+                for result in self._results(texts, check_time):
+                    results.put(result)
+            except Exception as error:
+                end = error
+            results.put(end)
+
+        Thread(target=work, name="rerank", daemon=self._is_served).start()
+        try:
+            while (result := results.get(timeout=max(0.0, until - perf_counter()))) is not None:
+                if isinstance(result, Exception):
+                    raise result
+                yield result
+        except Empty:
+            return
+        finally:
+            is_over.set()
+
+
+class _OverError(Exception):
+    """The deadline has passed, and nobody waits for the results."""
 
 
 def _text(passage: Passage) -> str:

@@ -144,9 +144,14 @@ def first_texts(corpus: Corpus, count: int) -> list[ChunkText]:
     return _texts(corpus, "true ORDER BY id LIMIT ?", count)
 
 
-def _texts(corpus: Corpus, condition: str, binding: str | int) -> list[ChunkText]:
+def texts_after(corpus: Corpus, rowid: int, count: int) -> list[ChunkText]:
+    """What is embedded of the next ``count`` chunks with a greater rowid, ordered by rowid."""
+    return _texts(corpus, "id > ? ORDER BY id LIMIT ?", rowid, count)
+
+
+def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkText]:
     rows = corpus.rows(
-        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", (binding,)
+        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", bindings
     )
     for row in rows:
         check_types(row, (int, str, str, str, str), "a chunk")

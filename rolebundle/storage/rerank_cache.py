@@ -21,8 +21,8 @@ from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, create_file, 
 from rolebundle.storage.vector_index import model_key
 
 VERSION = 1
-MAX_BYTES = 64 * 1024 * 1024
-"""The size of the file: about 40,000 vectors of 384 dimensions."""
+MAX_BYTES = 256 * 1024 * 1024
+"""The size of the file: about 120,000 vectors of 384 dimensions."""
 PATIENCE_MS = 250
 """Maximum time that an answer waits for this file."""
 SCHEMA = """CREATE TABLE vector (
@@ -35,6 +35,8 @@ SCHEMA = """CREATE TABLE vector (
 ) STRICT"""
 
 _BYTES_PER_DIMENSION = 4
+_BYTES_ON_DISK = 1.5
+"""What a byte of a vector takes in the file, at most: keys, checksums and partly filled pages."""
 _FILES = ("", "-wal", "-shm", "-journal")
 
 
@@ -106,6 +108,15 @@ def size(path: Path) -> tuple[int, int]:
         return 0, 0
     with _open_read_only(path) as cache:
         return int(cache.value("SELECT count(*) FROM vector")), _bytes(cache)
+
+
+def is_full(path: Path, more: int) -> bool:
+    """Whether so many more bytes of vectors would make the cache delete its oldest ones.
+
+    Raises:
+        WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the file cannot be read.
+    """
+    return size(path)[1] + _BYTES_ON_DISK * more > MAX_BYTES
 
 
 def erase(corpus: Path) -> None:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import random
 import shutil
-from dataclasses import replace
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event
+from time import perf_counter
 from typing import Any
 
 import apsw
@@ -24,9 +29,10 @@ from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError, EmbedderError, Interrupted
 from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.policy.purge import PurgeSelection
-from rolebundle.retrieval import rank
+from rolebundle.retrieval import rank, reranker
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.reranker import Reranker
+from rolebundle.retrieval.scorers import CosineScorer
 from rolebundle.storage import documents, rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
@@ -100,7 +106,7 @@ class TestAnswers:
         assert None not in scores.values()
         best = max(bundle.selected, key=lambda one: one.raw.contextual)  # type: ignore[union-attr, arg-type, return-value]
         assert best.scores.semantic == 1.0
-        assert any(reason.startswith("reranked: cosine ") for reason in best.reasons_selected)
+        assert any(reason.startswith("reranked: score ") for reason in best.reasons_selected)
         assert bundle.diagnostics.rerank_embedded == 6
         assert bundle.diagnostics.rerank_cached == 0
         assert bundle.diagnostics.rerank_question_embedded is True
@@ -268,20 +274,163 @@ class TestCache:
                 if (error := next(looks)) is not None:
                     raise error
 
-            once = Reranker(model, TASK, rerank_cache_path(db), refuse)
+            once = Reranker(CosineScorer(model, TASK, rerank_cache_path(db)), refuse)
             with pytest.raises(Interrupted):
                 retrieve(corpus, resolved(task=TASK), HashingProvider(), once)
             assert retrieve_reranked(db).diagnostics.rerank_cached == 2
 
-    def test_the_deadline_is_checked_between_two_passages(self, db: Path) -> None:
-        def slow(_text: str) -> None:
-            from time import sleep
 
-            sleep(0.05)
+class TestWarm:
+    def test_a_warm_cache_leaves_nothing_to_embed(self, db: Path) -> None:
+        with known() as model:
+            cold = retrieve_reranked(db)
+            rerank_cache.erase(db)
+            first, again = (
+                invoke("embed", "--warm", "--provider", "fake", "--db", db, "--json").json()
+                for _ in range(2)
+            )
+            assert (first["embedded"], first["waiting"]) == (6, 0)
+            assert (again["embedded"], again["waiting"]) == (0, 0)
+            texts = len(model.texts)
+            warm = retrieve_reranked(db)
+            assert len(model.texts) == texts and warm.diagnostics.rerank_cached == 6
+        assert warm.without_timings() == cold.without_timings()
+        assert {len(batch) for batch in model.batches} == {1}
 
-        with known(RecordingProvider(refuse=slow)) as model, pytest.raises(Interrupted):
-            retrieve_reranked(db, deadline_ms=80)
-        assert len(model.texts) < 6
+    def test_the_model_is_that_of_the_environment(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert invoke("embed", "--warm", "--db", db).code == 2
+        monkeypatch.setenv("ROLEBUNDLE_RERANK", FAKE)
+        with known():
+            run = invoke("embed", "--warm", "--db", db)
+        assert run.code == 0 and "6 texts embedded" in run.out
+
+    def test_a_text_that_cannot_be_embedded_is_left_out(self, db: Path) -> None:
+        def too_long(text: str) -> Exception | None:
+            return EmbedderError("input_too_long", "a long text", "-") if "moon" in text else None
+
+        with known(RecordingProvider(refuse=too_long)):
+            run = invoke("embed", "--warm", "--provider", "fake", "--db", db)
+        assert "5 texts embedded into the rerank cache, 1 chunk left out" in run.out
+        assert "a long text" in run.err and run.code == 0
+
+    def test_a_model_that_is_down_is_an_error(self, db: Path) -> None:
+        def down(_text: str) -> Exception:
+            return EmbedderError("server_error", "it is ill", "start it")
+
+        with known(RecordingProvider(refuse=down)):
+            run = invoke("embed", "--warm", "--provider", "fake", "--db", db)
+        assert run.code == 9 and "it is ill" in run.err
+        assert not rerank_cache_path(db).exists()
+
+    def test_a_full_cache_keeps_what_it_has(
+        self, db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from rolebundle.retrieval import warm
+
+        monkeypatch.setattr(warm, "BATCH", 2)
+        with known():
+            invoke("embed", "--warm", "--provider", "fake", "--db", db)
+            full = rerank_cache.size(rerank_cache_path(db))
+            rerank_cache.erase(db)
+            monkeypatch.setattr(rerank_cache, "MAX_BYTES", 90)
+            run = invoke("embed", "--warm", "--provider", "fake", "--db", db)
+        assert full[0] == 6 and "is full" in run.err and "6 chunks left out" in run.out
+
+    def test_the_corpus_is_only_read(self, db: Path) -> None:
+        before = db.read_bytes()
+        with known():
+            invoke("embed", "--warm", "--provider", "fake", "--db", db)
+        assert db.read_bytes() == before
+
+
+@dataclass
+class Hanging(RecordingProvider):
+    """Scores so many passages and then hangs, until it is released. -1: while it loads."""
+
+    passages: int = 0
+    released: Event = field(default_factory=Event)
+
+    def embed_queries(self, texts: Any) -> np.ndarray:
+        if self.passages < 0:
+            self.released.wait(60)
+        return super().embed_queries(texts)
+
+    def embed_passages(self, texts: Any) -> np.ndarray:
+        if len(self.texts) >= self.passages:
+            self.released.wait(60)
+        return super().embed_passages(texts)
+
+
+@contextmanager
+def hanging(passages: int) -> Iterator[Hanging]:
+    with known(Hanging(passages=passages)) as model:
+        try:
+            yield model
+        finally:
+            model.released.set()
+            for thread in threading.enumerate():
+                if thread.name == "rerank":
+                    thread.join()
+
+
+class TestDeadline:
+    @pytest.fixture(autouse=True)
+    def early(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The reranking ends early, so that a busy machine has time for the rest."""
+        monkeypatch.setattr(reranker, "DEADLINE_SHARE", 0.1)
+
+    def test_the_best_are_scored_first_and_the_answer_is_in_time(self, db: Path) -> None:
+        with known() as model:
+            complete = retrieve_reranked(db)
+        rerank_cache.erase(db)
+        with hanging(2) as slow:
+            started = perf_counter()
+            bundle = retrieve_reranked(db, deadline_ms=4000)
+            assert perf_counter() - started < 4
+        assert bundle.rerank is not None and complete.rerank is not None
+        assert (bundle.rerank.scored, bundle.rerank.complete) == (2, False)
+        assert (complete.rerank.scored, complete.rerank.complete) == (6, True)
+        assert (
+            "2 of the best passages were scored in context, and 4 were not"
+            in (rerank_warnings(bundle)["RERANK_DEGRADED"])
+        )
+        assert [*cosines_of(bundle).values()].count(None) == 4
+        # The first two by the lanes, in this order; what was begun was finished and kept.
+        assert slow.texts == model.texts[:3]
+        with known():
+            assert retrieve_reranked(db).diagnostics.rerank_cached == 3
+
+    @pytest.mark.parametrize("passages", [-1, 0])
+    def test_without_a_score_in_time_the_answer_is_the_plain_one(
+        self, db: Path, passages: int
+    ) -> None:
+        with hanging(passages):
+            bundle = retrieve_reranked(db, deadline_ms=2000)
+        plain = retrieve_reranked(db, rerank=None)
+        assert "RERANK_DEGRADED" in rerank_warnings(bundle)
+        assert [one.scores for one in bundle.selected] == [one.scores for one in plain.selected]
+        assert set(cosines_of(bundle).values()) == {None}
+
+    def test_with_enough_time_a_deadline_changes_nothing(self, db: Path) -> None:
+        with known():
+            assert (
+                retrieve_reranked(db, deadline_ms=60_000).without_timings()
+                == retrieve_reranked(db).without_timings()
+            )
+
+    def test_an_error_of_the_model_is_reported_as_without_a_deadline(self, db: Path) -> None:
+        with known(Silent()):
+            hurried, plain = retrieve_reranked(db, deadline_ms=60_000), retrieve_reranked(db)
+        assert rerank_warnings(hurried) == rerank_warnings(plain) != {}
+
+    def test_a_replay_of_an_incomplete_answer_says_that_it_was_one(self, db: Path) -> None:
+        with hanging(2):
+            hurried = retrieve_reranked(db, deadline_ms=4000)
+        with known(), Engine(Workspace(db, HashingProvider())) as engine:
+            told = engine.replay(hurried)
+        assert {cause.kind for cause in told.causes} == {"rerank"}
 
 
 class TestDegraded:
@@ -396,7 +545,7 @@ class TestPolicy:
                             corpus,
                             resolved(role, **fields),
                             None if fields.get("lexical_only") else HashingProvider(),
-                            Reranker(model, fields["task"], cache),
+                            Reranker(CosineScorer(model, fields["task"], cache)),
                         )
                         for _ in range(2)
                     )
@@ -445,7 +594,7 @@ class TestInterfaces:
             off = ("retrieve", TASK, "--rerank", NO_RERANK, "--lexical-only", "--db", db)
             assert "rerank" not in invoke(*off, "--format", "json").json()
             why = invoke("why", "plan", TASK, "--lexical-only", "--db", db)
-            assert "in context    cosine" in why.out
+            assert "in context    score" in why.out
             roles = (
                 "compare",
                 TASK,
@@ -513,7 +662,7 @@ class TestInterfaces:
         with known(), Engine(Workspace(db, HashingProvider())) as engine:
             for number in range(9):
                 engine.retrieve(RetrievalRequest(task=TASK, rerank=f"fake:{number}"))
-            assert len(engine.rerank_models._providers) == 2
+            assert len(engine.rerank_models._models) == 2
 
 
 def test_the_order_of_requests_does_not_matter(db: Path) -> None:

@@ -111,6 +111,20 @@ class TestRescored:
                 each.score.lexical for each in pool if each.chunk_id == name
             )
 
+    @given(pools(), roles(), FUSIONS, st.integers(1, MAX_RESCORED))
+    def test_what_a_deadline_left_out_does_not_come_before_what_was_scored(
+        self, drawn: tuple[list[Candidate], dict[str, float]], role: Any, fusion: Any, number: int
+    ) -> None:
+        pool, cosines = drawn
+        best = best_by_lanes(pool, weights(role, fusion), number)
+        in_time = {each.chunk_id: cosines.get(each.chunk_id, 0.0) for each in best}
+        after = {each.chunk_id: each for each in rescored(pool, in_time, role, fusion)}
+        others = [after[name] for name in after if name not in in_time]
+        assert all(each in pool for each in others), "an other one was changed"
+        bound = max((lanes(each, role, fusion) for each in others), default=0.0)
+        for name in in_time:
+            assert lanes(after[name], role, fusion) >= bound - 1e-12
+
     @given(pools(), roles(), FUSIONS)
     def test_the_order_among_the_best_is_that_of_the_mix(
         self, drawn: tuple[list[Candidate], dict[str, float]], role: Any, fusion: Any

@@ -1,4 +1,4 @@
-"""A model server on loopback with Ollama's and OpenAI's API, which misbehaves on request."""
+"""A model server on loopback, with APIs to embed and to rerank, which misbehaves on request."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ DIGEST = "0a109f422b47e3a30ba2b10eca18548e944e8a23073ee3f3e947efcf3c45e59f"
 CONTEXT = 2048
 
 EMBED_PATHS = {"ollama": "/api/embed", "openai": "/v1/embeddings"}
+RERANK_PATHS = {"rerank": "/v1/rerank", "tei": "/rerank"}
 
 
 @dataclass
@@ -184,6 +185,36 @@ def _embeddings(handler: Handler) -> None:
     handler.json({"object": "list", "data": data[::-1], "model": handler.body["model"]})
 
 
+def overlap(question: str, passage: str) -> float:
+    """Return the score that the cross-encoders give: the part of the question's words."""
+    words = set(question.casefold().split())
+    return len(words & set(passage.casefold().split())) / len(words)
+
+
+def best_first(handler: Handler, texts: list[str], key: str) -> list[dict[str, float]]:
+    """Return valid results, as the APIs order them."""
+    query = handler.body["query"]
+    results = [{"index": n, key: overlap(query, text)} for n, text in enumerate(texts)]
+    return sorted(results, key=lambda result: -result[key])
+
+
+def _rerank(handler: Handler) -> None:
+    texts = handler.body["documents"]
+    assert handler.body["top_n"] == len(texts)
+    handler.json({"model": MODEL, "results": best_first(handler, texts, "relevance_score")})
+
+
+def _tei_rerank(handler: Handler) -> None:
+    assert handler.body["truncate"] is False and handler.body["raw_scores"] is False
+    if len(handler.body["texts"]) > 32:
+        handler.json({"error": "batch size > maximum allowed batch size", "error_type": "V"}, 422)
+        return
+    if any(len(text.split()) > CONTEXT for text in handler.body["texts"]):
+        handler.json({"error": f"`inputs` must have less than {CONTEXT} tokens."}, 413)
+        return
+    handler.json(best_first(handler, handler.body["texts"], "score"))
+
+
 def vectors(handler: Handler) -> list[list[float]]:
     """Return valid vectors for the request."""
     return [[float(x) for x in vector_of(text)] for text in handler.body["input"]]
@@ -209,4 +240,6 @@ ROUTES: dict[str, Callable[[Handler], None]] = {
     "/api/embed": _embed,
     "/v1/models": _models,
     "/v1/embeddings": _embeddings,
+    "/v1/rerank": _rerank,
+    "/rerank": _tei_rerank,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -9,9 +10,17 @@ from click.core import ParameterSource
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.reports import EmbeddingIndexes, EmbedPlan, EmbedResult
-from rolebundle.embedding.registry import ProviderSpec
+from rolebundle.contracts.request import NO_RERANK
+from rolebundle.embedding.registry import SERVED, ProviderSpec, parse_spec
 from rolebundle.errors import EmbedderError
-from rolebundle.interfaces.cli.options import admin_for, db_option, embed_options, json_option
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    embed_options,
+    json_option,
+    rerank_setting,
+    rerank_url_setting,
+)
 from rolebundle.interfaces.cli.output import duration, print_json, progress_bar
 from rolebundle.text.counts import counted
 
@@ -35,6 +44,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Only estimate the number of chunks, the time and the disk space.",
 )
+@click.option(
+    "--warm",
+    is_flag=True,
+    help="Instead of an index, fill the rerank cache, so that `--rerank` answers at once. "
+    "Default model: ROLEBUNDLE_RERANK.",
+)
 @click.option("--optimize", is_flag=True, help="Then build the approximate index.")
 @json_option
 @click.pass_context
@@ -48,6 +63,7 @@ def embed(
     query_prefix: str | None,
     passage_prefix: str | None,
     dry_run: bool,
+    warm: bool,
     optimize: bool,
     as_json: bool,
 ) -> None:
@@ -60,6 +76,8 @@ def embed(
     rolebundle embed                                     embed the chunks that wait
     rolebundle embed --provider ollama --model nomic-embed-text --dry-run
     rolebundle embed --provider ollama --model nomic-embed-text
+    rolebundle embed --provider onnx                     needs: pip install 'rolebundle[onnx]'
+    rolebundle embed --warm --provider onnx              for `retrieve --rerank onnx`
     rolebundle embed --optimize                          for more than 20,000 chunks
     rolebundle embed list
     """
@@ -75,6 +93,11 @@ def embed(
         spec = ProviderSpec(provider, model, embed_url, allow_host, prefixes)
     elif model or prefixes:
         raise click.UsageError("--model and the prefixes need a --provider")
+    if warm:
+        if dry_run or optimize:
+            raise click.UsageError("--warm cannot be combined with --dry-run or --optimize")
+        _warm(admin, spec or _rerank_spec(embed_url, allow_host), as_json)
+        return
     if dry_run:
         _show_plan(admin, spec, as_json)
         return
@@ -104,6 +127,31 @@ def embed(
             f"{counted(report.waiting, 'chunk')} still without a vector: {report.problem}",
             "correct the problem and run the same command again; it continues where it stopped",
         )
+
+
+def _rerank_spec(embed_url: str, allow_host: str) -> ProviderSpec:
+    """The spec of the model of ``$ROLEBUNDLE_RERANK``."""
+    model = rerank_setting()
+    if model in ("", NO_RERANK):
+        raise click.UsageError("--warm needs a --provider, or ROLEBUNDLE_RERANK")
+    spec = parse_spec(model)
+    if spec.provider not in SERVED:
+        return spec
+    return replace(spec, url=rerank_url_setting() or embed_url, allow_host=allow_host)
+
+
+def _warm(admin: Admin, spec: ProviderSpec, as_json: bool) -> None:
+    with progress_bar() as progress:
+        report = admin.warm(spec, progress=progress)
+    if as_json:
+        print_json(EmbedResult(embedded=report.embedded, waiting=report.waiting))
+    else:
+        click.echo(
+            f"{counted(report.embedded, 'text')} embedded into the rerank cache, "
+            f"{counted(report.waiting, 'chunk')} left out"
+        )
+    if report.problem:
+        click.echo(f"note: {report.problem}", err=True)
 
 
 def _refuse_stray_options(ctx: click.Context) -> None:

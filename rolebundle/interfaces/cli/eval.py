@@ -42,6 +42,7 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
     rerank_setting,
+    rerank_url_setting,
 )
 from rolebundle.interfaces.cli.output import progress_bar
 from rolebundle.policy.overlays import list_overlays, load_role, overlay_folders
@@ -156,7 +157,9 @@ def eval(  # the name of the command
         corpus = _corpus(stack, test_set, path, db)
         workspace = Workspace(corpus.path, embed_url=embed_url, allow_host=allow_host)
         rerank = fields.get("rerank") or rerank_setting()
-        engine = stack.enter_context(Engine(workspace, folders, rerank=rerank))
+        engine = stack.enter_context(
+            Engine(workspace, folders, rerank=rerank, rerank_url=rerank_url_setting())
+        )
         seconds = _ingest(engine, corpus.documents, lexical_only, progress)
         plan = replace(
             _plan(test_set, engine, role, moment),

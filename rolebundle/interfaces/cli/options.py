@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
+RERANK_URL_ENVIRONMENT = "ROLEBUNDLE_RERANK_URL"
 
 _FLAGS = {"approval": "--approved-by", "chunk_ids": "--chunk"}
 _METAVARS = {
@@ -268,6 +269,20 @@ def rerank_setting() -> str:
     return os.environ.get(RERANK_ENVIRONMENT, "").strip()
 
 
+def rerank_url_setting() -> str:
+    """``$ROLEBUNDLE_RERANK_URL``: the address of the rerank model's server.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    url = os.environ.get(RERANK_URL_ENVIRONMENT, "").strip()
+    if url:
+        from rolebundle.embedding.model_server import parse_url
+
+        parse_url(url)
+    return url
+
+
 def engine_for(
     db: str | None,
     overlay_dirs: tuple[Path, ...] = (),
@@ -290,6 +305,7 @@ def engine_for(
         overlay_folders(overlay_dirs, path),
         agent=agent,
         rerank=rerank_setting(),
+        rerank_url=rerank_url_setting(),
         approvals=Approvals.parse(approvals),
         judge=_judge(judge, judge_url, allow_host) if judge else None,
         folder=str(Path.cwd()) if here else None,

@@ -188,7 +188,7 @@ def _score(score: ScoreTrace) -> Iterable[str]:
         yield f"{'diversity':<22} − {values.diversity_penalty:.3f}"
     yield f"{'final':<22} = {values.final:.3f}"
     if score.raw.contextual is not None:
-        yield f"in context    cosine {score.raw.contextual:.3f}, in the semantic term"
+        yield f"in context    score {score.raw.contextual:.3f}, in the semantic term"
     if score.rerank_note:
         yield one_line(score.rerank_note, 2 * _WIDTH)
 

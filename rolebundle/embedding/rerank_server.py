@@ -1,0 +1,106 @@
+"""Cross-encoders of a model server: they read a question together with each passage.
+
+``rerank`` is the API of Jina, llama.cpp, vLLM and infinity; ``tei`` is that of
+text-embeddings-inference. Addresses, deadlines, sizes and keys are guarded as for embeddings.
+
+https://jina.ai/reranker (``/v1/rerank``)
+https://huggingface.github.io/text-embeddings-inference (``/rerank``)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.model_server import unreadable_error
+from rolebundle.embedding.openai_compatible import OpenAIServer
+from rolebundle.embedding.texts import prepared
+
+MAX_PASSAGES = 16
+"""Passages of one request; text-embeddings-inference accepts 32 by default."""
+
+
+class RerankServer:
+    """One cross-encoder of one server. The server is first contacted when it scores.
+
+    Args:
+        api: ``rerank`` or ``tei``.
+        model: its name; empty for the server's only one.
+        url: the server, with or without ``/v1`` at its end.
+        allow_host: the only host besides this machine that may be the server.
+        key_variable: the environment variable that may hold the server's key.
+        deadline_seconds: for one request, including its retries.
+
+    Raises:
+        UsageError: ``bad_url``.
+        EmbedderError: ``host_not_local``.
+    """
+
+    def __init__(
+        self,
+        api: str,
+        model: str,
+        url: str,
+        *,
+        allow_host: str,
+        key_variable: str,
+        deadline_seconds: float,
+    ) -> None:
+        self._model = model
+        self._server = OpenAIServer(
+            url,
+            allow_host=allow_host,
+            key_variable=key_variable,
+            deadline_seconds=deadline_seconds,
+        )
+        # Neither API reports a version of the model. It has no vectors, so no dimensions either.
+        self.identity = ModelIdentity(api, model, digest="", dimensions=0)
+
+    def scores(self, question: str, passages: Sequence[str]) -> list[float]:
+        """The scores of passages, in their order: finite, of any range.
+
+        Args:
+            question: the task.
+            passages: at most ``MAX_PASSAGES``. A passage is read whole or refused, if the server
+                lets its client decide.
+
+        Raises:
+            EmbedderError: the server failed, or its answer is not one score for each passage.
+            ConfigurationError: ``bad_key``.
+        """
+        [query], texts = prepared([question], ""), prepared(passages, "")
+        if self.identity.provider == "tei":
+            body = {"query": query, "texts": texts, "raw_scores": False, "truncate": False}
+            results = self._server.ask_any("POST", "/rerank", body, model=self._model)
+            return self._in_order(results, "score", len(texts))
+        body = {"model": self._model, "query": query, "documents": texts, "top_n": len(texts)}
+        answer = self._server.ask("POST", "/v1/rerank", body, model=self._model)
+        return self._in_order(answer.get("results"), "relevance_score", len(texts))
+
+    def _in_order(self, results: object, key: str, expected: int) -> list[float]:
+        """The scores of an answer, which comes best first, in the order of the passages."""
+        if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+            raise self._unreadable("its answer has no list of scores")
+        if len(results) != expected:
+            raise self._unreadable(f"it has {len(results)} scores for {expected} passages")
+        by_index = {_plain_integer(result.get("index")): result.get(key) for result in results}
+        if by_index.keys() != set(range(expected)):
+            raise self._unreadable("the indexes of its scores are not those of the passages")
+        return [self._score(by_index[number]) for number in range(expected)]
+
+    def _score(self, value: object) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                if isfinite(value):
+                    return float(value)
+            except OverflowError:  # an integer beyond every float
+                pass
+        raise self._unreadable("a score is not a finite number")
+
+    def _unreadable(self, reason: str) -> Exception:
+        return unreadable_error(self._server.url, reason)
+
+
+def _plain_integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
