@@ -31,8 +31,7 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import has_decisions
-from rolebundle.storage.documents import SourceFile, page_of_documents, source_files
-from rolebundle.storage.verify import verify_documents
+from rolebundle.storage.documents import SourceFile, source_files
 from rolebundle.text.paths import conceal_paths
 from rolebundle.workspace import Workspace
 
@@ -40,7 +39,7 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.contracts.comparison import Comparison
     from rolebundle.contracts.decisions import CheckAnswer, CheckRequest, DecisionRecord
-    from rolebundle.contracts.document import DocumentMetadata, Passage
+    from rolebundle.contracts.document import Passage
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
@@ -305,23 +304,36 @@ class Engine:
             ],
         }
 
-    def replay(self, bundle: RetrievalBundle, overlay: ResolvedOverlay | None = None) -> Replay:
+    def replay(
+        self,
+        bundle: RetrievalBundle,
+        overlay: ResolvedOverlay | None = None,
+        agent: str | None = None,
+    ) -> Replay:
         """Repeat the request of a bundle and list what is different today.
 
         Args:
             bundle: a bundle in full detail.
             overlay: used instead of the overlay of the bundle's role.
+            agent: the agent that asks. Default: the one of the bundle.
 
         Raises:
             UsageError: the bundle does not contain its whole request.
+            AccessDenied: as for :meth:`retrieve`, or the bundle is of another agent.
             OverlayError: its role has no valid overlay today.
         """
         from rolebundle.retrieval.lookup import whereabouts
         from rolebundle.retrieval.replay import compare_bundles, request_of
 
         request = request_of(bundle)
+        if agent is not None and request.agent not in (None, agent):
+            from rolebundle.policy.access import access_denied
+
+            raise access_denied()
         # The engine's default model may have changed since.
-        request = request.model_copy(update={"rerank": request.rerank or NO_RERANK})
+        request = request.model_copy(
+            update={"rerank": request.rerank or NO_RERANK, "agent": agent or request.agent}
+        )
         with self._errors_for(request.agent), self.open_view(request.agent) as (corpus, _):
             repeated = self.retrieve(request, overlay)
             return compare_bundles(bundle, repeated, partial(whereabouts, corpus))
@@ -658,22 +670,6 @@ class Engine:
                     provider = self.workspace.query_provider(corpus)
                     remember.embed_passage(corpus, provider, chunk)
             return fact
-
-    def documents(self, agent: str | None, after: int, count: int) -> list[DocumentMetadata]:
-        """List one page of the documents that an agent may see.
-
-        Args:
-            agent: the agent that asks.
-            after: how many documents earlier pages had.
-            count: how many documents this page has at most.
-
-        Raises:
-            AccessDenied: the agent may see nothing of this corpus.
-        """
-        with self._errors_for(agent), self.open_view(agent) as (corpus, _):
-            page = page_of_documents(corpus, after, count)
-            verify_documents(corpus, [row for row, _ in page])
-            return [document for _, document in page]
 
     def status(self, agent: str | None = None) -> CorpusStatus:
         """Describe what the corpus contains, as far as an agent may see it.

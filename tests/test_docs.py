@@ -62,6 +62,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "ROLEBUNDLE_EXAMPLES=1000"):
         "takes an hour; the tests themselves run with fewer examples",
     ("docs/agents.md", "claude mcp add"): "needs another program, which starts the server",
+    ("docs/agents.md", "rolebundle mcp --http"): "runs until a signal ends it",
     ("docs/agents.md", '{"mcpServers":'): "a host's configuration; only parsed",
     ("docs/agents.md", '{"servers":'): "a host's configuration; only parsed",
     ("docs/agents.md", '{"context_servers":'): "a host's configuration; only parsed",

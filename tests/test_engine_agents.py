@@ -107,7 +107,7 @@ CALLS: dict[str, Callable[[Engine, str | None], object]] = {
     "why": lambda engine, agent: engine.why(ask(agent), "plan"),
     "compare": lambda engine, agent: engine.compare(ask(agent), ["mossline-docs-writer"]),
     "status": lambda engine, agent: engine.status(agent),
-    "documents": lambda engine, agent: engine.documents(agent, 0, 9),
+    "ls": lambda engine, agent: engine.ls(ListRequest.model_construct(agent=agent)),
     "admit": lambda engine, agent: engine.check_access(agent),
     "an unknown role": lambda engine, agent: engine.retrieve(ask(agent, role="no-such-role")),
 }
@@ -166,8 +166,8 @@ def test_no_answer_contains_anything_of_a_hidden_document(engine: Engine) -> Non
     assert (status.location, status.bytes, status.cached_vectors) == ("team.db", 0, 0)
     assert [source.source_id for source in status.sources] == ["wiki"]
     assert [index.vectors for index in status.indexes] == [9 - status.waiting]
-    assert [document.document_id for document in engine.documents("ada", 0, 9)] == ["plan", "notes"]
-    assert [document.document_id for document in engine.documents("ada", 1, 9)] == ["notes"]
+    listed = engine.ls(ListRequest(agent="ada")).documents
+    assert [document.document_id for document in listed] == ["notes", "plan"]
 
 
 def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
@@ -186,7 +186,7 @@ def test_answers_equal_those_of_a_corpus_without_the_hidden_documents(
                 engine.why(request, "plan#1").model_dump(),
                 engine.get("plan", "ada").model_dump(),
                 engine.status("ada").model_dump(),
-                [document.document_id for document in engine.documents("ada", 0, 9)],
+                engine.ls(ListRequest(agent="ada")).model_dump(),
             ]
         answers.append(json.loads(json.dumps(shown)))
     assert answers[0] == answers[1]

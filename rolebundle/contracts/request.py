@@ -1,7 +1,7 @@
 """The requests. Their fields are the same in every interface."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     BeforeValidator,
@@ -29,6 +29,8 @@ NO_RERANK = "none"
 MAX_LISTED = 1_000
 """How many documents `ls` lists at most."""
 DEFAULT_LISTED = 100
+MAX_ROLES = 10
+"""How many roles `compare` compares at most."""
 MAX_REFERENCES = 100
 """How many references `multi_get` takes, and how many documents each of its globs may match."""
 MIN_MAX_CHARS = 1_000
@@ -118,8 +120,9 @@ class RetrievalRequest(Contract):
     agent: Name | None = Field(None, description=_AGENT)
     action: Action | None = Field(
         None,
-        description="What the passages are for. Default: read. Before you use them for more, "
-        "send a new request with that action.",
+        description="What the passages are for: read (default), analyze, suggest, execute (it "
+        "changes something), external_send (it leaves the organization). Ask again with that "
+        "action before you use them for more.",
     )
     approval: Name | None = Field(
         None,
@@ -203,6 +206,31 @@ class WhyRequest(RetrievalRequest):
         description="The chunk_id, document_id, path or path:start-end to follow through the "
         "search."
     )
+
+
+class CompareRequest(RetrievalRequest):
+    """A request for passages, asked for several roles instead of one."""
+
+    roles: Annotated[list[RoleId], Field(min_length=2, max_length=MAX_ROLES)] = Field(
+        description=f"Ids of the roles to compare, 2 to {MAX_ROLES}."
+    )
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        if self.role is not None:
+            raise ValueError("give roles only, without role")
+        if len({*self.roles}) < 2:
+            raise ValueError("roles must name at least two different roles")
+        return self
+
+
+class ReplayRequest(Contract):
+    """A request to repeat the request of an earlier answer."""
+
+    bundle: dict[str, Any] = Field(
+        description="The whole earlier answer of `retrieve`, in detail full, as an object."
+    )
+    agent: Name | None = Field(None, description=_AGENT)
 
 
 class GetRequest(Contract):

@@ -54,6 +54,10 @@ def answer_text(method: str, answer: Values) -> str:
             return _roles(answer)
         case "why":
             return _why(answer)
+        case "compare":
+            return _comparison(answer)
+        case "replay":
+            return _replay(answer)
         case "check":
             return _check(answer)
         case "verify":
@@ -147,6 +151,49 @@ def _why(answer: Values) -> str:
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
+    ]
+    return "\n".join(lines)
+
+
+def _comparison(answer: Values) -> str:
+    lines = []
+    for role in answer["roles"]:
+        about = (
+            f"{counted(len(role['selected']), 'passage')}, {len(role['own'])} for it alone",
+            f"trust {role['trust_posture']}, {role['freshness_posture']}",
+            ", ".join(role["warnings"]),
+        )
+        lines.append(f"{role['role_id']}: {'; '.join(filter(None, about))}")
+    for passage in answer["passages"]:
+        title = one_line(passage.get("title") or passage["document_id"])
+        lines.append(f"- {title} ({place_of(passage)}; chunk {passage['chunk_id']})")
+        lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
+    return "\n".join(lines)
+
+
+def _standing(standing: Values) -> str:
+    outcome = f"rank {standing['rank']}" if standing.get("rank") else standing["state"]
+    notes = one_line(standing.get("notes") or "", _LOCATOR_CHARS)
+    why = ": ".join(filter(None, [standing.get("reason"), notes]))
+    return f"{standing['role_id']}: {outcome.replace('_', ' ')}{f' ({why})' if why else ''}"
+
+
+def _replay(answer: Values) -> str:
+    if answer["same"]:
+        return "The answer is the same today."
+    selection = "the same passages" if answer["same_selection"] else "other passages"
+    lines = [
+        f"The answer is different today, with {selection} selected: {answer['kept']} of "
+        f"{answer['selected_before']} are still selected."
+    ]
+    lines += [
+        f"- {cause['kind']}: {one_line(cause['message'], _TASK_CHARS)}"
+        for cause in answer["causes"]
+    ]
+    lines += [
+        f"- {one_line(change['chunk_id'], _LOCATOR_CHARS)}: {', '.join(change['kinds'])}"
+        for change in answer["passages"]
+        if any((change.get(side) or {}).get("rank") for side in ("before", "after"))
     ]
     return "\n".join(lines)
 

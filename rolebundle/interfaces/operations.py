@@ -14,16 +14,17 @@ from typing import Any
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.decisions import CheckRequest
-from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.contracts.marks import MarkRequest
 from rolebundle.contracts.remembered import RememberRequest
 from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
 from rolebundle.contracts.request import (
     NO_RERANK,
+    CompareRequest,
     GetRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
+    ReplayRequest,
     RetrievalRequest,
     RoleRequest,
     StatusRequest,
@@ -34,7 +35,7 @@ from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.embedding.registry import is_model_folder
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, RolebundleError, UsageError
-from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.parse import bundle_from, parsed
 from rolebundle.interfaces.shape import (
     shaped_bundle,
     shaped_lookup,
@@ -43,6 +44,7 @@ from rolebundle.interfaces.shape import (
 )
 from rolebundle.policy.access import role_denied
 from rolebundle.policy.overlays import list_overlays, load_role
+from rolebundle.retrieval.replay import request_of
 
 Answer = dict[str, Any]
 Progress = Callable[[str, int, int], None]
@@ -53,6 +55,8 @@ METHODS = (
     "multi_get",
     "ls",
     "why",
+    "compare",
+    "replay",
     "verify",
     "roles.list",
     "roles.show",
@@ -99,15 +103,6 @@ class Operations:
         # A client of a server must not learn where files lie on this machine.
         with self.engine.errors_without_paths():
             return self._call(method, fields, progress)
-
-    def documents(self, listed: int, count: int) -> list[DocumentMetadata]:
-        """The next ``count`` documents of the listing, after the first ``listed``.
-
-        Raises:
-            RolebundleError: as for :meth:`call`.
-        """
-        self.engine.refresh()
-        return self.engine.documents(None, listed, count)
 
     @property
     def may_write(self) -> bool:
@@ -169,6 +164,10 @@ class Operations:
                 return self._multi_get(parsed(MultiGetRequest, fields))
             case "ls":
                 return self.engine.ls(parsed(ListRequest, fields)).model_dump(exclude_none=True)
+            case "compare":
+                return self._compare(parsed(CompareRequest, fields))
+            case "replay":
+                return self._replay(parsed(ReplayRequest, fields))
         raise LookupError(method)
 
     def _retrieve(self, request: RetrievalRequest) -> Answer:
@@ -187,6 +186,17 @@ class Operations:
     def _why(self, request: WhyRequest) -> Answer:
         self._check_rerank(request)
         return self.engine.why(request, request.id).model_dump(exclude_none=True)
+
+    def _compare(self, request: CompareRequest) -> Answer:
+        self._check_rerank(request)
+        return self.engine.compare(request, request.roles).model_dump(exclude_none=True)
+
+    def _replay(self, request: ReplayRequest) -> Answer:
+        # Whoever may see nothing gets the same answer to every bundle.
+        self.engine.check_access(request.agent)
+        bundle = bundle_from(request.bundle)
+        self._check_rerank(request_of(bundle))
+        return self.engine.replay(bundle, agent=request.agent).model_dump(exclude_none=True)
 
     def _verify(self, request: VerifyRequest) -> Answer:
         return shaped_verification(self.engine.verify(request), request.detail or "compact")

@@ -9,9 +9,11 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.mistakes import Mistake, Place, keys_at, mistakes_in
 from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.errors import UsageError
+from rolebundle.retrieval.passage_text import one_line
 
 R = TypeVar("R", bound=Contract)
 
@@ -53,6 +55,49 @@ def parsed(contract: type[R], fields: Mapping[str, object]) -> R:
     except ValidationError as error:
         mistake = mistakes_in(error, contract)[0]
         raise _refusal(mistake, contract) from None
+
+
+def bundle_from(values: object) -> RetrievalBundle:
+    """A whole bundle from plain values.
+
+    Raises:
+        UsageError: ``bundle_malformed``, or ``bundle_incomplete`` for one in less detail.
+    """
+    if not isinstance(values, Mapping):
+        raise malformed_bundle("not a JSON object")
+    if "detail" in values:
+        raise _incomplete_bundle(
+            f"the bundle has only the detail {one_line(str(values['detail']))}"
+        )
+    try:
+        return RetrievalBundle.model_validate(values)
+    except ValidationError as error:
+        mistakes = mistakes_in(error, RetrievalBundle)
+    missing = [mistake for mistake in mistakes if mistake.kind == "missing"]
+    if missing and "selected" in values:
+        raise _incomplete_bundle(f"{_dotted(missing[0].place)}: is missing from the bundle")
+    raise malformed_bundle(f"{_dotted(mistakes[0].place)}: {mistakes[0].message}")
+
+
+def malformed_bundle(what: str) -> UsageError:
+    """The error for something that is no bundle."""
+    return UsageError(
+        "bundle_malformed",
+        f"this is no bundle: {what}",
+        "give what `retrieve` answers in detail `full`: `rolebundle retrieve --format json`",
+    )
+
+
+def _incomplete_bundle(what: str) -> UsageError:
+    return UsageError(
+        "bundle_incomplete",
+        what,
+        "replay takes a bundle in detail `full`: `rolebundle retrieve --format json`",
+    )
+
+
+def _dotted(place: Place) -> str:
+    return ".".join(one_line(str(step), 80) for step in place)
 
 
 def _with_canonical_names(

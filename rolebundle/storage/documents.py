@@ -472,22 +472,6 @@ def documents_with(
     return rowids
 
 
-def page_of_documents(
-    corpus: Corpus, listed: int, count: int
-) -> list[tuple[int, DocumentMetadata]]:
-    """(rowid, metadata) of the next ``count`` documents of a listing, after ``listed`` others.
-
-    The offset is a number of documents and not a rowid: a gap between rowids would reveal documents
-    that the agent may not see.
-    """
-    rows = corpus.rows(
-        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
-        "ORDER BY d.id LIMIT ? OFFSET ?",
-        (count, listed),
-    )
-    return [(row, _metadata(columns)) for row, *columns in rows]
-
-
 def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
     width = len(_CHUNK_TYPES)
     newer, ignored = _claims(corpus, {row[width] for row in rows})

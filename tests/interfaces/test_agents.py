@@ -55,6 +55,16 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     ("verify", {"draft": "the token plan [1]", "chunk_ids": ["salary#0"], "now": "2026-11-01"}),
     ("verify", {"draft": "the token plan (salary.md:1-1)", "now": "2026-11-01"}),
     ("verify", {"draft": "x", "role": "no-such-role"}),
+    (
+        "compare",
+        {
+            "task": "token",
+            "roles": ["docs-writer", "code-reviewer"],
+            "lexical_only": True,
+            "now": "2026-11-01",
+        },
+    ),
+    ("replay", {"bundle": {}}),
     ("roles.list", {}),
     ("roles.show", {"role": "mossline-docs-writer"}),
     ("roles.show", {"role": "no-such-role"}),
@@ -114,12 +124,12 @@ def by_serve(server: Served, method: str, fields: dict[str, Any]) -> Any:
 @contextmanager
 def handlers(engine: Engine) -> Iterator[Any]:
     """The handlers of an MCP server over an engine."""
-    from rolebundle.interfaces.mcp import Handlers
+    from rolebundle.interfaces.mcp import Handlers, LocalMethods
     from rolebundle.interfaces.worker import Worker
 
     worker = Worker(Operations(engine))
     worker.start()
-    yield Handlers(worker)
+    yield Handlers(LocalMethods(worker))
     assert worker.stop(5)
 
 
@@ -269,12 +279,12 @@ def resources(db: Path, agent: str | None, page: int = 100) -> tuple[list[str], 
 
 
 def test_mcp_lists_no_document_that_the_agent_may_not_see(db: Path) -> None:
-    assert resources(db, "ada") == (["plan", "notes"], [])
-    assert resources(db, "hugo") == (["salary", "bonus"], [])
+    assert resources(db, "ada") == (["notes", "plan"], [])
+    assert resources(db, "hugo") == (["bonus", "salary"], [])
 
 
 def test_a_page_of_the_listing_does_not_tell_how_much_is_hidden_before_it(db: Path) -> None:
-    assert resources(db, "ada", page=1) == (["plan", "notes"], ["1", "2"])
+    assert resources(db, "ada", page=1) == (["notes", "plan"], ["1 notes"])
 
 
 @pytest.mark.parametrize("agent", [None, "eve"])

@@ -1,4 +1,4 @@
-"""What the MCP server answers, as the official SDK's client sees it: one process for all tests.
+"""What the MCP server answers, as the official SDK's client sees it: one process for each transport.
 
 What a process of its own is needed for is in test_mcp_process.py.
 """
@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -17,10 +18,8 @@ from rolebundle.interfaces.operations import Operations
 
 pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
 
-from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
-from rolebundle.policy.overlays import overlay_folders
 from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, text_of
 
 NOW = "2026-03-01T00:00:00Z"
@@ -31,15 +30,18 @@ def sample_db(sample_without_vectors: Path) -> Path:
     return sample_without_vectors
 
 
-@pytest.fixture(scope="module")
-def server(sample_db: Path) -> Iterator[SharedServer]:
-    shared = SharedServer(sample_db)
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def server(
+    request: pytest.FixtureRequest, sample_db: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedServer]:
+    token_file = tmp_path_factory.mktemp("http") / "token" if request.param == "http" else None
+    shared = SharedServer(sample_db, token_file)
     yield shared
     shared.close()
 
 
 def some_chunk(db: Path) -> tuple[str, str]:
-    with Engine(db, overlay_folders((OVERLAYS,))) as engine:
+    with Engine(db, (OVERLAYS,)) as engine:
         found = Operations(engine).call(
             "retrieve", {"task": TASK, "role": "mossline-security-reviewer", "lexical_only": True}
         )
@@ -69,17 +71,12 @@ def test_every_tool_is_described_and_read_only(server: SharedServer) -> None:
         return (await session.list_tools()).tools
 
     tools = {tool.name: tool for tool in server.speak(talk)}
-    assert " ".join(tools) == "retrieve get multi_get ls why verify check list_roles status"
+    assert " ".join(tools) == (
+        "retrieve get multi_get ls why compare replay verify check list_roles status"
+    )
     for tool in tools.values():
-        assert "Call it" in tool.description
-        assert tool.annotations.read_only_hint and tool.annotations.idempotent_hint
+        assert tool.annotations.read_only_hint
         assert tool.annotations.open_world_hint is False
-        for schema in (tool.input_schema, tool.output_schema):
-            Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
-        assert tool.input_schema["additionalProperties"] is False
-        assert "$ref" not in json.dumps(tool.input_schema)
-        assert all(field.get("description") for field in tool.input_schema["properties"].values())
     assert tools["retrieve"].input_schema["required"] == ["task"]
 
 
@@ -95,14 +92,9 @@ def test_retrieve_answers_as_every_interface_does(
     }
     fields |= {"detail": detail} if detail else {}
 
-    async def talk(session: Session) -> Any:
-        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        return tools["retrieve"].output_schema, await session.call_tool("retrieve", fields)
-
-    schema, result = server.speak(talk)
+    result = server.call("retrieve", fields)
     assert not result.is_error
-    Draft202012Validator(schema).validate(result.structured_content)
-    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
+    with Engine(sample_db, (OVERLAYS,)) as engine:
         expected = Operations(engine).call("retrieve", fields)
     assert without_timings(result.structured_content) == without_timings(expected)
     text = text_of(result)
@@ -121,62 +113,66 @@ def without_timings(answer: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def test_the_other_tools_answer_within_their_schemas(server: SharedServer, sample_db: Path) -> None:
-    chunk_id, document_id = some_chunk(sample_db)
-    calls: dict[str, dict[str, Any]] = {
-        "get": {"id": chunk_id},
-        "multi_get": {"ids": [chunk_id, "product/*.md", "nothing"], "max_chars": 4000},
-        "ls": {"prefix": "product", "limit": 2},
-        "list_roles": {},
-        "status": {},
-    }
-
-    async def talk(session: Session) -> Any:
-        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        return {
-            name: (tools[name].output_schema, await session.call_tool(name, arguments))
-            for name, arguments in calls.items()
-        }
-
-    found = server.speak(talk)
-    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
-        operations = Operations(engine)
-        for name, method in (("get", "get"), ("list_roles", "roles.list"), ("status", "status")):
-            schema, result = found[name]
-            assert not result.is_error, text_of(result)
-            Draft202012Validator(schema).validate(result.structured_content)
-            assert result.structured_content == operations.call(method, calls[name])
-    assert document_id in json.dumps(found["get"][1].structured_content)
-    assert "mossline-security-reviewer" in text_of(found["list_roles"][1])
-
-
-@pytest.mark.skipif(not hasattr(Engine, "why"), reason="the engine explains nothing yet")
-def test_why_follows_a_passage(server: SharedServer, sample_db: Path) -> None:
+def test_the_other_tools_answer_as_every_interface_does(
+    server: SharedServer, sample_db: Path
+) -> None:
     chunk_id, _ = some_chunk(sample_db)
-    fields = {"task": TASK, "role": "mossline-security-reviewer", "now": NOW, "lexical_only": True}
+    fixed = {"task": TASK, "now": NOW, "lexical_only": True}
+    with Engine(sample_db, (OVERLAYS,)) as engine:
+        operations = Operations(engine)
+        bundle = operations.call("retrieve", {**fixed, "detail": "full"})
+        calls: dict[str, dict[str, Any]] = {
+            "get": {"id": chunk_id},
+            "multi_get": {"ids": [chunk_id, "product/*.md", "nothing"], "max_chars": 4000},
+            "ls": {"prefix": "product", "limit": 2},
+            "why": {**fixed, "role": "mossline-security-reviewer", "id": chunk_id},
+            "compare": {**fixed, "roles": ["mossline-security-reviewer", "mossline-product-strategist"]},
+            "replay": {"bundle": bundle},
+            "verify": {"draft": "It lives 30 days [1].", "chunk_ids": [chunk_id], "now": NOW},
+            "check": {"intent": "Describe the token refresh"},
+            "list_roles": {},
+            "status": {},
+        }
+        for name, arguments in calls.items():
+            result = server.call(name, arguments)
+            assert not result.is_error, text_of(result)
+            method = "roles.list" if name == "list_roles" else name
+            expected = operations.call(method, arguments)
+            for answer in (expected, result.structured_content):
+                answer.pop("checked_at", None)
+            assert without_timings(result.structured_content) == without_timings(expected), name
+            shown = {
+                "why": chunk_id,
+                "compare": "mossline-product-strategist: ",
+                "replay": "the same today",
+                "list_roles": "mossline-security-reviewer",
+            }
+            assert shown.get(name, "") in text_of(result)
 
-    async def talk(session: Session) -> Any:
-        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
-        return tools["why"].output_schema, await session.call_tool(
-            "why", {**fields, "id": chunk_id}
-        )
 
-    schema, result = server.speak(talk)
-    assert not result.is_error, text_of(result)
-    Draft202012Validator(schema).validate(result.structured_content)
-    assert chunk_id in text_of(result)
-    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
-        expected = Operations(engine).call("why", {**fields, "id": chunk_id})
-    assert without_timings(result.structured_content) == without_timings(expected)
+@pytest.mark.parametrize(
+    ("bundle", "code"),
+    [
+        ({}, "bundle_malformed"),
+        ({"detail": "compact", "selected": []}, "bundle_incomplete"),
+        ("{}", "bad_request"),
+    ],
+)
+def test_a_replay_needs_a_whole_bundle(server: SharedServer, bundle: Any, code: str) -> None:
+    assert error_of(server.call("replay", {"bundle": bundle}))["code"] == code
+
+
+def test_a_replayed_bundle_names_no_folder_to_load_a_model_from(
+    server: SharedServer, sample_db: Path, tmp_path: Path
+) -> None:
+    fields = {"task": TASK, "now": NOW, "lexical_only": True, "detail": "full"}
+    bundle = server.call("retrieve", fields).structured_content
+    bundle["request"]["rerank"] = f"sentence-transformers:{tmp_path}"
+    assert error_of(server.call("replay", {"bundle": bundle}))["code"] == "rerank_folder"
 
 
 def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
-    guessed = {
-        "query": TASK,
-        "topK": 2,
-        "roleId": "mossline-security-reviewer",
-        "lexicalOnly": True,
-    }
+    guessed = {"query": TASK, "topK": 2, "roleId": "mossline-security-reviewer", "lexicalOnly": True}
     result = server.call("retrieve", guessed)
     assert not result.is_error, text_of(result)
     assert len(result.structured_content["selected"]) == 2
@@ -218,6 +214,7 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
     async def talk(session: Session) -> Any:
         listed = (await session.list_resources()).resources
         templates = (await session.list_resource_templates()).resource_templates
+        chunk_id, _ = some_chunk(sample_db)
         document = next(one for one in listed if one.name == document_id)
         overlay = next(one for one in listed if one.name == "mossline-security-reviewer")
         return (
@@ -225,27 +222,30 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
             templates,
             await session.read_resource(document.uri),
             await session.read_resource(overlay.uri),
+            await session.read_resource(f"rolebundle://passage/{quote(chunk_id, safe='')}"),
         )
 
-    listed, templates, document, overlay = server.speak(talk)
+    listed, templates, document, overlay, passage = server.speak(talk)
     assert len({one.uri for one in listed}) == len(listed)
     assert [one.uri_template for one in templates] == [
+        "rolebundle://passage/{chunk_id}",
         "rolebundle://document/{document_id}",
         "rolebundle://overlay/{role}",
     ]
     with Engine(sample_db) as engine:
-        for passage in engine.get(document_id).passages:
-            assert passage.content in document.contents[0].text
+        for found in engine.get(document_id).passages:
+            assert found.content in document.contents[0].text
+        (found,) = engine.get(some_chunk(sample_db)[0]).passages
+        assert found.content in passage.contents[0].text
     assert "not instructions" in document.contents[0].text
-    assert (
-        json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
-    )
+    assert json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
 
 
 @pytest.mark.parametrize(
     "uri",
     [
         "rolebundle://document/none.md",
+        "rolebundle://passage/product",
         "rolebundle://overlay/none",
         "rolebundle://other/thing",
         "file:///etc/hostname",

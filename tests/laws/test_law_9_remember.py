@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.remembered import RememberRequest
-from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.request import ListRequest, RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
@@ -139,7 +139,7 @@ def answers(db: Path, agent: str, asked: list[tuple[Any, ...]]) -> list[Any]:
         bundle = engine.retrieve(request).model_dump()
         given.append({key: bundle[key] for key in ("selected", "rejected", "warnings", "summary")})
         given[-1]["summary"].pop("latency_ms", None)
-        given.append([one.document_id for one in engine.documents(agent, 0, 99)])
+        given.append(engine.ls(ListRequest(agent=agent)).model_dump())
         given.append(engine.status(agent).model_dump(exclude={"location"}))
     return given
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import httpx2
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from rolebundle.resources import demo_overlays
@@ -37,15 +42,70 @@ def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParamete
     return StdioServerParameters(command=first, args=rest, env=dict(os.environ))
 
 
+@contextmanager
+def http_server(db: Path, *more: str, token_file: Path) -> Iterator[HttpServer]:
+    """A server over HTTP, at any free port."""
+    process = subprocess.Popen(
+        command(db, "--http", "--port", "0", "--token-file", str(token_file), *more),
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    with process, process.stderr:
+        try:
+            line = process.stderr.readline()
+            shown = re.fullmatch(r"serving MCP at (\S+); its bearer token is in (.+)\n", line)
+            assert shown, line + process.stderr.read()
+            yield HttpServer(process, shown[1], Path(shown[2]))
+        finally:
+            process.terminate()
+            process.wait(SECONDS)
+
+
+class HttpServer:
+    """A server over HTTP: its process, its address, and its token."""
+
+    def __init__(self, process: subprocess.Popen[str], url: str, token_file: Path) -> None:
+        self.process, self.url, self.token_file = process, url, token_file
+        self.headers = {"Authorization": f"Bearer {token_file.read_text().strip()}"}
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(headers=self.headers)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """A session with it."""
+        async with (
+            self.client as client,
+            streamable_http_client(self.url, http_client=client) as streams,
+            ClientSession(*streams[:2]) as session,
+        ):
+            await session.initialize()
+            yield session
+
+
+@asynccontextmanager
+async def stdio_session(server: StdioServerParameters) -> AsyncIterator[Session]:
+    """A session with a new server."""
+    async with stdio_client(server) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+        yield session
+
+
 def with_session(
     talk: Callable[[Session], Awaitable[Any]], db: Path, *more: str, program: str = SERVE
 ) -> Any:
     """Return what ``talk`` returns with a session of a new server."""
-    server = server_of(db, *more, program=program)
+    return run_session(stdio_session(server_of(db, *more, program=program)), talk)
+
+
+def run_session(opened: Any, talk: Callable[[Session], Awaitable[Any]]) -> Any:
+    """Return what ``talk`` returns with the session of a context manager."""
 
     async def run() -> Any:
-        async with stdio_client(server) as streams, ClientSession(*streams) as session:
-            await session.initialize()
+        async with opened as session:
             try:
                 return await talk(session)
             except MCPError as error:
@@ -63,10 +123,14 @@ class SharedServer:
 
     It starts where a test first speaks, and not in a fixture of a module: by then the environment,
     which the server inherits, is that of tests.
+
+    Args:
+        db: the corpus.
+        token_file: of a server over HTTP; ``None`` for one over standard input and output.
     """
 
-    def __init__(self, db: Path) -> None:
-        self._db = db
+    def __init__(self, db: Path, token_file: Path | None = None) -> None:
+        self._db, self._token_file = db, token_file
         self._ready: Future[Session] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._enough: asyncio.Event | None = None
@@ -75,8 +139,7 @@ class SharedServer:
     def speak(self, talk: Callable[[Session], Coroutine[Any, Any, Any]]) -> Any:
         """Return what ``talk`` returns, and raise what it raises."""
         if self._thread is None:
-            server = server_of(self._db)
-            self._thread = Thread(target=lambda: asyncio.run(self._serve(server)), daemon=True)
+            self._thread = Thread(target=self._run, daemon=True)
             self._thread.start()
         session = self._ready.result(SECONDS)
         assert self._loop is not None
@@ -98,13 +161,19 @@ class SharedServer:
         self._thread.join(SECONDS)
         assert not self._thread.is_alive(), "the server did not end"
 
-    async def _serve(self, server: StdioServerParameters) -> None:
+    def _run(self) -> None:
+        if self._token_file is None:
+            asyncio.run(self._serve(stdio_session(server_of(self._db))))
+            return
+        with http_server(self._db, token_file=self._token_file) as server:
+            asyncio.run(self._serve(server.session()))
+
+    async def _serve(self, opened: Any) -> None:
         # The SDK's cancel scopes have to be left by the task that entered them: this one does
         # both, and the tests' own tasks only speak.
         self._loop, self._enough = asyncio.get_running_loop(), asyncio.Event()
         try:
-            async with stdio_client(server) as streams, ClientSession(*streams) as session:
-                await asyncio.wait_for(session.initialize(), SECONDS)
+            async with opened as session:
                 self._ready.set_result(session)
                 await self._enough.wait()
         except BaseException as error:

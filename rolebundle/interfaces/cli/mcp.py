@@ -1,4 +1,4 @@
-"""`rolebundle mcp`: the MCP server over standard input and output."""
+"""`rolebundle mcp`: the MCP server over standard input and output, or over HTTP."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.operations import Operations
 
+DEFAULT_PORT = 7_311
 _INSTALL = "pip install 'rolebundle[mcp]'"
 
 
@@ -24,11 +25,24 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
 @db_option
 @overlay_dir_option
 @embed_options
-@click.option("--allow-write", is_flag=True, help="Also offer the tools mark and remember.")
+@click.option("--allow-write", is_flag=True, help="Also offer the tools mark, remember and ingest.")
 @click.option("--agent", metavar="ID", help="Serve only this agent.")
 @approvals_option("none")
 @judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first call.")
+@click.option("--http", is_flag=True, help="Serve several clients over HTTP, on this machine only.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help=f"The port of --http; 0: any free one.  Default: {DEFAULT_PORT}.",
+)
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file of the bearer token for --http, created if it is missing. Default: one for each "
+    "corpus and agent, in your user data folder.",
+)
 def mcp(
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -40,17 +54,28 @@ def mcp(
     judge: str,
     judge_url: str,
     preload: bool,
+    http: bool,
+    port: int | None,
+    token_file: Path | None,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
-    Tools: retrieve, get, why, verify, check, list_roles, status; with --allow-write also mark. It
-    ends when its input ends.
+    Tools: retrieve, get, multi_get, ls, why, compare, replay, verify, check, list_roles, status;
+    with --allow-write also mark, remember and, without --agent, ingest. It ends when its input
+    ends.
+
+    With --http it serves until a signal ends it. It listens on 127.0.0.1 only, and each request
+    needs the token.
+
+    `rolebundle connect HOST` prints the configuration of a host.
 
     \b
     {"mcpServers": {"rolebundle": {"command": "rolebundle", "args": ["mcp"]}}}
     """
+    if not http and (port is not None or token_file is not None):
+        raise click.UsageError("--port and --token-file need --http")
     try:
-        from rolebundle.interfaces.mcp import serve
+        from rolebundle.interfaces.mcp import serve, serve_http
     except ImportError as error:
         # The SDK has mcp_types from version 2 on.
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
@@ -70,4 +95,12 @@ def mcp(
         judge=judge,
         judge_url=judge_url,
     )
-    serve(Operations(engine, allow_write=allow_write), preload=preload)
+    operations = Operations(engine, allow_write=allow_write)
+    if not http:
+        serve(operations, preload=preload)
+        return
+    from rolebundle.interfaces.loopback import default_token_file, listen
+
+    token_file = token_file or default_token_file(engine.workspace.path, agent)
+    with listen(DEFAULT_PORT if port is None else port) as listener:
+        serve_http(operations, listener, token_file, preload=preload)

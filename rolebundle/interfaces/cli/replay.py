@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
-from pydantic import ValidationError
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.mistakes import Place, mistakes_in
 from rolebundle.contracts.replay import Outcome, PassageChange, Replay
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -24,6 +21,7 @@ from rolebundle.interfaces.cli.options import (
     request_options,
 )
 from rolebundle.interfaces.json_lines import NotJson, TooLarge, json_value
+from rolebundle.interfaces.parse import bundle_from, malformed_bundle
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.text.counts import counted
@@ -94,41 +92,10 @@ def parse_bundle(data: bytes) -> RetrievalBundle:
     try:
         values = json_value(data, MAX_BUNDLE_BYTES)
     except TooLarge:
-        raise _malformed(f"over {MAX_BUNDLE_BYTES:,} bytes") from None
+        raise malformed_bundle(f"over {MAX_BUNDLE_BYTES:,} bytes") from None
     except NotJson as error:
-        raise _malformed(error.reason) from None
-    if not isinstance(values, dict):
-        raise _malformed("not a JSON object")
-    if "detail" in values:
-        raise _incomplete(f"the bundle has only the detail {one_line(str(values['detail']))}")
-    try:
-        return RetrievalBundle.model_validate(values)
-    except ValidationError as error:
-        mistakes = mistakes_in(error, RetrievalBundle)
-    missing = [mistake for mistake in mistakes if mistake.kind == "missing"]
-    if missing and "selected" in values:
-        raise _incomplete(f"{_dotted(missing[0].place)}: is missing from the bundle")
-    raise _malformed(f"{_dotted(mistakes[0].place)}: {mistakes[0].message}")
-
-
-def _dotted(place: Place) -> str:
-    return ".".join(one_line(str(step), 80) for step in place)
-
-
-def _malformed(what: str) -> UsageError:
-    return UsageError(
-        "bundle_malformed",
-        f"this is no bundle: {what}",
-        "give a file that `rolebundle retrieve --format json` wrote",
-    )
-
-
-def _incomplete(what: str) -> UsageError:
-    return UsageError(
-        "bundle_incomplete",
-        what,
-        "replay takes a bundle in detail `full`: `rolebundle retrieve --format json`",
-    )
+        raise malformed_bundle(error.reason) from None
+    return bundle_from(values)
 
 
 def _lines(replay: Replay) -> Iterator[str]:

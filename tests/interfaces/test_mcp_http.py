@@ -1,0 +1,221 @@
+"""MCP over HTTP as a process: what it refuses, which clients it serves, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+
+import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from support.commands import invoke
+from support.mcp import (
+    TASK,
+    HttpServer,
+    Session,
+    error_of,
+    http_server,
+    run_session,
+    server_of,
+    stdio_session,
+    text_of,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "retrieve", "arguments": {"task": TASK, "lexical_only": True}},
+}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+
+
+@pytest.fixture(scope="module")
+def server(
+    sample_without_vectors: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HttpServer]:
+    token_file = tmp_path_factory.mktemp("http") / "token"
+    with http_server(sample_without_vectors, token_file=token_file) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status", "code"),
+    [
+        ("", {"Authorization": None}, 401, "token_required"),
+        ("", {"Authorization": "Bearer " + "x" * 43}, 401, "token_required"),
+        ("/other", {"Authorization": None}, 401, "token_required"),
+        ("", {"Host": "example.com"}, 421, "wrong_host"),
+        ("", {"Origin": "https://example.com"}, 403, "foreign_origin"),
+        ("", {"Origin": "http://localhost:6274"}, 403, "foreign_origin"),
+    ],
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS", "DELETE"])
+def test_foreign_requests_are_refused(
+    server: HttpServer,
+    method: str,
+    path: str,
+    headers: dict[str, str | None],
+    status: int,
+    code: str,
+) -> None:
+    merged = {**ACCEPT, **server.headers, **headers}
+    answer = httpx2.request(
+        method,
+        server.url + path,
+        headers={name: value for name, value in merged.items() if value is not None},
+        json=CALL if method == "POST" else None,
+    )
+    assert answer.status_code == status
+    assert answer.json()["error"]["data"]["code"] == code
+    assert "selected" not in answer.text
+    assert server.headers["Authorization"].split()[1] not in answer.text
+
+
+def test_a_body_over_the_limit_is_refused(server: HttpServer) -> None:
+    answer = httpx2.post(server.url, headers={**ACCEPT, **server.headers}, content=b"x" * (2 << 20))
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_the_current_protocol_and_the_one_before_over_both_transports(
+    server: HttpServer, mode: str, sample_without_vectors: Path
+) -> None:
+    async def talk(transport: Any) -> Any:
+        async with Client(transport, mode=mode) as client:
+            result = await client.call_tool("retrieve", CALL["params"]["arguments"])  # type: ignore[index]
+            return client.protocol_version, result
+
+    async def over_http() -> Any:
+        async with server.client as http:
+            return await talk(streamable_http_client(server.url, http_client=http))
+
+    async def over_stdio() -> Any:
+        from mcp.client.stdio import stdio_client
+
+        return await talk(stdio_client(server_of(sample_without_vectors)))
+
+    for way in (over_http, over_stdio):
+        version, result = asyncio.run(way())
+        assert version == ("2025-11-25" if mode == "legacy" else mode)
+        assert result.structured_content["selected"], text_of(result)
+
+
+def test_several_clients_are_served_at_once(server: HttpServer) -> None:
+    tasks = [TASK, "Who decides about pricing?", "How is a sync conflict resolved?"]
+
+    async def ask(task: str) -> list[str]:
+        async with server.session() as session:
+            answers = await asyncio.gather(
+                *(
+                    session.call_tool(
+                        "retrieve",
+                        {"task": task, "lexical_only": True, "limit": limit, "detail": "ids"},
+                    )
+                    for limit in (1, 2, 3)
+                )
+            )
+        assert [len(answer.structured_content["selected"]) for answer in answers] == [1, 2, 3]
+        return [one["chunk_id"] for one in answers[2].structured_content["selected"]]
+
+    async def at_once() -> list[list[str]]:
+        return await asyncio.gather(*(ask(task) for task in tasks * 2))
+
+    found = asyncio.run(at_once())
+    assert found[:3] == found[3:]
+    assert len({tuple(one) for one in found}) == 3
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_tools_that_write(transport: str, sample_db: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "note.md").write_text("# Note\n\nThe zebra is striped.\n")
+
+    async def talk(session: Session) -> Any:
+        tools = {tool.name: tool.annotations for tool in (await session.list_tools()).tools}
+        assert all(not tools[name].read_only_hint for name in ("mark", "remember", "ingest"))
+        assert tools["ingest"].destructive_hint and not tools["mark"].destructive_hint
+        taken_in = await session.call_tool("ingest", {"paths": [str(folder)], "lexical_only": True})
+        assert not taken_in.is_error, text_of(taken_in)
+        found = await session.call_tool("retrieve", {"task": "zebra", "lexical_only": True})
+        chunk_id = found.structured_content["selected"][0]["chunk_id"]
+        mark = {"id": chunk_id, "state": "disputed", "reason": "Is it?"}
+        fact = {"fact": "Zebras live in herds.", "source": chunk_id}
+        return (
+            await session.call_tool("mark", mark),
+            await session.call_tool("remember", fact),
+            await session.call_tool("ingest", {"paths": ["notes"]}),
+        )
+
+    if transport == "stdio":
+        results = run_session(stdio_session(server_of(sample_db, "--allow-write")), talk)
+    else:
+        token = tmp_path / "token"
+        with http_server(sample_db, "--allow-write", token_file=token) as server:
+            results = run_session(server.session(), talk)
+    mark, fact, relative = results
+    assert mark.structured_content["state"] == "disputed", text_of(mark)
+    assert fact.structured_content["state"] == "stored", text_of(fact)
+    assert error_of(relative)["code"] == "bad_request"
+
+
+def test_an_agent_cannot_ingest(sample_db: Path) -> None:
+    async def talk(session: Session) -> Any:
+        return [tool.name for tool in (await session.list_tools()).tools]
+
+    opened = stdio_session(server_of(sample_db, "--allow-write", "--agent", "ada"))
+    names = run_session(opened, talk)
+    assert "mark" in names and "ingest" not in names
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_a_client_listens(
+    sample_without_vectors: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    async def talk(server: HttpServer) -> float:
+        async with server.session() as session:
+            await session.call_tool("status", {})
+            started = time.monotonic()
+            server.process.send_signal(number)
+            await asyncio.to_thread(server.process.wait, 10)
+            return time.monotonic() - started
+
+    with http_server(sample_without_vectors, token_file=tmp_path / "token") as server:
+        try:
+            assert asyncio.run(talk(server)) < 5
+        except* httpx2.HTTPError:
+            pass  # The client ends its session with a server that is gone.
+        assert server.process.returncode == (0 if number == signal.SIGTERM else 130)
+        assert server.process.stderr is not None
+        errors = server.process.stderr.read()
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--port", "7000"), 2, "need --http"),
+        (("--token-file", "x"), 2, "need --http"),
+        (("--http", "--port", "70000"), 2, "--port"),
+        (("--http", "--port", "0", "--token-file", "{}"), 3, "token_file_bad"),
+    ],
+)
+def test_options_that_cannot_be_used(
+    sample_without_vectors: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    given = [argument.format(tmp_path) for argument in arguments]
+    outcome = invoke("mcp", *given, "--db", sample_without_vectors)
+    assert (outcome.code, says in outcome.err) == (code, True), outcome.err

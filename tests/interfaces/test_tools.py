@@ -1,0 +1,132 @@
+"""The tools for models: small, without references, each with a valid example."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+
+from rolebundle.interfaces.mcp import offered_tools
+from rolebundle.interfaces.operations import METHODS
+from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
+from support.commands import CHECKOUT
+
+TASKS = runpy.run_path(str(CHECKOUT / "benchmarks" / "tool_tasks.py"))
+definitions, mistake_in, read_tasks = (
+    TASKS[name] for name in ("definitions", "mistake_in", "read_tasks")
+)
+MAX_BYTES = 20_000
+each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+
+
+class Everything:
+    """A server that offers all it has."""
+
+    offered = METHODS
+    takes_approvals = True
+
+    async def call(self, method: str, fields: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+def test_the_whole_list_is_small_enough_for_a_small_model() -> None:
+    tools = [
+        tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for tool in offered_tools(Everything())
+    ]
+    assert len(tools) == len(TOOLS) == len({tool["name"] for tool in tools})
+    text = json.dumps({"tools": tools}, ensure_ascii=False) + INSTRUCTIONS
+    assert len(text.encode()) <= MAX_BYTES
+
+
+@each_tool
+def test_a_schema_is_plain(tool: Tool) -> None:
+    schema = tool.input_schema()
+    Draft202012Validator.check_schema(schema)
+    assert schema["type"] == "object"
+    assert schema["additionalProperties"] is False
+    text = json.dumps(schema)
+    assert not [word for word in ("$ref", "$defs", "anyOf", '"null"') if word in text]
+    assert set(tool.fields) <= set(tool.contract.model_fields)
+    assert all(field.get("description") for field in schema["properties"].values())
+    required = {name for name, field in tool.contract.model_fields.items() if field.is_required()}
+    assert set(schema.get("required", ())) == required
+
+
+@each_tool
+def test_a_description_says_when_to_call_it_and_shows_how(tool: Tool) -> None:
+    assert "Call it" in tool.text
+    Draft202012Validator(tool.input_schema()).validate(tool.example)
+    parsed(tool.contract, tool.example)
+    assert json.dumps(tool.example) in tool.text
+    assert f"`{tool.name}`" in INSTRUCTIONS or tool.writes
+
+
+def test_an_approval_can_be_withheld() -> None:
+    retrieve = TOOLS[0]
+    assert "approval" in retrieve.input_schema()["properties"]
+    assert "approval" not in retrieve.input_schema(["approval"])["properties"]
+
+
+def test_what_the_reader_of_the_tasks_gets_is_what_a_client_gets() -> None:
+    text = definitions()
+    assert INSTRUCTIONS in text
+    shown = json.loads(text.removeprefix(INSTRUCTIONS))
+    offered = Everything()
+    offered.takes_approvals = False
+    assert [(tool["description"], tool["inputSchema"]) for tool in shown] == [
+        (tool.description, tool.input_schema) for tool in offered_tools(offered)
+    ]
+
+
+def a_right_answer(task: dict[str, Any]) -> dict[str, Any]:
+    """The call that a task expects, with a text for each loose expectation."""
+    arguments: dict[str, Any] = {}
+    for name, expected in task["expect"][0]["arguments"].items():
+        value = expected
+        if isinstance(expected, dict):
+            value = {"tool_tasks": 1} if name == "bundle" else "x"
+            if "has" in expected:
+                value = " ".join(expected["has"])
+            elif "glob" in expected:
+                value = f"{expected['glob'].rstrip('/')}/**"
+        outer, _, key = name.partition(".")
+        if key:
+            arguments.setdefault(outer, {})[key] = [value] if key == "path" else value
+        else:
+            arguments[outer] = value
+    return {"id": task["id"], "tool": task["expect"][0]["tool"], "arguments": arguments}
+
+
+def test_thirty_tasks_can_be_solved_and_use_every_tool() -> None:
+    tasks = read_tasks()
+    assert [task["id"] for task in tasks] == list(range(1, 31))
+    assert {right["tool"] for task in tasks for right in task["expect"]} == {
+        tool.name for tool in TOOLS
+    }
+    for task in tasks:
+        assert mistake_in(a_right_answer(task), task) == ""
+        assert all(right["tool"] not in task["situation"].split() for right in task["expect"])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (None, "no answer"),
+        ({"tool": "search"}, "there is no tool"),
+        ({"tool": "status", "arguments": {}}, "instead of retrieve"),
+        ({"arguments": {"task": "token", "rolle": "x"}}, "Additional properties"),
+        ({"arguments": {"task": "token"}}, "role is None"),
+        ({"arguments": {}}, "required property"),
+    ],
+)
+def test_a_wrong_call_is_counted_as_wrong(change: dict[str, Any] | None, says: str) -> None:
+    task = read_tasks()[0]
+    answer = None if change is None else a_right_answer(task) | change
+    assert says in mistake_in(answer, task)
