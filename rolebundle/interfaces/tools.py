@@ -161,6 +161,7 @@ TOOLS = (
             "seen",
             "limit",
             "as_of",
+            "packet",
             "detail",
             "max_chars",
         ),

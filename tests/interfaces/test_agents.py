@@ -59,7 +59,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
         "compare",
         {
             "task": "token",
-            "roles": ["docs-writer", "code-reviewer"],
+            "roles": ["mossline-docs-writer", "mossline-code-reviewer"],
             "lexical_only": True,
             "now": "2026-11-01",
         },

@@ -20,6 +20,7 @@ pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundl
 
 from mcp.shared.exceptions import MCPError
 
+from rolebundle.policy.overlays import overlay_folders
 from support.mcp import OVERLAYS, TASK, Session, SharedServer, error_of, text_of
 
 NOW = "2026-03-01T00:00:00Z"
@@ -41,7 +42,7 @@ def server(
 
 
 def some_chunk(db: Path) -> tuple[str, str]:
-    with Engine(db, (OVERLAYS,)) as engine:
+    with Engine(db, overlay_folders((OVERLAYS,))) as engine:
         found = Operations(engine).call(
             "retrieve", {"task": TASK, "role": "mossline-security-reviewer", "lexical_only": True}
         )
@@ -94,7 +95,7 @@ def test_retrieve_answers_as_every_interface_does(
 
     result = server.call("retrieve", fields)
     assert not result.is_error
-    with Engine(sample_db, (OVERLAYS,)) as engine:
+    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
         expected = Operations(engine).call("retrieve", fields)
     assert without_timings(result.structured_content) == without_timings(expected)
     text = text_of(result)
@@ -118,7 +119,7 @@ def test_the_other_tools_answer_as_every_interface_does(
 ) -> None:
     chunk_id, _ = some_chunk(sample_db)
     fixed = {"task": TASK, "now": NOW, "lexical_only": True}
-    with Engine(sample_db, (OVERLAYS,)) as engine:
+    with Engine(sample_db, overlay_folders((OVERLAYS,))) as engine:
         operations = Operations(engine)
         bundle = operations.call("retrieve", {**fixed, "detail": "full"})
         calls: dict[str, dict[str, Any]] = {
@@ -126,7 +127,10 @@ def test_the_other_tools_answer_as_every_interface_does(
             "multi_get": {"ids": [chunk_id, "product/*.md", "nothing"], "max_chars": 4000},
             "ls": {"prefix": "product", "limit": 2},
             "why": {**fixed, "role": "mossline-security-reviewer", "id": chunk_id},
-            "compare": {**fixed, "roles": ["mossline-security-reviewer", "mossline-product-strategist"]},
+            "compare": {
+                **fixed,
+                "roles": ["mossline-security-reviewer", "mossline-product-strategist"],
+            },
             "replay": {"bundle": bundle},
             "verify": {"draft": "It lives 30 days [1].", "chunk_ids": [chunk_id], "now": NOW},
             "check": {"intent": "Describe the token refresh"},
@@ -172,7 +176,12 @@ def test_a_replayed_bundle_names_no_folder_to_load_a_model_from(
 
 
 def test_names_that_models_guess_are_taken(server: SharedServer) -> None:
-    guessed = {"query": TASK, "topK": 2, "roleId": "mossline-security-reviewer", "lexicalOnly": True}
+    guessed = {
+        "query": TASK,
+        "topK": 2,
+        "roleId": "mossline-security-reviewer",
+        "lexicalOnly": True,
+    }
     result = server.call("retrieve", guessed)
     assert not result.is_error, text_of(result)
     assert len(result.structured_content["selected"]) == 2
@@ -238,7 +247,9 @@ def test_documents_and_overlays_are_resources(server: SharedServer, sample_db: P
         (found,) = engine.get(some_chunk(sample_db)[0]).passages
         assert found.content in passage.contents[0].text
     assert "not instructions" in document.contents[0].text
-    assert json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
+    assert (
+        json.loads(overlay.contents[0].text)["overlay"]["role_id"] == "mossline-security-reviewer"
+    )
 
 
 @pytest.mark.parametrize(
