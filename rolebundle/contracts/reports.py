@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import JsonValue
+
 from rolebundle.contracts.audit import AuditRow
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.lookup import IndexStatus
@@ -229,9 +231,12 @@ class PolicySummary(Contract):
 
 
 class LintProblem(Contract):
-    """A problem in an overlay or a policy. ``place`` is the dotted path of the key."""
+    """A problem in an overlay or a policy. ``place`` is the dotted path of the key.
 
-    level: Literal["error", "warning"]
+    A note says what an overlay leaves to rolebundle. It is no problem.
+    """
+
+    level: Literal["error", "warning", "note"]
     place: str
     code: str
     message: str
@@ -250,13 +255,28 @@ class OverlayProblems(Contract):
     findings: list[LintProblem]
 
 
+class RuleNames(Contract):
+    """The names in a corpus that the source rules of an overlay can match, sorted.
+
+    ``folders`` are globs of the files in each folder, at most 2000.
+    """
+
+    sources: list[str]
+    document_types: list[str]
+    domains: list[str]
+    trust_tiers: list[str]
+    folders: list[str]
+
+
 class OverlayLint(Contract):
     """`overlay lint`: the problems of each overlay.
 
-    ``corpus`` is the corpus on which the source rules were tried; null if there was none.
+    ``corpus`` is the corpus on which the rules and the vocabulary were tried, and ``names`` are the
+    names in it; null if there was none.
     """
 
     corpus: str | None
+    names: RuleNames | None = None
     overlays: list[OverlayProblems]
 
 
@@ -310,6 +330,41 @@ class ExtendedOverlay(Contract):
 class OverlayDetails(Contract):
     """`overlay show`: an overlay after inheritance, with all defaults.
 
+    ``extends`` are the overlays that it extends, the nearest first. ``rescaled`` are the weights
+    that no file gives as they are: they share what the given ones leave of 1.
+    """
+
+    role_id: str
+    digest: str
+    path: str
+    extends: list[ExtendedOverlay]
+    rescaled: list[str] = []
+    overlay: Overlay
+
+
+class ExplainedValue(Contract):
+    """One value of an overlay, and where it comes from.
+
+    Attributes:
+        place: the dotted path of the key. An entry of an open object, such as ``synonyms``, and a
+            rule in a list have places of their own.
+        value: the value in force.
+        origin: ``file`` if a file gives it, ``rescaled`` if it is a weight that shares what the
+            given ones leave of 1, or ``default``.
+        path: the file that gives it, or that gives the other weights; null for a default.
+        notes: what that file notes on the value, by place.
+    """
+
+    place: str
+    value: JsonValue
+    origin: Literal["file", "rescaled", "default"]
+    path: str | None
+    notes: dict[str, str] = {}
+
+
+class OverlayExplanation(Contract):
+    """`overlay explain`: each value of an overlay after inheritance, with its origin.
+
     ``extends`` are the overlays that it extends, the nearest first.
     """
 
@@ -317,7 +372,7 @@ class OverlayDetails(Contract):
     digest: str
     path: str
     extends: list[ExtendedOverlay]
-    overlay: Overlay
+    values: list[ExplainedValue]
 
 
 class PurgeResult(Contract):

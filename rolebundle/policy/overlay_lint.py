@@ -1,7 +1,7 @@
-"""Lint an overlay that loads: rules that contradict each other or never match.
+"""Lint an overlay: mistakes in its file, rules that contradict each other or never match.
 
 An error is a rule that has no effect, or the opposite effect. A warning is a rule that may be
-unintended.
+unintended. A note is what the overlay leaves to rolebundle.
 """
 
 from __future__ import annotations
@@ -10,12 +10,26 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rolebundle.contracts.mistakes import Place
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
-from rolebundle.contracts.reports import LintProblem
-from rolebundle.policy.overlays import did_you_mean, found_by_name, load_file, problems_of
+from rolebundle.contracts.reports import LintProblem, RuleNames
+from rolebundle.policy.overlay_explanation import explained_values
+from rolebundle.policy.overlays import (
+    ResolvedOverlay,
+    did_you_mean,
+    found_by_name,
+    load_file,
+    problems_of,
+    sound_part,
+)
+from rolebundle.policy.policy_json import dotted
 from rolebundle.policy.source_rules import RuleSubject, rule_matches, rule_subject
+from rolebundle.resources import data_folder
+from rolebundle.storage import lexical_index
+from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentKind, document_kinds
+from rolebundle.text.languages import likely_languages
 
 _PREFERRED = "source_policy.preferred_sources"
 _ALLOWED = "source_policy.allowed_sources"
@@ -39,6 +53,16 @@ class CorpusFacts:
     tiers: frozenset[str]
     folders: frozenset[str]
 
+    def names(self) -> RuleNames:
+        """The names, for a report."""
+        return RuleNames(
+            sources=sorted(self.sources),
+            document_types=sorted(self.document_types),
+            domains=sorted(self.domains),
+            trust_tiers=sorted(self.tiers),
+            folders=sorted(self.folders)[:_MAX_COMPARED],
+        )
+
 
 def lint_error(place: str, code: str, message: str) -> LintProblem:
     """A rule that has no effect, or the opposite effect. ``place`` is empty for the whole file."""
@@ -50,37 +74,74 @@ def lint_warning(place: str, code: str, message: str) -> LintProblem:
     return LintProblem(level="warning", place=place, code=code, message=message)
 
 
-def lint_overlay(path: Path, folders: Sequence[Path], corpus: Corpus | None) -> list[LintProblem]:
+def lint_note(place: str, code: str, message: str) -> LintProblem:
+    """What the overlay leaves to rolebundle."""
+    return LintProblem(level="note", place=place, code=code, message=message)
+
+
+def lint_overlay(
+    path: Path, folders: Sequence[Path], corpus: Corpus | None, facts: CorpusFacts | None = None
+) -> list[LintProblem]:
     """The findings for the overlay in a file, in the order of the checks.
+
+    If the overlay does not load, these are the errors that prevent it, and the findings for its
+    other values.
 
     Args:
         path: the file.
         folders: the folders of the overlays that it may extend.
-        corpus: the corpus that its rules are checked against, or None for the overlay alone.
-
-    Returns:
-        The findings. If the overlay does not load, these are only the errors that prevent it.
+        corpus: the corpus that its rules and words are checked against, or None for the overlay
+            alone.
+        facts: what rules can match in the corpus, if that is known already.
     """
-    problems = problems_of(path, folders)
-    if problems:
-        return [
-            lint_error(
-                problem.place,
-                problem.code,
-                f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
-            )
-            for problem in problems
-        ]
-    overlay = load_file(path, folders).overlay
     findings = [
-        *_name(overlay, path, folders),
-        *_vocabulary(overlay.vocabulary),
-        *_sources(overlay),
-        *_numbers(overlay),
+        lint_error(
+            problem.place,
+            problem.code,
+            f"{problem.message}; {problem.hint}" if problem.hint else problem.message,
+        )
+        for problem in problems_of(path, folders)
     ]
+    if findings:
+        resolved = sound_part(path, folders)
+        if resolved is None:
+            return findings
+    else:
+        resolved = load_file(path, folders)
+        findings += _name(resolved.overlay, path, folders)
+        findings += _numbers(resolved.overlay)
+    findings += _vocabulary(resolved.overlay.vocabulary)
+    findings += _sources(resolved.overlay)
+    findings += _weights(resolved)
+    findings += _notes(resolved)
     if corpus is not None:
-        findings += lint_against_corpus(overlay, corpus_facts(document_kinds(corpus)))
+        facts = facts or corpus_facts(document_kinds(corpus))
+        findings += unmatched_values(resolved, corpus, facts)
+        findings += excluded_rules(resolved.overlay, facts)
     return findings
+
+
+def unmatched_values(
+    resolved: ResolvedOverlay, corpus: Corpus, facts: CorpusFacts
+) -> list[LintProblem]:
+    """The rules and words of an overlay that match nothing in a corpus.
+
+    What it inherits from an overlay that comes with rolebundle is written for any corpus.
+    """
+    unmatched = [
+        *unmatched_rules(resolved.overlay, facts),
+        *unmatched_words(resolved.overlay.vocabulary, corpus),
+    ]
+    shipped = data_folder("overlays")
+    if resolved.path.parent == shipped:
+        return unmatched
+    places = tuple(
+        start
+        for value in explained_values(resolved)
+        if value.path is not None and Path(value.path).parent == shipped
+        for start in (f"{value.place}.", f"{value.place}[")
+    )
+    return [finding for finding in unmatched if not f"{finding.place}.".startswith(places)]
 
 
 def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
@@ -98,11 +159,6 @@ def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
             for depth in range(1, len(parts) + 1)
         ),
     )
-
-
-def lint_against_corpus(overlay: Overlay, facts: CorpusFacts) -> list[LintProblem]:
-    """The findings for an overlay's rules that depend on a corpus."""
-    return [*_never_matching(overlay, facts), *_excluded_in_corpus(overlay, facts)]
 
 
 def _name(overlay: Overlay, path: Path, folders: Sequence[Path]) -> Iterator[LintProblem]:
@@ -187,7 +243,39 @@ def _numbers(overlay: Overlay) -> Iterator[LintProblem]:
         yield lint_warning("retrieval_policy.max_chunks_per_source", "no_effect", message)
 
 
-def _never_matching(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+def _weights(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
+    policy = resolved.overlay.retrieval_policy
+    if resolved.rescaled:
+        shown = ", ".join(f"{name} {getattr(policy, name):g}" for name in resolved.rescaled)
+        message = f"what the given weights leave of 1 is shared: {shown}"
+        yield lint_note("retrieval_policy", "rescaled_weights", message)
+
+
+def _notes(resolved: ResolvedOverlay) -> Iterator[LintProblem]:
+    values = {key: value for key, value in resolved.layers[0].values.items() if key != "notes"}
+    places = {dotted(place) for place in _places(values, ())}
+    for place in resolved.overlay.notes:
+        if place not in places:
+            guess = did_you_mean(place, sorted(places)[:_MAX_COMPARED])
+            message = f"this file has no value at the place {place!r}{guess}"
+            yield lint_warning(dotted(("notes", place)), "unknown_place", message)
+
+
+def _places(value: object, place: Place) -> Iterator[Place]:
+    steps = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for step, inner in steps:
+        yield (*place, step)
+        yield from _places(inner, (*place, step))
+
+
+def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+    """The rules and boosts that match no document of a corpus."""
     policy = overlay.source_policy
     # A pattern is searched for in all three names. A boost applies to one name, spelled exactly.
     all_names = {*facts.sources, *facts.document_types, *facts.domains}
@@ -234,7 +322,44 @@ def _unmatched(place: str, description: str, name: str, present: Collection[str]
     return lint_warning(place, "never_matches", message)
 
 
-def _excluded_in_corpus(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+def unmatched_words(words: Vocabulary, corpus: Corpus) -> Iterator[LintProblem]:
+    """The words of a vocabulary that no passage of a corpus has, in any of their forms."""
+    lists = {
+        "preferred_terms": words.preferred_terms,
+        **{f"synonyms.{term}": phrases for term, phrases in words.synonyms.items()},
+        "boost_phrases": words.boost_phrases,
+        "suppress_phrases": words.suppress_phrases,
+    }
+    places = [
+        (f"vocabulary.{name}[{index}]", phrase)
+        for name, phrases in lists.items()
+        for index, phrase in enumerate(phrases)
+    ]
+    expressions = [_expression(phrase) for _, phrase in places]
+    counts = [0] * len(places)
+    for compartment in searchable_compartments(corpus):
+        more = lexical_index.frequencies(corpus, compartment.id, expressions)
+        counts = [count + new for count, new in zip(counts, more, strict=True)]
+    for (place, phrase), count in zip(places, counts, strict=True):
+        if not count:
+            message = f"matches nothing in this corpus: no passage has {phrase!r}"
+            yield lint_warning(place, "never_matches", message)
+
+
+def _expression(phrase: str) -> str:
+    """A phrase and its forms as an FTS5 expression."""
+    texts = [phrase]
+    if not phrase.isascii():
+        from rolebundle.text.forms import index_tokens, phrase_form
+
+        languages = dict.fromkeys((*likely_languages(phrase), ""))
+        texts += [index_tokens(phrase_form(phrase, language)) for language in languages]
+    quoted = (text.replace('"', '""') for text in texts if text)
+    return " OR ".join(f'"{text}"' for text in quoted)
+
+
+def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
+    """The preferred and allowed rules whose matches in a corpus are excluded by others."""
     policy = overlay.source_policy
     subjects = facts.subjects
     all_rules = (*policy.preferred_sources, *policy.allowed_sources, *policy.forbidden_sources)

@@ -5,6 +5,7 @@ A file with any problem gives an error and no overlay, so that no part of a poli
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -33,10 +34,11 @@ from rolebundle.storage.location import overlays_path
 ENVIRONMENT = "ROLEBUNDLE_OVERLAYS"
 MAX_PARENTS = 8
 
+OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
+"""The keys that a child never inherits."""
+
 _SUFFIX = ".json"
 _ROOT_USER = 0
-# A child never inherits these keys.
-_OWN_KEYS = ("$schema", "role_id", "version", "extends", "notes")
 _WEIGHTS_PLACE = "retrieval_policy"
 _NULL_HINT = (
     "leave the key out; null only removes what the overlay named by `extends` declares under "
@@ -238,6 +240,59 @@ def problems_of(path: Path, folders: Sequence[Path]) -> list[Problem]:
     return checked if isinstance(checked, list) else []
 
 
+def sound_part(path: Path, folders: Sequence[Path]) -> ResolvedOverlay | None:
+    """Return an overlay without the values that are wrong, so that the others can be checked.
+
+    It is ``None`` if the file is not JSON, or what it extends cannot be loaded.
+    """
+    try:
+        own = _or_raise(path, parse(_read(path)))
+        parent = _resolve_parent(own, path, _parent_folders(path, folders), (path,))
+    except OverlayError:
+        return None
+    values, _, problems = share_weights(merge(parent.values, own) if parent else own, own)
+    values = copy.deepcopy(values)
+    if problems:
+        del values[_WEIGHTS_PLACE]
+    try:
+        Overlay.model_validate(values)
+    except ValidationError as error:
+        for mistake in mistakes_in(error, Overlay):
+            _cut(values, mistake.place)
+    overlay = validate({"version": "1.0", "role_id": "unnamed", **values})
+    if isinstance(overlay, list):
+        return None
+    layers = (Layer(path, own), *(parent.layers if parent else ()))
+    return ResolvedOverlay(overlay, digest_of(overlay), path, layers)
+
+
+def _cut(values: Any, place: Place) -> None:
+    """Remove the value at a place. Of a list it removes all, so that places stay true."""
+    for step, following in zip(place, (*place[1:], 0), strict=True):
+        if not isinstance(values, dict) or step not in values:
+            return
+        if isinstance(following, int):
+            del values[step]
+            return
+        values = values[step]
+
+
+def extended_files(path: Path, folders: Sequence[Path]) -> list[Path]:
+    """Return the files that the overlay in a file extends, nearest first, as far as they exist."""
+    files = [path]
+    while len(files) <= MAX_PARENTS:
+        try:
+            values = parse(_read(files[-1]))
+            role_id = values.get("extends") if isinstance(values, dict) else None
+            parent = isinstance(role_id, str) and locate(role_id, _parent_folders(path, folders))
+        except OverlayError:
+            break
+        if not parent or parent in files:
+            break
+        files.append(parent)
+    return files[1:]
+
+
 def list_overlays(folders: Sequence[Path]) -> list[OverlayEntry]:
     """Return the overlay of each role, sorted by role id. A malformed one has a ``problem``."""
     paths: dict[str, Path] = {}
@@ -435,7 +490,7 @@ def merge(parent: Mapping[str, object], child: Mapping[str, object]) -> Values:
     null removes the parent's key. There is one exception: null is kept for a key that is neither in
     the parent nor in the format, so that validation reports the key.
     """
-    inherited = {key: value for key, value in parent.items() if key not in _OWN_KEYS}
+    inherited = {key: value for key, value in parent.items() if key not in OWN_KEYS}
     return _merged(inherited, child, ())
 
 

@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "multi-get": (Use("read", ("n1.md:1-3", *DB)),),
     "ls": (READ,),
     "status": (READ,),
+    "overlay explain": (Use("read", ("mossline-docs-writer",)),),
     "overlay lint": (Use("read", ("mossline-docs-writer",)),),
     "overlay list": (Use("read"),),
     "overlay show": (Use("read", ("mossline-docs-writer",)),),

@@ -12,14 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.contracts.document import DocumentMetadata
-from rolebundle.contracts.overlay import Overlay
+from rolebundle.contracts.overlay import Overlay, Vocabulary
 from rolebundle.contracts.reports import LintProblem
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.terms import TrustTier
+from rolebundle.policy import overlay_lint
 from rolebundle.policy.overlay_lint import (
+    CorpusFacts,
     corpus_facts,
-    lint_against_corpus,
+    excluded_rules,
     lint_overlay,
+    unmatched_rules,
+    unmatched_words,
 )
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
@@ -28,6 +32,8 @@ from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, put_file
+from support import corpora
+from support.overlay_files import write
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -179,6 +185,69 @@ SOURCES = "source_policy.preferred_sources"
             [],
             id="a maximum with diversity",
         ),
+        pytest.param(
+            {
+                "source_policy": {
+                    "preferred_sources": [{"path": "docs/**"}, {"path": "docs/api/*.md"}, {"path": "*.md"}],
+                    "forbidden_sources": [{"path": "*.md"}, {"pattern": "docs"}, {"path": "docs/api/*"}],
+                }
+            },
+            [
+                ("warning", "shadowed_rule", f"{SOURCES}[1]"),
+                ("error", "forbidden_hides_rule", f"{SOURCES}[2]"),
+            ],
+            id="paths that cover paths",
+        ),
+        pytest.param(
+            {"source_policy": {"forbidden_sources": [{"pattern": "wiki", "boost": 0.5}]}},
+            [("warning", "no_effect", "source_policy.forbidden_sources[0].boost")],
+            id="a boost of what is forbidden",
+        ),
+        pytest.param(
+            {"retrieval_policy": {"lexical_weight": 0.5}},
+            [("note", "rescaled_weights", "retrieval_policy")],
+            id="weights that share the rest",
+        ),
+        pytest.param(
+            {"vocabulary": {"boost_phrases": ["a b"]}, "notes": {"vocabulary.boost_phrases[0]": "12 of 40", "mission": "", "vocabulary.boost_phrase": ""}},
+            [("warning", "unknown_place", "notes.vocabulary.boost_phrase")],
+            id="a note on nothing",
+        ),
+        pytest.param(
+            {
+                "misson": "",
+                "label": 1,
+                "extends": "base",
+                "vocabulary": {"boost_phrases": [""], "synonyms": {"x": None}},
+            },
+            [
+                ("error", "overlay_missing", "extends"),
+                ("error", "unknown_key", "misson"),
+                ("error", "bad_value", "label"),
+                ("error", "bad_value", "vocabulary.boost_phrases[0]"),
+            ],
+            id="mistakes beside a parent that is missing",
+        ),
+        pytest.param(
+            {
+                "label": 1,
+                "retrieval_policy": {"lexical_weight": 1, "semantic_weight": 1, "fusion": "rff"},
+                "vocabulary": {"boost_phrases": ["", "x"], "suppress_phrases": ["y"], "preferred_terms": ["y", "Y"]},
+                "source_policy": {"forbidden_sources": [{"path": "a", "pattern": "b"}, {"path": "a/"}]},
+            },
+            [
+                ("error", "bad_value", "label"),
+                ("error", "bad_value", "retrieval_policy"),
+                ("error", "bad_value", "retrieval_policy.fusion"),
+                ("error", "bad_value", "vocabulary.boost_phrases[0]"),
+                ("error", "bad_value", "source_policy.forbidden_sources[0]"),
+                ("error", "bad_value", "source_policy.forbidden_sources[1].path"),
+                ("warning", "duplicate_phrase", "vocabulary.preferred_terms[1]"),
+                ("error", "contradiction", "vocabulary.preferred_terms[0]"),
+                ("error", "contradiction", "vocabulary.preferred_terms[1]"),
+            ],
+            id="every mistake at once",
+        ),
     ],
 )  # fmt: skip
 def test_an_overlay_alone(
@@ -222,6 +291,10 @@ FACTS = corpus_facts(
 )
 
 
+def against(role: Overlay, facts: CorpusFacts) -> list[LintProblem]:
+    return [*unmatched_rules(role, facts), *excluded_rules(role, facts)]
+
+
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
@@ -243,6 +316,31 @@ FACTS = corpus_facts(
                 ("warning", "never_matches", "source_policy.domain_boosts.legal"),
             ],
             id="rules that match nothing",
+        ),
+        pytest.param(
+            {
+                "preferred_sources": [{"path": "eng/*"}, {"path": "eng/**"}],
+                "allowed_sources": [{"path": "law.md"}, {"path": "eng/deploy/*"}],
+                "forbidden_sources": [{"path": "Notes/*"}],
+            },
+            [
+                ("warning", "never_matches", f"{SOURCES}[0].path"),
+                ("warning", "never_matches", "source_policy.forbidden_sources[0].path"),
+            ],
+            id="paths that match nothing",
+        ),
+        pytest.param(
+            {"preferred_sources": [{"path": "**/*.md"}], "forbidden_sources": [{"pattern": "law"}]},
+            [("warning", "forbidden_overlaps_rule", f"{SOURCES}[0]")],
+            id="a part of a path is forbidden",
+        ),
+        pytest.param(
+            {
+                "preferred_sources": [{"pattern": "note"}],
+                "forbidden_sources": [{"path": "notes/**"}],
+            },
+            [("error", "forbidden_hides_rule", f"{SOURCES}[0]")],
+            id="all that is preferred is forbidden, by its path",
         ),
         pytest.param(
             {
@@ -279,13 +377,15 @@ FACTS = corpus_facts(
     ],
 )
 def test_against_facts(policy: dict[str, object], expected: list[tuple[str, str, str]]) -> None:
-    assert brief(lint_against_corpus(overlay(source_policy=policy), FACTS)) == expected
+    assert brief(against(overlay(source_policy=policy), FACTS)) == expected
 
 
 def test_a_message_names_the_nearest_and_what_both_match() -> None:
-    near = lint_against_corpus(overlay(source_policy={"document_type_boosts": {"Page": 2}}), FACTS)
+    near = against(overlay(source_policy={"document_type_boosts": {"Page": 2}}), FACTS)
     assert "did you mean page?" in near[0].message
-    both = lint_against_corpus(
+    near = against(overlay(source_policy={"forbidden_sources": [{"path": "engs/**"}]}), FACTS)
+    assert "it has no file with the path 'engs/**'; did you mean eng/**?" in near[0].message
+    both = against(
         overlay(
             source_policy={
                 "preferred_sources": [{"pattern": "note"}],
@@ -324,12 +424,62 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
         DocumentKind(d.source_id, d.document_type, d.domain, d.source_kind, d.trust_tier, "x")
         for d in documents
     )
-    codes = {finding.code for finding in lint_against_corpus(role, facts)}
+    codes = {finding.code for finding in against(role, facts)}
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)
     else:
         assert ("forbidden_hides_rule" in codes) == (bool(matched) and len(refused) == len(matched))
         assert ("forbidden_overlaps_rule" in codes) == (0 < len(refused) < len(matched))
+
+
+def test_words_that_no_passage_has(tmp_path: Path) -> None:
+    texts = ["A rollback plan for each release", "数据库 备份", "Die Verträge der Firma"]
+    documents = [corpora.document(f"d{n}", [text]) for n, text in enumerate(texts)]
+    words = Vocabulary(
+        preferred_terms=["rollback", "roll back", "备份", "++", '"'],
+        boost_phrases=["rollback plans", "plan rollback"],
+        suppress_phrases=["Vertrag", "Zebra"],
+        synonyms={"unheard of": ["releases", "zebra"]},
+    )
+    with open_reader(corpora.build(tmp_path, documents)) as corpus:
+        places = [finding.place for finding in unmatched_words(words, corpus)]
+        assert [*unmatched_words(Vocabulary(), corpus)] == []
+    assert places == [
+        "vocabulary.preferred_terms[1]",
+        "vocabulary.preferred_terms[3]",
+        "vocabulary.preferred_terms[4]",
+        "vocabulary.synonyms.unheard of[1]",
+        "vocabulary.boost_phrases[1]",
+        "vocabulary.suppress_phrases[1]",
+    ]
+
+
+def test_what_a_shipped_overlay_gives_is_not_expected_in_every_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = {"preferred_terms": ["zebra"], "boost_phrases": ["zebra"]}
+    parent = write(tmp_path, "parent", vocabulary=words, mission="Read.")
+    child = write(
+        tmp_path,
+        "child",
+        extends="parent",
+        vocabulary={"boost_phrases": ["lion"]},
+        source_policy={"forbidden_sources": [{"path": "lions/**"}]},
+    )
+    monkeypatch.setattr(overlay_lint, "data_folder", lambda _: tmp_path)
+    database = corpora.build(tmp_path, [corpora.document("d", ["text"])])
+    with open_reader(database) as corpus:
+        assert len(lint_overlay(parent, [tmp_path], corpus)) == 2
+    nested = tmp_path / "own"
+    nested.mkdir()
+    own = nested / child.name
+    child.rename(own)
+    with open_reader(database) as corpus:
+        found = brief(lint_overlay(own, [nested, tmp_path], corpus))
+    assert found == [
+        ("warning", "never_matches", "source_policy.forbidden_sources[0].path"),
+        ("warning", "never_matches", "vocabulary.boost_phrases[0]"),
+    ]
 
 
 def test_against_a_corpus_file(tmp_path: Path) -> None:

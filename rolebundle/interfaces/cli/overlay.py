@@ -1,37 +1,47 @@
-"""`rolebundle overlay list | show | lint`: the overlays, and their errors."""
+"""`rolebundle overlay list | show | explain | lint`: the overlays, and their errors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 import click
 
 from rolebundle.contracts.reports import (
+    ExplainedValue,
     ExtendedOverlay,
     LintProblem,
     OverlayDetails,
+    OverlayExplanation,
     OverlayFile,
     OverlayLint,
     OverlayList,
     OverlayProblems,
+    RuleNames,
 )
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json
-from rolebundle.policy.overlay_lint import lint_overlay
+from rolebundle.policy.overlay_explanation import explained_values
+from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
     OverlayEntry,
     ResolvedOverlay,
+    extended_files,
     list_overlays,
     load_file,
     load_role,
     locate,
     overlay_folders,
 )
+from rolebundle.resources import data_folder
+from rolebundle.storage.documents import document_kinds
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import open_reader
+
+_MAX_NAMES = 20
 
 
 @click.group()
@@ -45,6 +55,7 @@ def overlay() -> None:
     \b
     rolebundle overlay list
     rolebundle overlay show security-reviewer
+    rolebundle overlay explain security-reviewer
     rolebundle overlay lint my-overlays/release-manager.json
     """
 
@@ -90,8 +101,55 @@ def show_command(name: str, overlay_dirs: tuple[Path, ...], db: str | None) -> N
     rolebundle overlay show ./release-manager.json
     """
     folders = overlay_folders(overlay_dirs, corpus_path(db))
-    resolved = load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
-    print_json(_details(resolved), indent=2)
+    resolved = _resolved(name, folders)
+    details = OverlayDetails(
+        role_id=resolved.overlay.role_id,
+        digest=resolved.digest,
+        path=str(resolved.path),
+        extends=_extended(resolved),
+        rescaled=[*resolved.rescaled],
+        overlay=resolved.overlay,
+    )
+    print_json(details, indent=2)
+
+
+@overlay.command("explain")
+@click.argument("name", metavar="ROLE|FILE")
+@overlay_dir_option
+@db_option
+@json_option
+def explain_command(
+    name: str, overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
+) -> None:
+    """Show each value of one overlay with its origin: a file, or the default.
+
+    Weights that share what the given ones leave of 1 are marked as rescaled.
+
+    \b
+    rolebundle overlay explain security-reviewer
+    rolebundle overlay explain ./release-manager.json --json
+    """
+    folders = overlay_folders(overlay_dirs, corpus_path(db))
+    resolved = _resolved(name, folders)
+    values = explained_values(resolved)
+    if as_json:
+        explanation = OverlayExplanation(
+            role_id=resolved.overlay.role_id,
+            digest=resolved.digest,
+            path=str(resolved.path),
+            extends=_extended(resolved),
+            values=values,
+        )
+        print_json(explanation, indent=2)
+        return
+    _print_lines(
+        _plain(line)
+        for line in (
+            f"{resolved.path} (digest {resolved.digest})",
+            *(f"extends {ancestor}" for ancestor in resolved.ancestors),
+        )
+    )
+    _print_lines(line for value in values for line in _explained_lines(value))
 
 
 @overlay.command("lint")
@@ -104,9 +162,10 @@ def lint_command(
 ) -> None:
     """Check overlays for errors.
 
-    Without a name all overlays are checked. If there is a corpus, the rules are also checked
-    against it: which rules match nothing, and which preferred sources are forbidden. Errors lead to
-    exit code 3, warnings do not.
+    Without a name all overlays are checked. If there is a corpus, rules and vocabulary are also
+    checked against it: what matches nothing, and which preferred sources are forbidden; not those
+    of the overlays that come with rolebundle, unless they are named. Errors lead to exit code 3,
+    warnings do not.
 
     \b
     rolebundle overlay lint
@@ -114,15 +173,28 @@ def lint_command(
     """
     location = corpus_path(db)
     folders = overlay_folders(overlay_dirs, location)
-    paths = [_path(name, folders) for name in names] or [
-        entry.path for entry in list_overlays(folders)
-    ]
     # If --db names a missing file, opening it raises the error.
     against_corpus = db is not None or location.exists()
     with open_reader(location) if against_corpus else nullcontext() as corpus:
-        findings = {path: lint_overlay(path, folders, corpus) for path in paths}
+        facts = corpus_facts(document_kinds(corpus)) if corpus else None
+        findings: dict[Path, list[LintProblem]] = {}
+        for name in names or [str(entry.path) for entry in list_overlays(folders)]:
+            try:
+                path = _path(name, folders)
+            except OverlayError as error:
+                # The other names are checked all the same.
+                message = f"{error.message}; {error.hint}"
+                findings[Path(name)] = [lint_error("", error.code, message)]
+                continue
+            tried = None if not names and path.parent == data_folder("overlays") else corpus
+            findings[path] = lint_overlay(path, folders, tried, facts)
+            if _has_error(findings[path]):
+                # Mistakes of what it extends are its own, too.
+                for extended in extended_files(path, folders):
+                    findings.setdefault(extended, lint_overlay(extended, folders, None))
+    known = facts.names() if facts else None
     if as_json:
-        print_json(_report(findings, location if against_corpus else None), indent=2)
+        print_json(_report(findings, location if against_corpus else None, known), indent=2)
     else:
         _print_lines(
             _plain(
@@ -132,12 +204,18 @@ def lint_command(
             for path, path_findings in findings.items()
             for finding in path_findings
         )
+        if known and any(f.code == "never_matches" for listed in findings.values() for f in listed):
+            _print_lines(_names(known))
     _summarize(findings, location, against_corpus)
 
 
 def _is_file(name: str) -> bool:
     # A role id has no path separator and no suffix.
     return name.endswith(".json") or Path(name).name != name
+
+
+def _resolved(name: str, folders: Sequence[Path]) -> ResolvedOverlay:
+    return load_file(Path(name), folders) if _is_file(name) else load_role(name, folders)
 
 
 def _path(name: str, folders: Sequence[Path]) -> Path:
@@ -171,22 +249,39 @@ def _table(entries: Sequence[OverlayEntry]) -> list[str]:
     ]
 
 
-def _details(resolved: ResolvedOverlay) -> OverlayDetails:
-    return OverlayDetails(
-        role_id=resolved.overlay.role_id,
-        digest=resolved.digest,
-        path=str(resolved.path),
-        extends=[
-            ExtendedOverlay(role_id=ancestor.stem, path=str(ancestor))
-            for ancestor in resolved.ancestors
-        ],
-        overlay=resolved.overlay,
-    )
+def _extended(resolved: ResolvedOverlay) -> list[ExtendedOverlay]:
+    return [
+        ExtendedOverlay(role_id=ancestor.stem, path=str(ancestor))
+        for ancestor in resolved.ancestors
+    ]
 
 
-def _report(findings: dict[Path, list[LintProblem]], corpus: Path | None) -> OverlayLint:
+def _explained_lines(value: ExplainedValue) -> Iterator[str]:
+    origin = Path(value.path).name if value.path else "default"
+    if value.origin == "rescaled":
+        origin = f"rescaled, because {origin} gives other weights"
+    text = json.dumps(value.value, ensure_ascii=False)
+    yield f"  {_plain(value.place)}: {_plain(text)} ({_plain(origin)})"
+    for place, note in value.notes.items():
+        yield f"    note on {_plain(place)}: {_plain(note)}"
+
+
+def _names(names: RuleNames) -> Iterator[str]:
+    for title, known in (
+        ("sources", names.sources),
+        ("types", names.document_types),
+        ("domains", names.domains),
+    ):
+        more = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
+        yield _plain(f"this corpus has the {title} {', '.join(known[:_MAX_NAMES])}{more}")
+
+
+def _report(
+    findings: dict[Path, list[LintProblem]], corpus: Path | None, names: RuleNames | None
+) -> OverlayLint:
     return OverlayLint(
         corpus=None if corpus is None else str(corpus),
+        names=names,
         overlays=[
             OverlayProblems(path=str(path), findings=listed) for path, listed in findings.items()
         ],
@@ -195,10 +290,10 @@ def _report(findings: dict[Path, list[LintProblem]], corpus: Path | None) -> Ove
 
 def _summarize(findings: dict[Path, list[LintProblem]], corpus: Path, against_corpus: bool) -> None:
     levels = [finding.level for path_findings in findings.values() for finding in path_findings]
-    errors, warnings = levels.count("error"), levels.count("warning")
+    errors, warnings, notes = (levels.count(level) for level in ("error", "warning", "note"))
     click.echo(
         f"{counted(len(findings), 'overlay')} checked: {counted(errors, 'error')}, "
-        f"{counted(warnings, 'warning')}",
+        f"{counted(warnings, 'warning')}" + (f", {counted(notes, 'note')}" if notes else ""),
         err=True,
     )
     if not against_corpus:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.interfaces.cli.main import main
+from support.overlay_files import write
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -94,6 +95,49 @@ def test_lint_with_errors(capsys: pytest.CaptureFixture[str], folder: Path) -> N
     code, out, _ = run(capsys, "lint", str(path), "--json")
     assert code == 3
     assert json.loads(out)["overlays"][0]["findings"][0]["code"] == "unknown_key"
+
+
+def test_lint_names_the_mistakes_of_all_files(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """Also of a file that is extended, and beside a name that has no overlay."""
+    write(folder, "bad", misson="", label=1)
+    write(folder, "heir", extends="bad", lable="")
+    code, out, err = run(capsys, "lint", "heir", "nobody", "--overlay-dir", str(folder))
+    assert code == 3
+    for place in ("misson", "label", "lable", "extends", "nobody"):
+        assert f"{place}: " in out
+    assert "3 overlays with errors: heir, bad, nobody" in err
+
+
+def test_lint_lists_the_names_in_the_corpus(
+    capsys: pytest.CaptureFixture[str], folder: Path, sample_db: Path
+) -> None:
+    rules = {"preferred_sources": [{"pattern": "handbok"}]}
+    write(folder, "wrong", mission="Read.", source_policy=rules)
+    arguments = ("lint", "wrong", "--overlay-dir", str(folder), "--db", str(sample_db))
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert "this corpus has the sources " in out
+    code, out, _ = run(capsys, *arguments, "--json")
+    names = json.loads(out)["names"]
+    assert names["sources"]
+    assert all(folder.endswith("/**") for folder in names["folders"])
+
+
+def test_explain(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    policy = {"lexical_weight": 0.5}
+    write(folder, "mine", extends="base", retrieval_policy=policy, notes={"extends": "why"})
+    code, out, err = run(capsys, "explain", "mine", "--overlay-dir", str(folder))
+    assert (code, err) == (0, "")
+    assert '  mission: "Read." (base.json)\n' in out
+    assert '  extends: "base" (mine.json)\n    note on extends: why\n' in out
+    assert "  retrieval_policy.lexical_weight: 0.5 (mine.json)\n" in out
+    assert "semantic_weight: 0.214286 (rescaled, because mine.json gives other weights)\n" in out
+    assert "  retrieval_policy.min_score: 0.1 (default)\n" in out
+    assert "\x1b" not in out
+    code, out, _ = run(capsys, "show", "mine", "--overlay-dir", str(folder))
+    assert json.loads(out)["rescaled"] == ["semantic_weight", "metadata_weight", "rerank_weight"]
 
 
 def test_lint_of_what_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""Each value of an overlay has the file that gives it, or is a default or rescaled."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+
+from rolebundle.contracts.overlay import WEIGHTS
+from rolebundle.policy.overlay_explanation import explained_values
+from rolebundle.policy.overlays import load_file
+from support.amounts import few_examples
+from support.overlay_files import overlays, write
+
+
+def origins(path: Path) -> dict[str, tuple[str, str | None]]:
+    values = explained_values(load_file(path, [path.parent]))
+    return {value.place: (value.origin, value.path and Path(value.path).stem) for value in values}
+
+
+def test_the_nearest_file_that_gives_a_value_is_its_origin(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "base",
+        label="Base",
+        mission="Read.",
+        vocabulary={"boost_phrases": ["one"], "synonyms": {"auth": ["login"], "token": ["key"]}},
+        retrieval_policy={"freshness_max_age_days": 90, "max_selected_chunks": 4},
+    )
+    path = write(
+        tmp_path,
+        "child",
+        extends="base",
+        label="Child",
+        vocabulary={"synonyms": {"token": ["secret"]}},
+        source_policy={"forbidden_sources": [{"pattern": "a"}, {"path": "b", "boost": None}]},
+        retrieval_policy={"freshness_max_age_days": None},
+    )
+    found = origins(path)
+    assert found["label"] == found["role_id"] == found["extends"] == ("file", "child")
+    assert found["mission"] == found["vocabulary.boost_phrases"] == ("file", "base")
+    assert found["vocabulary.synonyms.auth"] == ("file", "base")
+    assert found["vocabulary.synonyms.token"] == ("file", "child")
+    assert found["source_policy.forbidden_sources[1]"] == ("file", "child")
+    assert found["retrieval_policy.max_selected_chunks"] == ("file", "base")
+    assert found["retrieval_policy.freshness_max_age_days"] == ("default", None)
+    assert found["retrieval_policy.lexical_weight"] == ("default", None)
+    values = explained_values(load_file(path, [tmp_path]))
+    [rule] = [value.value for value in values if value.place.endswith("sources[1]")]
+    assert rule == {"path": "b"}
+
+
+def test_a_rescaled_weight_names_the_file_that_gives_the_others(tmp_path: Path) -> None:
+    write(tmp_path, "base", retrieval_policy={"lexical_weight": 0.4, "semantic_weight": 0.2})
+    path = write(tmp_path, "child", extends="base", retrieval_policy={"semantic_weight": 0.6})
+    found = origins(path)
+    rescaled = [name for name in WEIGHTS if found[f"retrieval_policy.{name}"][0] == "rescaled"]
+    assert rescaled == ["lexical_weight", "metadata_weight", "rerank_weight"]
+    assert found["retrieval_policy.lexical_weight"] == ("rescaled", "child")
+    assert found["retrieval_policy.semantic_weight"] == ("file", "child")
+
+
+def test_notes_are_those_of_the_file_that_gives_the_value(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "base",
+        vocabulary={"boost_phrases": ["one"], "preferred_terms": ["two"]},
+        notes={"vocabulary.boost_phrases[0]": "often", "vocabulary.preferred_terms": "old"},
+    )
+    path = write(
+        tmp_path,
+        "child",
+        extends="base",
+        vocabulary={"preferred_terms": ["three"]},
+        notes={"vocabulary.preferred_terms": "new", "label": "nothing"},
+    )
+    values = explained_values(load_file(path, [tmp_path]))
+    assert {value.place: value.notes for value in values if value.notes} == {
+        "vocabulary.boost_phrases": {"vocabulary.boost_phrases[0]": "often"},
+        "vocabulary.preferred_terms": {"vocabulary.preferred_terms": "new"},
+    }
+
+
+@few_examples
+@given(overlays)
+def test_what_no_file_gives_is_the_default(tmp_path: Path, values: dict[str, object]) -> None:
+    """The values that are explained as defaults are those of an empty overlay."""
+    (tmp_path / "a.json").write_text(json.dumps(values), encoding="utf-8")
+    explained = explained_values(load_file(tmp_path / "a.json", []))
+    empty = explained_values(load_file(write(tmp_path, "x"), []))
+    defaults = {value.place: value.value for value in empty}
+    for value in explained:
+        if value.origin == "default":
+            assert value.value == defaults[value.place]
