@@ -19,7 +19,7 @@ from rolebundle.storage.ties import first_by_score, search_with_ties
 COLUMN_WEIGHTS = (2.0, 1.5, 1.0, 1.0, 1.0)
 
 _COLUMNS = "title, headings, content, tags, hints"
-_TOKENIZER = "porter unicode61 remove_diacritics 2"
+TOKENIZER = "porter unicode61 remove_diacritics 2"
 # A filter by documents, as a set that SQLite builds once. Because of the unary plus, the planner
 # does not run the full-text query once for each rowid in it.
 _WITHIN = " AND +rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
@@ -71,7 +71,7 @@ def create(corpus: Corpus, compartment: int) -> None:
     corpus.run(sql)
     corpus.run(
         f"CREATE VIRTUAL TABLE {table_name(compartment)} USING fts5 ({_COLUMNS}, "
-        f"content = '{view}', content_rowid = 'id', tokenize = '{_TOKENIZER}')"
+        f"content = '{view}', content_rowid = 'id', tokenize = '{TOKENIZER}')"
     )
     for setting, value in _SETTINGS.items():
         _command(corpus, compartment, setting, value)
@@ -345,7 +345,7 @@ def _has_same_words(corpus: Corpus, compartment: int) -> bool:
         with corpus.allow_own_views():
             corpus.run(
                 f"CREATE VIRTUAL TABLE temp.expected USING fts5 ({_COLUMNS}, content = '', "
-                f"tokenize = '{_TOKENIZER}')"
+                f"tokenize = '{TOKENIZER}')"
             )
             corpus.run(
                 f"INSERT INTO temp.expected (rowid, {_COLUMNS}) SELECT id, {_COLUMNS} FROM {view}"

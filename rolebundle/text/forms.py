@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from operator import add
@@ -232,6 +232,12 @@ def forms(text: str, languages: Sequence[str], without: Collection[str] = ()) ->
         # Decomposed, so that the index does not strip the tone marks.
         _add([unicodedata.normalize("NFD", syllable) for syllable in syllables], result)
     return result
+
+
+def word_forms(text: str, languages: Sequence[str]) -> Iterator[tuple[int, int, Forms]]:
+    """The words of a text: where each begins and ends, and its forms in the given languages."""
+    for word in _WORD.finditer(text):
+        yield word.start(), word.end(), forms(word[0], languages)
 
 
 def phrase_form(phrase: str, language: str) -> str:

@@ -1,0 +1,111 @@
+"""The part of a passage that answers best, for a person."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.interfaces.matches import Match, Terms
+
+EXCERPT_CHARS = 240
+_WORD_SEARCH = 40
+"""A part is cut at a space if there is one within so many characters."""
+_BORDER = " |"
+"""What encloses a row of a table."""
+# The dashes of a table, the underline of a heading, a fence.
+_RULE = re.compile(r"[\W_]*")
+_HEADING_MARKS = "#=*: "
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")  # noqa: RUF001
+
+
+class Excerpt(NamedTuple):
+    """A part of a passage on one line, and where it has the query's terms."""
+
+    text: str
+    matches: list[Match]
+
+
+def excerpt(
+    content: str, terms: Terms, *, above: Collection[str] = (), chars: int = EXCERPT_CHARS
+) -> Excerpt:
+    """The part of a passage with the most terms, from the beginning of a line or sentence on.
+
+    Args:
+        content: the passage.
+        terms: the query's terms.
+        above: title and headings, which are shown above it and not repeated.
+        chars: about how long the part may be.
+
+    Returns:
+        The part without control characters and without lines that only separate. An ellipsis
+        marks where it is cut.
+    """
+    text, beginnings = _joined(content, {line.strip(_HEADING_MARKS) for line in above})
+    matches = terms.find(text)
+    start = _start(text, beginnings, matches, chars)
+    end = _end(text, start, chars)
+    start += len(text[start:end]) - len(text[start:end].lstrip(_BORDER))
+    shown = text[start:end].rstrip(_BORDER)
+    before = "…" if text[:start].strip(_BORDER) else ""
+    after = "…" if text[end:].strip(_BORDER) else ""
+    shift = len(before) - start
+    return Excerpt(
+        f"{before}{shown}{after}",
+        [
+            Match(match.start + shift, match.end + shift, match.term)
+            for match in matches
+            if start <= match.start and match.end <= end
+        ],
+    )
+
+
+def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
+    """The lines that say something as one, and where a line, item or sentence begins in it."""
+    lines: list[str] = []
+    beginnings = [0]
+    length, is_apart = 0, True
+    for original in content.splitlines():
+        line = one_line(original, len(original))
+        if _RULE.fullmatch(line) or line.strip(_HEADING_MARKS) in above:
+            is_apart = True
+            continue
+        # A line of a paragraph that goes on often begins with a small letter.
+        if is_apart or not line[0].islower():
+            beginnings.append(length)
+        beginnings += [length + match.end() for match in _SENTENCE_END.finditer(line)]
+        lines.append(line)
+        length, is_apart = length + len(line) + 1, False
+    return " ".join(lines) or one_line(content, len(content)), beginnings
+
+
+def _start(
+    text: str, beginnings: Sequence[int], matches: Sequence[Match], chars: int
+) -> int:
+    """The beginning from which on the most different terms follow; of several, the first."""
+    if len(text) <= chars:
+        return 0
+    starts = [match.start for match in matches]
+    best, most = 0, 0
+    for match in matches:
+        start = beginnings[bisect_right(beginnings, match.start) - 1]
+        if match.end - start > chars:
+            start = text.rfind(" ", start, max(start, match.start - chars // 3)) + 1 or match.start
+        following = matches[bisect_left(starts, start) : bisect_left(starts, start + chars)]
+        terms = len({other.term for other in following if other.end <= start + chars})
+        if terms > most:
+            best, most = start, terms
+    if len(text) - best < chars:
+        # The passage ends soon, so there is space for what precedes.
+        return next(start for start in beginnings if len(text) - start <= chars or start >= best)
+    return best
+
+
+def _end(text: str, start: int, chars: int) -> int:
+    end = start + chars
+    if end >= len(text):
+        return len(text)
+    space = text.rfind(" ", end - _WORD_SEARCH, end + 1)
+    return space if space > start else end

@@ -1,0 +1,81 @@
+"""Texts in the columns of a terminal. A wide letter (CJK, emoji) takes two, a combining mark none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from unicodedata import combining, east_asian_width
+
+_WORD = re.compile(r"\S+")
+
+
+def columns(text: str) -> int:
+    """How many columns a line takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def cut(line: str, width: int) -> str:
+    """A line that takes at most ``width`` columns; a cut is marked with an ellipsis."""
+    if columns(line) <= width:
+        return line
+    return f"{line[: _fitting(line, 0, width - 1)]}…"
+
+
+def wrapped(
+    text: str, width: int, indent: str = "", *, hanging: str = "", break_words: bool = False
+) -> list[str]:
+    """The text in lines, each with the indent. A word that is wider than a line stays whole.
+
+    Args:
+        text: a text on one line.
+        width: columns of a line, with its indent.
+        indent: before each line.
+        hanging: before each line but the first, after the indent.
+        break_words: break words that are wider than a line.
+    """
+    lines = spans(text, width - len(indent) - len(hanging), break_words=break_words)
+    return [
+        f"{indent}{hanging if number else ''}{text[start:end]}"
+        for number, (start, end) in enumerate(lines)
+    ]
+
+
+def spans(text: str, width: int, *, break_words: bool = False) -> list[tuple[int, int]]:
+    """The lines of a text, as the offsets of their first character and of the one after the last.
+
+    Args:
+        text: a text on one line.
+        width: columns of a line, at least 1.
+        break_words: break words that are wider than a line. By default they stay whole.
+    """
+    lines: list[tuple[int, int]] = []
+    for start, end in _words(text, width, break_words=break_words):
+        if lines and columns(text[lines[-1][0] : end]) <= width:
+            lines[-1] = (lines[-1][0], end)
+        else:
+            lines.append((start, end))
+    return lines
+
+
+def _words(text: str, width: int, *, break_words: bool) -> Iterator[tuple[int, int]]:
+    for word in _WORD.finditer(text):
+        start, end = word.span()
+        while break_words and columns(text[start:end]) > width:
+            middle = _fitting(text, start, width)
+            yield start, middle
+            start = middle
+        yield start, end
+
+
+def _fitting(text: str, start: int, width: int) -> int:
+    """The end of the longest part from ``start`` on that takes at most ``width`` columns."""
+    end = start
+    while end < len(text) and (width := width - _columns(text[end])) >= 0:
+        end += 1
+    return max(end, start + 1)
+
+
+def _columns(character: str) -> int:
+    if combining(character):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1

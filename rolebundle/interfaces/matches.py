@@ -1,0 +1,84 @@
+"""Where a text has the terms of a query, as the lexical index matches them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rolebundle.storage.tokens import Token, tokens
+
+_FORM = "~"
+
+
+class Match(NamedTuple):
+    """A term in a text: its characters from ``start`` up to ``end``, and the term's number."""
+
+    start: int
+    end: int
+    term: int
+
+
+class Terms:
+    """The terms of a query, ready to be found in texts.
+
+    Args:
+        shown: words and phrases as a bundle's ``lexical_query`` has them. A stem of another
+            language than English begins with a tilde.
+        task: their text, which tells the languages of the stems.
+    """
+
+    def __init__(self, shown: Sequence[str], task: str) -> None:
+        self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
+        self._forms: dict[str, int] = {}
+        self._languages: tuple[str, ...] = ()
+        for number, term in enumerate(shown):
+            if term.startswith(_FORM):
+                self._forms[term.removeprefix(_FORM)] = number
+                continue
+            phrase = tuple(token.indexed for token in tokens(term))
+            if phrase:
+                self._phrases[phrase[0]].append((phrase, number))
+        if self._forms:
+            from rolebundle.text.languages import likely_languages
+
+            self._languages = tuple(likely_languages(task))
+
+    def find(self, text: str) -> list[Match]:
+        """Every occurrence of every term, in the order of their first characters."""
+        found = [*self._words(tokens(text))]
+        if self._forms:
+            found += self._other_forms(text)
+        return sorted(found)
+
+    def _words(self, text: Sequence[Token]) -> Iterator[Match]:
+        for position, token in enumerate(text):
+            for phrase, number in self._phrases.get(token.indexed, ()):
+                run = text[position : position + len(phrase)]
+                if tuple(part.indexed for part in run) == phrase:
+                    yield Match(token.start, run[-1].end, number)
+
+    def _other_forms(self, text: str) -> Iterator[Match]:
+        # Delayed: compiling its patterns takes a tenth of a cold start. English needs none.
+        from rolebundle.text.forms import word_forms
+
+        for start, end, forms in word_forms(text, self._languages):
+            for stem in forms.stems:
+                if stem in self._forms:
+                    yield Match(start, end, self._forms[stem])
+            for part in {*forms.pairs, *forms.letters} & self._forms.keys():
+                place = text.find(part, start, end)
+                while place >= 0:
+                    yield Match(place, place + len(part), self._forms[part])
+                    place = text.find(part, place + 1, end)
+
+
+def merged(matches: Sequence[Match]) -> list[tuple[int, int]]:
+    """The parts of a text that matches cover, in order and without overlaps."""
+    parts: list[tuple[int, int]] = []
+    for start, end, _ in matches:
+        if parts and start <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], max(end, parts[-1][1]))
+        else:
+            parts.append((start, end))
+    return parts

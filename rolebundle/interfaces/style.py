@@ -1,0 +1,65 @@
+"""Colours for a person at a terminal, by what a text is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TextIO
+
+import click
+
+ColorChoice = Literal["auto", "always", "never"]
+Kind = Literal["heading", "locator", "match", "minor", "caution", "rejected", "good"]
+
+_STYLES: Mapping[Kind, Mapping[str, Any]] = {
+    "heading": {"bold": True},
+    "locator": {"fg": "cyan"},
+    "match": {"fg": "yellow", "bold": True},
+    "minor": {"dim": True},
+    "caution": {"fg": "yellow"},
+    "rejected": {"fg": "red"},
+    "good": {"fg": "green"},
+}
+
+
+class Style:
+    """Paints texts, if there is colour."""
+
+    def __init__(self, *, color: bool = False) -> None:
+        self.color = color
+
+    def __call__(self, kind: Kind, text: str) -> str:
+        """The text in the colour of its kind."""
+        return click.style(text, **_STYLES[kind]) if self.color and text else text
+
+    def parts(self, text: str, spans: Iterable[tuple[int, int]], kind: Kind = "match") -> str:
+        """The text with the given parts painted.
+
+        Args:
+            text: a text without colours.
+            spans: offsets of the first character of a part and of the one after its last; in
+                order, and without overlaps.
+            kind: what the parts are.
+        """
+        if not self.color:
+            return text
+        shown, read = [], 0
+        for start, end in spans:
+            shown += [text[read:start], self(kind, text[start:end])]
+            read = end
+        return "".join((*shown, text[read:]))
+
+
+PLAIN = Style()
+
+
+def has_color(choice: ColorChoice, stream: TextIO | None) -> bool:
+    """Whether to print colours: as chosen, or else if the stream is a terminal that takes them.
+
+    ``NO_COLOR`` (https://no-color.org) and ``TERM=dumb`` count unless the choice is ``always``.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream is not None and stream.isatty()
