@@ -39,6 +39,10 @@ RejectionCode = Literal[
     "already_seen",
     "quarantined",
 ]
+RANKED_LOWER: frozenset[RejectionCode] = frozenset(
+    {"low_score", "duplicate", "budget_cut", "already_seen"}
+)
+"""The codes of passages that others preceded. All other codes are decisions of the owner."""
 WarningCode = Literal[
     "NO_HIGH_TRUST_MATCH",
     "ONLY_SHARED_CORPUS",

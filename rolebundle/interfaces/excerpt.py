@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from rolebundle.retrieval.passage_text import one_line
 from rolebundle.interfaces.matches import Match, Terms
+from rolebundle.retrieval.passage_text import one_line
 
 EXCERPT_CHARS = 240
 _WORD_SEARCH = 40
@@ -18,7 +18,7 @@ _BORDER = " |"
 # The dashes of a table, the underline of a heading, a fence.
 _RULE = re.compile(r"[\W_]*")
 _HEADING_MARKS = "#=*: "
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")  # noqa: RUF001
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")
 
 
 class Excerpt(NamedTuple):
@@ -46,7 +46,7 @@ def excerpt(
     text, beginnings = _joined(content, {line.strip(_HEADING_MARKS) for line in above})
     matches = terms.find(text)
     start = _start(text, beginnings, matches, chars)
-    end = _end(text, start, chars)
+    end = _end(text, start, beginnings, matches, chars)
     start += len(text[start:end]) - len(text[start:end].lstrip(_BORDER))
     shown = text[start:end].rstrip(_BORDER)
     before = "…" if text[:start].strip(_BORDER) else ""
@@ -81,9 +81,7 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
     return " ".join(lines) or one_line(content, len(content)), beginnings
 
 
-def _start(
-    text: str, beginnings: Sequence[int], matches: Sequence[Match], chars: int
-) -> int:
+def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars: int) -> int:
     """The beginning from which on the most different terms follow; of several, the first."""
     if len(text) <= chars:
         return 0
@@ -103,9 +101,15 @@ def _start(
     return best
 
 
-def _end(text: str, start: int, chars: int) -> int:
+def _end(
+    text: str, start: int, beginnings: Sequence[int], matches: Sequence[Match], chars: int
+) -> int:
+    """Where the part ends: before a line or sentence that would be cut, or else at a space."""
     end = start + chars
     if end >= len(text):
         return len(text)
+    last = beginnings[bisect_right(beginnings, end) - 1]
+    if last > start + chars // 2 and not any(last <= match.start < end for match in matches):
+        return last
     space = text.rfind(" ", end - _WORD_SEARCH, end + 1)
     return space if space > start else end

@@ -1,12 +1,27 @@
-"""Texts in the columns of a terminal. A wide letter (CJK, emoji) takes two, a combining mark none."""
+"""Texts in the columns of a terminal: wide letters (CJK, emoji) take two, combining marks none."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from unicodedata import combining, east_asian_width
 
+DEFAULT_WIDTH = 100
+"""Columns of what is no terminal."""
+_MIN_WIDTH = 40
 _WORD = re.compile(r"\S+")
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def terminal_width() -> int:
+    """The columns of the terminal, at least 40."""
+    return max(_MIN_WIDTH, shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns)
+
+
+def harmless(text: str) -> str:
+    """A text of several lines without characters that could change what a terminal shows."""
+    return text if text.isprintable() else _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def columns(text: str) -> int:

@@ -73,7 +73,7 @@ class Terms:
                     place = text.find(part, place + 1, end)
 
 
-def merged(matches: Sequence[Match]) -> list[tuple[int, int]]:
+def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:
     """The parts of a text that matches cover, in order and without overlaps."""
     parts: list[tuple[int, int]] = []
     for start, end, _ in matches:

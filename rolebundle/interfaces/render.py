@@ -1,13 +1,23 @@
-"""A bundle as text for a person, and what all text formats print alike."""
+"""A bundle as text for a person."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from shlex import quote
 from typing import Any
 
-from rolebundle.contracts.bundle import Fallback, Rejection, RetrievalBundle, SelectedChunk
+from rolebundle.contracts.bundle import (
+    Citation,
+    Fallback,
+    RetrievalBundle,
+    SelectedChunk,
+)
+from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
+from rolebundle.interfaces.excerpt import excerpt
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, spans, wrapped
+from rolebundle.interfaces.matches import Terms, covered
+from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.retrieval.passage_text import (
     bridge_note,
     constraint_line,
@@ -18,59 +28,63 @@ from rolebundle.retrieval.passage_text import (
 )
 from rolebundle.text.counts import counted
 
-DEFAULT_WIDTH = 100
 _BAR_WIDTH = 10
 _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
-_LOCATOR_CHARS = 1_000
-_CAUTION_CHARS = 1_000
+_LONG = 1_000
 _FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
 _IN_THE_MESSAGE = frozenset({"NO_HIGH_TRUST_MATCH", "WEAK_EVIDENCE"})
 """Warnings that add nothing to the fallback's message."""
 _INDENT = " " * 5
+_TRUST: Mapping[str, Kind] = {"strong": "good", "mixed": "caution", "weak": "rejected"}
 
 
-def text(bundle: RetrievalBundle, width: int = DEFAULT_WIDTH) -> str:
+def text(
+    bundle: RetrievalBundle,
+    width: int = DEFAULT_WIDTH,
+    style: Style = PLAIN,
+    *,
+    verbose: bool = False,
+) -> str:
     """The bundle for a person: passages, then rejections by code, then postures and warnings.
 
     Args:
         bundle: what was retrieved.
-        width: columns of the terminal; lines are wrapped or cut to it.
+        width: columns of the terminal. Only a locator, an id or a command may be wider, so that
+            it can be copied.
+        style: the colours.
+        verbose: with all reasons and all rejections.
     """
     role = bundle.role_id or "(no role)"
-    lines = [one_line(f"{role} · {bundle.query.task_text}", width)]
-    # Without `model_dump`: building the whole bundle's serializer takes a tenth of the search.
-    before = cautions(
-        {
-            "fallback": bundle.fallback and dict(bundle.fallback),
-            "warnings": [dict(warning) for warning in bundle.warnings],
-        }
-    )
+    lines = [style("heading", cut(one_line(f"{role} · {bundle.query.task_text}", _LONG), width))]
+    before = bundle_cautions(bundle)
     before += [f"Decision {constraint_line(dict(item))}" for item in bundle.constraints or ()]
-    lines += [wrapped for caution in before for wrapped in textwrap.wrap(caution, width)]
+    lines += [style("caution", line) for caution in before for line in wrapped(caution, width)]
     lines.append("")
     if not bundle.selected:
         verdict = bundle.fallback.verdict if bundle.fallback else None
         lines += [f"No passage was found{f' ({verdict})' if verdict else ''}.", ""]
+    terms = query_terms(bundle)
     for chunk in bundle.selected:
-        lines += [*_passage(chunk, width), ""]
-    lines += _rejections(bundle, width)
-    lines += [
-        f"kept back: {one_line(document.document_id, _LOCATOR_CHARS)}: quarantined: "
-        f"{', '.join(document.kinds)}; rolebundle quarantine show {quote(document.document_id)}"
-        for document in bundle.kept_back or ()
-    ]
+        lines += [*passage(chunk, terms, width, style, verbose=verbose), ""]
+    lines += [*_not_selected(bundle, width, style, verbose=verbose), ""]
+    for document in bundle.kept_back or ():
+        lines += wrapped(
+            f"kept back: {one_line(document.document_id, _LONG)}: quarantined: "
+            f"{', '.join(document.kinds)};",
+            width,
+        )
+        lines.append(
+            f"{_INDENT}rolebundle quarantine show {one_line(quote(document.document_id), _LONG)}"
+        )
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
         f"{counted(len(approval.chunk_ids), 'passage')}"
         for approval in bundle.approvals or ()
     ]
-    provenance, fallback = bundle.provenance, bundle.fallback
-    lines.append(
-        f"trust {provenance.trust_posture} · freshness {provenance.freshness_posture}"
-        + (f" · {_fallback(fallback)}" if fallback else "")
-    )
-    lines += [f"! {warning.code}: {warning.message}" for warning in bundle.warnings]
+    lines += _postures(bundle, width, style)
+    for warning in bundle.warnings:
+        lines += wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width)
     candidates = counted(bundle.summary.total_candidates, "candidate")
     lines.append(
         f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
@@ -100,34 +114,41 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
     ]
     if warnings:
         lines.append("; ".join(warnings))
-    return [f"Caution: {one_line(line, _CAUTION_CHARS)}." for line in lines]
+    return [f"Caution: {one_line(line, _LONG)}." for line in lines]
 
 
-def score_bar(score: float) -> str:
-    """A score in [0, 1] as a bar."""
-    filled = round(min(1.0, max(0.0, score)) * _BAR_WIDTH)
-    return "█" * filled + "░" * (_BAR_WIDTH - filled)
-
-
-def _fallback(fallback: Fallback) -> str:
-    states = " + ".join(fallback.states or [fallback.state])
-    # Any other action has its message above the passages.
-    message = f": {fallback.message}" if fallback.action == "continue" else ""
-    return f"{states}, {fallback.action}{message}"
-
-
-def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
-    place = one_line(chunk.citation.locator or chunk.chunk_id, _LOCATOR_CHARS)
-    anchor = f" ({chunk.citation.anchor})" if chunk.citation.anchor else ""
-    # Not cut to the width, because a person copies the locator from here.
-    yield (
-        f"{chunk.rank or 0:>3}  {chunk.scores.final:.3f} {score_bar(chunk.scores.final)}  "
-        f"{chunk.source_id}  {place}{anchor}"
+def bundle_cautions(bundle: RetrievalBundle) -> list[str]:
+    """:func:`cautions` of a bundle."""
+    # Without `model_dump`: building the whole bundle's serializer takes a tenth of the search.
+    return cautions(
+        {
+            "fallback": bundle.fallback and dict(bundle.fallback),
+            "warnings": [dict(warning) for warning in bundle.warnings],
+        }
     )
-    path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
-    yield f"{_INDENT}{one_line(' › '.join(path), width - len(_INDENT))}"
-    why = "; ".join(one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected)
-    yield from _wrapped(f"why: {why}", width)
+
+
+def query_terms(bundle: RetrievalBundle) -> Terms:
+    """The task's terms, to find them in the passages of a bundle."""
+    return Terms(bundle.query.lexical_query, bundle.query.task_text)
+
+
+def passage(
+    chunk: SelectedChunk, terms: Terms, width: int, style: Style, *, verbose: bool = False
+) -> Iterator[str]:
+    """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
+    score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
+    first = f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}"
+    yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
+    path = [chunk.title or chunk.document_id, *chunk.headings]
+    title = cut(one_line(" › ".join(dict.fromkeys(path)), _LONG), width - len(_INDENT))
+    yield f"{_INDENT}{style('heading', title)}"
+    reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
+    why = f"why: {'; '.join(reasons)}"
+    if verbose:
+        yield from (style("minor", line) for line in wrapped(why, width, _INDENT))
+    else:
+        yield _INDENT + style("minor", cut(why, width - len(_INDENT)))
     for label in filter(
         None,
         [
@@ -137,28 +158,90 @@ def _passage(chunk: SelectedChunk, width: int) -> Iterable[str]:
             limited_use(chunk.allowed_actions),
         ],
     ):
-        yield f"{_INDENT}{label}"
-    yield from _wrapped(one_line(chunk.content), width)
+        yield from (style("caution", line) for line in wrapped(label, width, _INDENT))
+    yield from excerpt_lines(chunk, terms, width, style)
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    return textwrap.wrap(line, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+def excerpt_lines(
+    chunk: SelectedChunk, terms: Terms, width: int, style: Style, indent: str = _INDENT
+) -> Iterator[str]:
+    """The part of a passage that answers best, with the task's terms highlighted."""
+    part = excerpt(chunk.content, terms, above=[chunk.title or "", *chunk.headings])
+    highlighted = covered(part.matches)
+    for start, end in spans(part.text, width - len(indent), break_words=True):
+        inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
+        shifted = [(a - start, b - start) for a, b in inside]
+        yield indent + style.parts(part.text[start:end], shifted)
 
 
-def _rejections(bundle: RetrievalBundle, width: int) -> list[str]:
-    if not bundle.rejected:
-        return ["rejected: none", ""]
-    lines = [f"rejected: {len(bundle.rejected)}"]
-    for code, count in bundle.rejected_summary.items():
-        rejections = [rejection for rejection in bundle.rejected if rejection.reason == code]
-        lines.append(f"  {code:<18} {count:>4}")
-        lines += [
-            f"{_INDENT}{_example(rejection, width - len(_INDENT))}"
-            for rejection in rejections[:_MAX_EXAMPLES]
-        ]
-    return [*lines, ""]
+def with_place(before: str, place: str, width: int, style: Style) -> list[str]:
+    """A text and a locator after it, which has a line of its own if there is no space.
+
+    A locator is never cut or broken, because a person copies it.
+    """
+    if columns(before) + 2 + columns(place) <= width:
+        return [f"{before}  {style('locator', place)}"]
+    return [before, f"{_INDENT}{style('locator', place)}"]
 
 
-def _example(rejection: Rejection, length: int) -> str:
-    notes = f": {rejection.notes}" if rejection.notes else ""
-    return one_line(f"{rejection.chunk_id}{notes}", length)
+def place_line(citation: Citation, chunk_id: str) -> str:
+    """The whole locator, with the page or the like; the id of a passage that has none."""
+    anchor = f" ({citation.anchor})" if citation.anchor else ""
+    return one_line(f"{citation.locator or chunk_id}{anchor}", _LONG)
+
+
+def score_bar(score: float) -> str:
+    """A score in [0, 1] as a bar."""
+    filled = round(min(1.0, max(0.0, score)) * _BAR_WIDTH)
+    return "█" * filled + "░" * (_BAR_WIDTH - filled)
+
+
+def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str]:
+    provenance, fallback = bundle.provenance, bundle.fallback
+    trust, fresh = provenance.trust_posture, provenance.freshness_posture
+    line = f"trust {trust} · freshness {fresh}" + (f" · {_fallback(fallback)}" if fallback else "")
+    first, *others = wrapped(line, width)
+    yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
+    yield from others
+
+
+def _fallback(fallback: Fallback) -> str:
+    states = " + ".join(fallback.states or [fallback.state])
+    # Any other action has its message above the passages.
+    message = f": {one_line(fallback.message, _LONG)}" if fallback.action == "continue" else ""
+    return f"{states}, {fallback.action}{message}"
+
+
+def _not_selected(
+    bundle: RetrievalBundle, width: int, style: Style, *, verbose: bool
+) -> Iterator[str]:
+    """What ranked lower in one line, what was rejected with examples; with ``verbose`` all."""
+    counts = bundle.rejected_summary
+    lower = {code: count for code, count in counts.items() if code in RANKED_LOWER}
+    rejected = {code: count for code, count in counts.items() if code not in RANKED_LOWER}
+    if lower:
+        by_code = ", ".join(f"{count} {code}" for code, count in lower.items())
+        yield f"ranked lower: {by_code}"
+    if verbose:
+        yield from _listed(bundle, lower, width, style, most=None)
+    yield f"rejected: {sum(rejected.values()) or 'none'}"
+    yield from _listed(bundle, rejected, width, style, most=None if verbose else _MAX_EXAMPLES)
+
+
+def _listed(
+    bundle: RetrievalBundle,
+    counts: Mapping[RejectionCode, int],
+    width: int,
+    style: Style,
+    most: int | None,
+) -> Iterator[str]:
+    for code, count in counts.items():
+        yield f"  {style('rejected', f'{code:<18}')} {count:>4}"
+        listed = [rejection for rejection in bundle.rejected if rejection.reason == code][:most]
+        for note, rejections in groupby(listed, key=lambda rejection: rejection.notes):
+            yield from wrapped(one_line(note or "no note", _LONG), width, _INDENT)
+            for rejection in rejections:
+                # Not cut, because a person copies it.
+                yield f"{_INDENT}  {style('locator', one_line(rejection.chunk_id, _LONG))}"
+        if len(listed) < count:
+            yield f"{_INDENT}and {count - len(listed)} more"

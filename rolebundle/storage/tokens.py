@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -23,19 +24,21 @@ def tokens(text: str) -> list[Token]:
     data = text.encode("utf-8", "replace")
     result: list[Token] = []
     read = characters = 0
-    for start, end, *indexed in _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None):
-        if text.isascii():
-            result.append(Token(start, end, indexed[0]))
-            continue
+    found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+    if text.isascii():
+        return [Token(*token) for token in found]
+    for start, end, indexed in found:
         # The tokenizer counts bytes.
         characters += len(data[read:start].decode())
         first, read = characters, end
         characters += len(data[start:end].decode())
-        result.append(Token(first, characters, indexed[0]))
+        result.append(Token(first, characters, indexed))
     return result
 
 
 @cache
-def _tokenizer() -> apsw.FTS5Tokenizer:
+def _tokenizer() -> Callable[..., list[tuple[int, int, str]]]:
     name, *arguments = TOKENIZER.split()
-    return apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
+    # apsw's types do not tell that the options decide what is returned.
+    tokenizer: Any = apsw.Connection(":memory:").fts5_tokenizer(name, arguments)
+    return tokenizer  # type: ignore[no-any-return]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
@@ -13,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract
 from rolebundle.engine import Engine
+from rolebundle.interfaces.style import ColorChoice, Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.storage.location import corpus_path
@@ -174,6 +176,19 @@ def request_file_option(command: Command) -> Command:
 def json_option(command: Command) -> Command:
     """``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def color_option(command: Command) -> Command:
+    """``--color auto|always|never``, given to the command as ``style``."""
+    return click.option(
+        "--color",
+        "style",
+        type=click.Choice(get_args(ColorChoice)),
+        default="auto",
+        show_default=True,
+        callback=lambda _context, _option, choice: Style(color=has_color(choice, sys.stdout)),
+        help="Colours. auto: on a terminal, unless $NO_COLOR is set or $TERM is dumb.",
+    )(command)
 
 
 def overlay_option(command: Command) -> Command:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
+from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
     approvals_option,
+    color_option,
     db_option,
     embed_options,
     engine_for,
@@ -21,11 +24,13 @@ from rolebundle.interfaces.cli.options import (
     request_file_option,
     request_options,
 )
+from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
+from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
-
-_MIN_WIDTH = 40
+from rolebundle.retrieval.passage_text import one_line
 
 
 @click.command()
@@ -35,11 +40,17 @@ _MIN_WIDTH = 40
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "json", "prompt"]),
+    type=click.Choice(["text", "json", "prompt", "md", "csv", "paths"]),
     default="text",
     show_default=True,
-    help="text for a person, json for a program, prompt for a model's context.",
+    help="text for a person, json for a program, prompt for a model's context, md for a report, "
+    "csv for a table with a row for each passage, paths for the files, one a line.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Show all reasons and all rejections.")
+@click.option(
+    "-0", "--null", is_flag=True, help="End each path with a NUL character, for xargs -0."
+)
+@color_option
 @request_options(RetrievalRequest, without=["task"])
 @overlay_option
 @overlay_dir_option
@@ -50,6 +61,9 @@ def retrieve(
     request_file: BinaryIO | None,
     db: str | None,
     form: str,
+    verbose: bool,
+    null: bool,
+    style: Style,
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
@@ -59,18 +73,22 @@ def retrieve(
 ) -> None:
     """Retrieve what ROLE may use for TASK.
 
-    \b
-    rolebundle retrieve "Review the token refresh flow" --role security-reviewer
-    rolebundle retrieve "Plan release 3.0" --role product-manager --format json
-    rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
-    echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
+        \b
+        rolebundle retrieve "Review the token refresh flow" --role security-reviewer
+            rolebundle retrieve "Plan release 3.0" --role product-manager --format json
+        rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
+        echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
+        rolebundle retrieve "Plan release 3.0" --format paths --null | xargs -0 wc -l
+    
 
-    An approval counts if --approved-by names it. In a --request it counts with --approvals request.
+        An approval counts if --approved-by names it. In a --request it counts with --approvals request.
     """
     if (task is None) == (request_file is None):
         raise click.UsageError("give either a TASK or a --request")
     if "role" in fields and overlay_file is not None:
         raise click.UsageError("--role and --overlay name two overlays; give only one of them")
+    if null and form != "paths":
+        raise click.UsageError("--null is for --format paths")
     if task is not None:
         fields["task"] = task
     if request_file is not None:
@@ -89,17 +107,57 @@ def retrieve(
         bundle = engine.retrieve(request, overlay)
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
-    if request_file is not None or form == "json":
-        # Delayed: the text does not need it.
-        from rolebundle.interfaces.shape import shaped_bundle
-
-        answer = shaped_bundle(bundle, request.detail or "full", request.max_chars)
-        if form == "json":
-            click.echo(json.dumps(answer, ensure_ascii=False, indent=2))
-        else:
-            click.echo(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    elif bundle.packet is not None:
+    if request_file is not None:
+        click.echo(json.dumps(_values(bundle, request), ensure_ascii=False, separators=(",", ":")))
+    elif bundle.packet is not None and form in ("text", "prompt"):
         click.echo(bundle.packet)
+    elif form == "text":
+        shown = render.text(bundle, terminal_width(), style, verbose=verbose)
+        click.echo(shown, color=style.color)
+    elif form == "paths":
+        _print_paths(bundle, null=null)
     else:
-        width = max(_MIN_WIDTH, shutil.get_terminal_size((render.DEFAULT_WIDTH, 24)).columns)
-        click.echo(render.text(bundle, width))
+        _print(bundle, request, form)
+
+
+def _print(bundle: RetrievalBundle, request: RetrievalRequest, form: str) -> None:
+    # The modules are delayed, because the text needs none of them.
+    match form:
+        case "json":
+            click.echo(json.dumps(_values(bundle, request), ensure_ascii=False, indent=2))
+        case "md":
+            from rolebundle.interfaces.markdown import markdown
+
+            click.echo(writable(markdown(bundle)))
+        case "csv":
+            from rolebundle.interfaces.csv_rows import csv_rows
+
+            _print_cautions(bundle)
+            click.echo(writable(csv_rows(bundle)).encode(), nl=False)
+
+
+def _values(bundle: RetrievalBundle, request: RetrievalRequest) -> dict[str, Any]:
+    from rolebundle.interfaces.shape import shaped_bundle
+
+    return shaped_bundle(bundle, request.detail or "full", request.max_chars)
+
+
+def _print_cautions(bundle: RetrievalBundle) -> None:
+    """What the reader should know, where a table or a list of files has no place for it."""
+    for caution in render.bundle_cautions(bundle):
+        click.echo(writable(caution), err=True)
+
+
+def _print_paths(bundle: RetrievalBundle, *, null: bool) -> None:
+    from rolebundle.interfaces.path_list import paths
+
+    _print_cautions(bundle)
+    end = "\0" if null else "\n"
+    for path in paths(bundle):
+        if sys.stdout.isatty():
+            click.echo(writable(one_line(path, len(path))))
+        elif end in path:
+            click.echo(f"left out, because of its line break: {path!r}; use --null", err=True)
+        else:
+            # As the system has it, also if it is no text.
+            click.echo(os.fsencode(path + end), nl=False)
