@@ -36,23 +36,10 @@ def cut(line: str, width: int) -> str:
     return f"{line[: _fitting(line, 0, width - 1)]}…"
 
 
-def wrapped(
-    text: str, width: int, indent: str = "", *, hanging: str = "", break_words: bool = False
-) -> list[str]:
-    """The text in lines, each with the indent. A word that is wider than a line stays whole.
-
-    Args:
-        text: a text on one line.
-        width: columns of a line, with its indent.
-        indent: before each line.
-        hanging: before each line but the first, after the indent.
-        break_words: break words that are wider than a line.
-    """
-    lines = spans(text, width - len(indent) - len(hanging), break_words=break_words)
-    return [
-        f"{indent}{hanging if number else ''}{text[start:end]}"
-        for number, (start, end) in enumerate(lines)
-    ]
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """A text on one line as lines with an indent. A word that is wider than a line stays whole."""
+    lines = spans(text, width - len(indent))
+    return [f"{indent}{text[start:end]}" for start, end in lines]
 
 
 def spans(text: str, width: int, *, break_words: bool = False) -> list[tuple[int, int]]:
@@ -76,7 +63,7 @@ def _words(text: str, width: int, *, break_words: bool) -> Iterator[tuple[int, i
     for word in _WORD.finditer(text):
         start, end = word.span()
         while break_words and columns(text[start:end]) > width:
-            middle = _fitting(text, start, width)
+            middle = max(_fitting(text, start, width), start + 1)
             yield start, middle
             start = middle
         yield start, end
@@ -87,7 +74,7 @@ def _fitting(text: str, start: int, width: int) -> int:
     end = start
     while end < len(text) and (width := width - _columns(text[end])) >= 0:
         end += 1
-    return max(end, start + 1)
+    return end
 
 
 def _columns(character: str) -> int:

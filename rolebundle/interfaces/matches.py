@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rolebundle.storage.tokens import Token, tokens
@@ -30,11 +31,11 @@ class Terms:
 
     def __init__(self, shown: Sequence[str], task: str) -> None:
         self._phrases: dict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
-        self._forms: dict[str, int] = {}
+        self._forms: dict[str, list[int]] = defaultdict(list)
         self._languages: tuple[str, ...] = ()
         for number, term in enumerate(shown):
             if term.startswith(_FORM):
-                self._forms[term.removeprefix(_FORM)] = number
+                self._forms[_indexed(term.removeprefix(_FORM))].append(number)
                 continue
             phrase = tuple(token.indexed for token in tokens(term))
             if phrase:
@@ -61,16 +62,32 @@ class Terms:
     def _other_forms(self, text: str) -> Iterator[Match]:
         # Delayed: compiling its patterns takes a tenth of a cold start. English needs none.
         from rolebundle.text.forms import word_forms
+        from rolebundle.text.languages import latin_language, non_latin_language
 
-        for start, end, forms in word_forms(text, self._languages):
+        own = latin_language(text), non_latin_language(text)
+        languages = tuple(dict.fromkeys((*self._languages, *filter(None, own))))
+        for start, end, forms in word_forms(text, languages):
             for stem in forms.stems:
-                if stem in self._forms:
-                    yield Match(start, end, self._forms[stem])
-            for part in {*forms.pairs, *forms.letters} & self._forms.keys():
-                place = text.find(part, start, end)
-                while place >= 0:
-                    yield Match(place, place + len(part), self._forms[part])
-                    place = text.find(part, place + 1, end)
+                for number in self._forms.get(_indexed(stem), ()):
+                    yield Match(start, end, number)
+            for part in {*forms.pairs, *forms.letters}:
+                for number in self._forms.get(_indexed(part), ()):
+                    yield from _places(text, part, start, end, number)
+
+
+@lru_cache(maxsize=4_096)
+def _indexed(form: str) -> str:
+    """A form as the index has it, which folds it like a word."""
+    from rolebundle.text.forms import index_tokens
+
+    return " ".join(token.indexed for token in tokens(index_tokens(form)))
+
+
+def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator[Match]:
+    place = text.find(part, start, end)
+    while place >= 0:
+        yield Match(place, place + len(part), number)
+        place = text.find(part, place + 1, end)
 
 
 def covered(matches: Sequence[Match]) -> list[tuple[int, int]]:

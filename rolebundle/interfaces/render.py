@@ -83,8 +83,7 @@ def text(
         for approval in bundle.approvals or ()
     ]
     lines += _postures(bundle, width, style)
-    for warning in bundle.warnings:
-        lines += wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width)
+    lines += _warnings(bundle, width, verbose=verbose)
     candidates = counted(bundle.summary.total_candidates, "candidate")
     lines.append(
         f"{bundle.summary.selected_count} of {candidates} in {bundle.diagnostics.latency_ms:.0f} ms"
@@ -203,6 +202,17 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
     first, *others = wrapped(line, width)
     yield first.replace(f"trust {trust}", style(_TRUST[trust], f"trust {trust}"), 1)
     yield from others
+
+
+def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:
+    """The codes, with those messages that are not above the passages."""
+    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS
+    codes = [warning.code for warning in bundle.warnings if warning.code not in has_message]
+    if codes:
+        yield from wrapped(f"! {', '.join(codes)}", width)
+    for warning in bundle.warnings:
+        if warning.code in has_message:
+            yield from wrapped(f"! {warning.code}: {one_line(warning.message, _LONG)}", width)
 
 
 def _fallback(fallback: Fallback) -> str:

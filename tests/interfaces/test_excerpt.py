@@ -1,0 +1,157 @@
+"""What a person sees of a passage: the terms as the index matches them, and the part that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.interfaces.excerpt import Excerpt, excerpt
+from rolebundle.interfaces.matches import Terms, covered
+from rolebundle.retrieval.lexical import matching_words
+from rolebundle.retrieval.query import build_query
+from rolebundle.storage.connection import Corpus
+from support.corpora import built, document, scratch_folder
+
+TEXTS = [
+    "The tablet's refresh tokens are rotating; a rotation takes 60 s.",
+    "src/auth.py raises E_CONFLICT:409 since v2.1.3, but auth alone is fine.",
+    "Über naïve Cafés: die Zahlungen der Kunden werden täglich geprüft.",
+    "用户认证令牌的轮换 v2.1 在夜间进行。",
+    "Токены обновляются каждую ночь, и старые ключи удаляются.",
+    "x\u0301 stra\u00dfe \U0001f600 emoji \u202e bidi \x1b[2J control",
+]
+WORDS = [
+    *("tablet", "rotate", "rotations", "token", "auth.py", "E_CONFLICT:409", "v2.1.3", "auth"),
+    *(
+        "cafe",
+        "Zahlung",
+        "Kunde",
+        "prüfen",
+        "die",
+        "令牌",
+        "认证",
+        "轮换",
+        "токен",
+        "ключ",
+        "ночью",
+    ),
+    *("straße", "emoji", "zebra", "\x00", "[", '"', "60 s"),
+]
+
+
+def terms_of(task: str) -> Terms:
+    return Terms([term.shown for term in build_query(task, None).task_terms], task)
+
+
+def shown(task: str, text: str) -> list[str]:
+    return [text[start:end] for start, end in covered(terms_of(task).find(text))]
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Iterator[Corpus]:
+    documents = [document(f"d{number}", [text]) for number, text in enumerate(TEXTS)]
+    with scratch_folder() as folder, built(folder, documents) as opened:
+        yield opened
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6, unique=True))
+def test_a_term_is_found_where_the_index_matches_it(corpus: Corpus, words: Sequence[str]) -> None:
+    query = build_query(" ".join(words), None)
+    rowids = list(range(1, len(TEXTS) + 1))
+    matched = matching_words(corpus, [[term] for term in query.task_terms], rowids)
+    terms = Terms([term.shown for term in query.task_terms], query.task_text)
+    for text, rowid in zip(TEXTS, rowids, strict=True):
+        found = {match.term for match in terms.find(text)}
+        assert found >= matched[rowid]
+        # The index has forms in the text's own languages only.
+        extra = found - matched[rowid]
+        assert all(query.task_terms[number].form for number in extra)
+
+
+@pytest.mark.parametrize(
+    ("task", "text", "parts"),
+    [
+        ("rotation of tokens", TEXTS[0], ["tokens", "rotating", "rotation"]),
+        ("cafe", TEXTS[2], ["Cafés"]),
+        ("where is auth.py", TEXTS[1], ["auth.py", "auth"]),
+        ("令牌", TEXTS[3], ["令牌"]),
+        ("the of", TEXTS[0], ["The"]),
+        ("zebra", TEXTS[0], []),
+    ],
+)
+def test_what_is_highlighted(task: str, text: str, parts: list[str]) -> None:
+    assert shown(task, text) == parts
+
+
+# -- the part that is shown --------------------------------------------------------------------
+
+TABLE = """## Abuse cases
+
+| id | abuse case | control |
+| --- | --- | --- |
+""" + "\n".join(
+    f"| T{n} | {'A device keeps pushing after it was revoked' if n != 7 else 'A stolen tablet is opened'} | {'nothing else is known of it ' * 3}|"
+    for n in range(1, 12)
+)
+
+
+def part(task: str, content: str, **options: object) -> Excerpt:
+    return excerpt(content, terms_of(task), **options)  # type: ignore[arg-type]
+
+
+def test_the_answering_row_of_a_table_is_shown() -> None:
+    found = part("stolen tablet", TABLE, above=["Abuse cases"]).text
+    assert found.startswith("…T7 | A stolen tablet is opened | nothing")
+    assert "---" not in found
+    assert "Abuse cases" not in found
+
+
+def test_headings_above_it_are_not_repeated_and_others_are() -> None:
+    content = "## Tokens ##\n\nTokens\n======\n\n### Rotation\n\nEvery hour."
+    assert part("hour", content, above=["Guide", "Tokens"]).text == "### Rotation Every hour."
+    assert part("hour", "# Tokens", above=["Tokens"]).text == "# Tokens", "better than nothing"
+
+
+def test_it_begins_with_the_sentence_of_the_match() -> None:
+    filler = "Nothing of interest is said in this sentence, which is long. " * 20
+    content = f"{filler}The zebra sleeps at noon. {filler}"
+    found = part("zebra", content)
+    assert found.text.startswith("…The zebra sleeps at noon. Nothing")
+    assert found.text.endswith(".…"), "it ends with a sentence"
+    assert [found.text[match.start : match.end] for match in found.matches] == ["zebra"]
+
+
+def test_the_part_with_most_of_the_terms_is_shown() -> None:
+    filler = "Nothing of interest. " * 40
+    content = f"A token. {filler} A stolen tablet replays a token. {filler} A tablet."
+    assert part("stolen tablet token", content).text.startswith("…A stolen tablet replays")
+
+
+def test_the_end_of_a_passage_is_shown_with_what_precedes_it() -> None:
+    content = "One thing is so. " * 30 + "Another is a zebra."
+    found = part("zebra", content).text
+    assert found.endswith("Another is a zebra.")
+    assert len(found) > 200
+
+
+def test_a_long_line_is_cut_at_words() -> None:
+    found = part("zebra", "word " * 300 + "zebra " + "word " * 300).text
+    assert "zebra" in found
+    assert set(found.strip("…").split()) == {"word", "zebra"}
+    assert "zebra" in part("zebra", "x" * 5_000 + " zebra " + "y" * 5_000).text
+
+
+@given(
+    st.text(st.sampled_from("ab zebra.。|-#\n\r\t\x1b\u202e用\u0301é`"), max_size=900),
+    st.sampled_from(["zebra", "a b", "用", "é"]),
+)
+def test_a_part_of_any_text_is_harmless_and_short(content: str, task: str) -> None:
+    found = part(task, content, above=["ab", "# zebra"])
+    assert found.text == "" or found.text.isprintable()
+    assert len(found.text) <= 242
+    for match in found.matches:
+        assert 0 <= match.start < match.end <= len(found.text)
+        assert found.text[match.start : match.end].strip("…") == found.text[match.start : match.end]

@@ -1,0 +1,113 @@
+"""The text for a person: it fits the terminal, and what is to be copied is whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.contracts.bundle import RetrievalBundle
+from rolebundle.contracts.terms import RANKED_LOWER, REJECTION_CODES
+from rolebundle.interfaces import render
+from rolebundle.interfaces.layout import columns
+from rolebundle.interfaces.style import Style
+from support.commands import run
+from support.corpora import ask, built, chunk, document, overlay, scratch_folder
+
+LONG = "folder-with-a-long-name/" * 3 + "and-a-file-用户.md"
+COLORS = Style(color=True)
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Iterator[RetrievalBundle]:
+    """Three passages are selected, two rank lower, and two are of a forbidden source."""
+    documents = [
+        document(f"{LONG}{n}", [f"# Title {n}\n\nSome words. A token of 用户认证 {'abcde'[n]}. " + "And more. " * 60],
+                 title=f"Title {n} " + "of a document " * 10, tags=("token",))
+        for n in range(5)
+    ] + [document(f"secret{n}", ["token"], source_id="rivals") for n in range(2)]  # fmt: skip
+    role = overlay(
+        source_policy={"forbidden_sources": [{"pattern": "rivals", "reason": "not ours"}]}
+    )
+    with scratch_folder() as folder, built(folder, documents) as corpus:
+        yield ask(corpus, role, task="token", lexical_only=True, limit=3)
+
+
+def locators(bundle: RetrievalBundle) -> list[str]:
+    return [chunk.citation.locator or "" for chunk in bundle.selected]
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_lines_fit_and_locators_are_whole(
+    bundle: RetrievalBundle, width: int, verbose: bool
+) -> None:
+    lines = render.text(bundle, width, verbose=verbose).split("\n")
+    copied = [*locators(bundle), *(rejection.chunk_id for rejection in bundle.rejected)]
+    for locator in locators(bundle):
+        assert sum(line.endswith(locator) for line in lines) == 1
+    for line in lines:
+        assert columns(line) <= width or line.strip() in copied, line
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_colours_change_nothing_else(bundle: RetrievalBundle, verbose: bool) -> None:
+    colored = render.text(bundle, 80, COLORS, verbose=verbose)
+    assert click.unstyle(colored) == render.text(bundle, 80, verbose=verbose)
+    for locator in locators(bundle):
+        assert COLORS("locator", locator) in colored
+    assert COLORS("match", "token") in colored
+
+
+def test_what_ranked_lower_is_apart_from_what_was_rejected(bundle: RetrievalBundle) -> None:
+    assert bundle.rejected_summary == {"forbidden_source": 2, "budget_cut": 2}
+    brief, verbose = render.text(bundle, 100), render.text(bundle, 100, verbose=True)
+    for shown in (brief, verbose):
+        assert "\nranked lower: 2 budget_cut\n" in shown
+        assert "\nrejected: 2\n  forbidden_source      2\n     rivals: not ours\n" in shown
+        assert shown.count("rivals: not ours") == 1
+    cut = [found.chunk_id for found in bundle.rejected if found.reason == "budget_cut"]
+    assert [name in brief for name in cut] == [False, False]
+    assert [name in verbose for name in cut] == [True, True]
+
+
+def test_only_the_order_of_passages_makes_one_rank_lower() -> None:
+    assert set(REJECTION_CODES) > RANKED_LOWER
+    governed = {"forbidden_source", "role_mismatch", "stale", "requires_approval", "quarantined"}
+    assert not governed & RANKED_LOWER
+
+
+def test_reasons_take_one_line_and_all_of_them_with_verbose(bundle: RetrievalBundle) -> None:
+    brief = render.text(bundle, 40).split("\n")
+    verbose = " ".join(render.text(bundle, 40, verbose=True).split())
+    assert sum(line.startswith("     why: ") for line in brief) == len(bundle.selected)
+    for found in bundle.selected:
+        assert f"why: {'; '.join(found.reasons_selected)}" in verbose
+
+
+@given(
+    st.lists(st.text(st.sampled_from("a \x1b[2J\u202e\x9b\r\n\t用/|-"), max_size=30), min_size=4, max_size=4),
+    st.sampled_from([40, 80]),
+)  # fmt: skip
+def test_no_text_controls_the_terminal(texts: list[str], width: int) -> None:
+    title, heading, content, path = texts
+    hostile = document(f"d{path}x", [f"token {content}"], title=f"t{title}")
+    part = chunk("c#0", f"token {content}", headings=(f"h{heading}",))
+    with scratch_folder() as folder, built(folder, [replace(hostile, chunks=(part,))]) as corpus:
+        answer = ask(corpus, overlay(), task=f"token {content}", lexical_only=True)
+    for verbose in (False, True):
+        shown = click.unstyle(render.text(answer, width, COLORS, verbose=verbose))
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
+
+
+def test_a_pipe_has_no_colours_unless_they_are_asked_for(sample_without_vectors: object) -> None:
+    common = ("retrieve", "token", "--lexical-only", "--db", str(sample_without_vectors))
+    assert "\x1b" not in run(*common).out
+    colored = run(*common, "--color", "always", env={"NO_COLOR": "1"}).out
+    assert "\x1b[" in colored
+    assert max(map(columns, click.unstyle(colored).split("\n"))) <= 100
