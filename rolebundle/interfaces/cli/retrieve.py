@@ -73,15 +73,14 @@ def retrieve(
 ) -> None:
     """Retrieve what ROLE may use for TASK.
 
-        \b
-        rolebundle retrieve "Review the token refresh flow" --role security-reviewer
-            rolebundle retrieve "Plan release 3.0" --role product-manager --format json
-        rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
-        echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
-        rolebundle retrieve "Plan release 3.0" --format paths --null | xargs -0 wc -l
-    
+    \b
+    rolebundle retrieve "Review the token refresh flow" --role security-reviewer
+    rolebundle retrieve "Plan release 3.0" --role product-manager --format json
+    rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
+    rolebundle retrieve "Plan release 3.0" --format paths --null | xargs -0 wc -l
+    echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
 
-        An approval counts if --approved-by names it. In a --request it counts with --approvals request.
+    An approval counts if --approved-by names it. In a --request it counts with --approvals request.
     """
     if (task is None) == (request_file is None):
         raise click.UsageError("give either a TASK or a --request")
@@ -95,9 +94,7 @@ def retrieve(
         if fields or overlay_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
-    if form == "prompt":
-        fields["packet"] = True
-    request = request_from(fields)
+    request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
     with engine_for(
