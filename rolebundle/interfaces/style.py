@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TextIO
-
-import click
+from typing import Literal, TextIO
 
 ColorChoice = Literal["auto", "always", "never"]
 Kind = Literal["heading", "locator", "match", "minor", "caution", "rejected", "good"]
 
-_STYLES: Mapping[Kind, Mapping[str, Any]] = {
-    "heading": {"bold": True},
-    "locator": {"fg": "cyan"},
-    "match": {"fg": "yellow", "bold": True},
-    "minor": {"dim": True},
-    "caution": {"fg": "yellow"},
-    "rejected": {"fg": "red"},
-    "good": {"fg": "green"},
+# SGR parameters (ECMA-48). The basic colours are those that the user has chosen for the terminal.
+_CODES: Mapping[Kind, str] = {
+    "heading": "1",
+    "locator": "36",
+    "match": "1;33",
+    "minor": "2",
+    "caution": "33",
+    "rejected": "31",
+    "good": "32",
 }
 
 
@@ -30,7 +29,7 @@ class Style:
 
     def __call__(self, kind: Kind, text: str) -> str:
         """The text in the colour of its kind."""
-        return click.style(text, **_STYLES[kind]) if self.color and text else text
+        return f"\x1b[{_CODES[kind]}m{text}\x1b[0m" if self.color and text else text
 
     def parts(self, text: str, spans: Iterable[tuple[int, int]], kind: Kind = "match") -> str:
         """The text with the given parts painted.
