@@ -195,14 +195,15 @@ def weights_reason(total: float) -> str:
 
 
 class SynthesisPolicy(Contract):
-    """How the agent should use the evidence. It is passed on and has no effect on retrieval.
+    """How the agent should use the evidence: part of the packet. No effect on what is selected.
 
     Attributes:
         prioritize: what the agent should put first. Default: none. Example: ["steps that can be
             undone"]
         avoid: what the agent should leave out. Default: none. Example: ["promises about dates"]
-        required_evidence_kinds: kinds of documents that an answer of this role needs. Default:
-            none. Example: ["runbook", "changelog"]
+        required_evidence_kinds: kinds of evidence that an answer of this role needs. A kind that
+            no passage shows, by its document type, tags, attribute evidence_kind or headings, is
+            named in a warning. Default: none. Example: ["runbook", "changelog"]
         citation_style: how the agent cites: inline, footnote or bundle_only. Default: inline.
             Example: "footnote"
     """
@@ -240,17 +241,18 @@ class Overlay(Contract):
             values and lists replace, and null removes an inherited key. Default: none. Example:
             "code-reviewer"
         label: name of the role for people. Default: none. Example: "Release manager"
-        mission: what the role does, for people and for agents that choose a role. No effect on
-            retrieval. Default: none. Example: "Decide whether a release may go out, and how to take
-            it back."
-        anti_goals: what the role does not do. No effect on retrieval. Default: none. Example:
-            ["reviewing code style"]
+        mission: what the role does, for agents that choose a role, and in the packet. No effect on
+            what is selected. Default: none. Example: "Decide whether a release may go out, and how
+            to take it back."
+        anti_goals: what the role does not do, for the packet. No effect on what is selected.
+            Default: none. Example: ["reviewing code style"]
         vocabulary: the role's words. Default: none.
         source_policy: which sources the role prefers, is limited to, and must not use. Default: no
             rules.
         retrieval_policy: weights and limits. Default: those of the keys.
         synthesis_policy: how the agent should use the evidence. Default: those of the keys.
-        bridge_roles: roles to work with. No effect on retrieval. Default: none. Example:
+        bridge_roles: roles to work with. Passages that are for one of them, and not for this role,
+            are marked. No effect on what is selected. Default: none. Example:
             ["incident-responder"]
         eval_profile: the golden set that evaluates the role. Default: none.
         notes: evidence for the values, by the place of the value in this file. No effect. Default:

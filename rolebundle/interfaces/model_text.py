@@ -34,6 +34,7 @@ _ASK_AGAIN = (
 _TASK_CHARS = 500
 _LOCATOR_CHARS = 300
 _REMEDY_CHARS = 400
+_NOTE_CHARS = 1_000
 
 
 def answer_text(method: str, answer: Values) -> str:
@@ -120,6 +121,9 @@ def _bundle(bundle: Values) -> Iterator[str]:
     if selected:
         yield f"{_DATA} Cite what you use as [n]."
     yield from cautions(bundle)
+    for warning in bundle["warnings"]:
+        if warning["code"] == "EVIDENCE_KIND_MISSING" and warning.get("message"):
+            yield f"Note: {one_line(warning['message'], _NOTE_CHARS)}."
     if bundle.get("constraints"):
         yield _DECISIONS
         yield from (f"- {constraint_line(constraint)}" for constraint in bundle["constraints"])

@@ -33,6 +33,8 @@ _MAX_EXAMPLES = 3
 _REASON_CHARS = 160
 _LONG = 1_000
 _FOR_OWNERS = frozenset({"ONLY_SHARED_CORPUS", "LOW_DIVERSITY", "RERANK_DEGRADED"})
+_NOTES = frozenset({"EVIDENCE_KIND_MISSING"})
+"""Warnings of answers that are sound in all else."""
 _IN_THE_MESSAGE = frozenset({"NO_HIGH_TRUST_MATCH", "WEAK_EVIDENCE"})
 """Warnings that add nothing to the fallback's message."""
 _INDENT = " " * 5
@@ -109,7 +111,7 @@ def cautions(answer: Mapping[str, Any]) -> list[str]:
     warnings = [
         warning.get("message") or warning["code"]
         for warning in answer["warnings"]
-        if warning["code"] not in _FOR_OWNERS | _IN_THE_MESSAGE
+        if warning["code"] not in _FOR_OWNERS | _NOTES | _IN_THE_MESSAGE
     ]
     if warnings:
         lines.append("; ".join(warnings))

@@ -10,7 +10,7 @@ A token budget is divided in this order:
 1. the task, how to cite, and what tells data from instructions;
 2. the open points, the most important first. If they do not leave room for all passages, they take
    at most half of it;
-3. the passages, the best first. If not even the first fits, its beginning comes;
+3. the passages that fit, the best first. If the first does not fit, its beginning comes;
 4. the lines of the brief, in their order.
 
 What does not fit is left out, and the packet says how much that is.
@@ -150,18 +150,21 @@ def packet(
 
     blocks = [_block(passage) for passage in passages]
     room -= _size([*head, _POINTS, _BRIEF, *cite, _PASSAGES]) + 3 * _NOTE_CHARS
-    points_shown = _fitting(points, max(room / 2, room - _size(blocks)))
-    room -= _size(points[:points_shown])
-    shown = blocks[: _fitting(blocks, room)]
-    if blocks and not shown:
-        shown = _beginning(passages[0], room)
-    room -= _size(shown)
-    brief_shown = _fitting(brief, room)
+    points_shown = points[: _fitting(points, max(room / 2, room - _size(blocks)))]
+    room -= _size(points_shown)
+    shown: list[str] = []
+    for number, block in enumerate(blocks):
+        fitting = [block] if _size([block]) <= room else []
+        if number == 0 and not fitting:
+            fitting = _beginning(passages[0], room)
+        shown += fitting
+        room -= _size(fitting)
+    brief_shown = brief[: _fitting(brief, room)]
 
     parts = [
         *head,
-        *_section(_POINTS, points[:points_shown], len(points) - points_shown, "line"),
-        *_section(_BRIEF, brief[:brief_shown], len(brief) - brief_shown, "line"),
+        *_section(_POINTS, points_shown, len(points) - len(points_shown), "line"),
+        *_section(_BRIEF, brief_shown, len(brief) - len(brief_shown), "line"),
         *cite,
         *_section(_PASSAGES, shown, len(blocks) - len(shown), "passage"),
     ]
