@@ -25,7 +25,7 @@ from rolebundle.embedding.registry import (
     provider_for,
     spec_to_json,
 )
-from rolebundle.errors import CorpusBusy, UsageError
+from rolebundle.errors import CorpusBusy, OverlayError, UsageError
 from rolebundle.ingest import indexes
 from rolebundle.ingest.heartbeat import read_heartbeat
 from rolebundle.ingest.indexes import (
@@ -861,13 +861,15 @@ class Admin:
         self.workspace.recorder.note(self.workspace.corpus, "scopes", details={"moved": moved})
         return moved
 
-    def status(self, *, check: bool = False) -> CorpusStatus:
+    def status(self, overlay_folders: Sequence[Path] = (), *, check: bool = False) -> CorpusStatus:
         """Counts, sources and indexes of the corpus, and problems if it was checked.
 
         Without a check, and unless a better model is in use, it also lists models that are
         available; for this it connects to an Ollama on this machine.
 
         Args:
+            overlay_folders: the folders of the overlays that are compared with the corpus, unless
+                it is checked. See :func:`rolebundle.policy.overlays.overlay_folders`.
             check: compare content, indexes and hashes. This needs write permission.
 
         Raises:
@@ -878,6 +880,8 @@ class Admin:
                 return corpus_status(
                     corpus, corpus_check.find_problems(corpus, access.deny_matcher(corpus))
                 )
+        from rolebundle.policy.overlay_lint import role_statuses
+
         corpus = self.workspace.corpus
         status = corpus_status(corpus)
         self_declared = [
@@ -893,8 +897,14 @@ class Admin:
             PathFlags(location=location, flags=as_arguments(flags))
             for location, flags in path_flags.load(corpus).items()
         ]
+        try:
+            roles, overlay_problem = role_statuses(corpus, overlay_folders), ""
+        except OverlayError as error:
+            roles, overlay_problem = [], f"{error.message}; {error.hint}"
         status = status.model_copy(
             update={
+                "roles": roles,
+                "overlay_problem": overlay_problem,
                 "self_declared": self_declared,
                 "path_flags": remembered,
                 "watch": read_heartbeat(self.workspace.path),

@@ -278,6 +278,20 @@ class WatchStatus(Contract):
     problem: str = ""
 
 
+class RoleStatus(Contract):
+    """An overlay that was written for this corpus.
+
+    Attributes:
+        problem: why it cannot be used; empty if it can.
+        unmatched: its rules and words that match nothing in the corpus, each with its place.
+    """
+
+    role_id: str
+    path: str
+    problem: str = ""
+    unmatched: list[str] = []
+
+
 class CorpusStatus(Contract):
     """The answer to `status`.
 
@@ -291,6 +305,8 @@ class CorpusStatus(Contract):
         self_declared: documents whose authority is their own declaration: a trust tier above
             `general`, or what they supersede. Only the command lists them.
         path_flags: flags of earlier ingests that later ones keep. Only the command lists them.
+        roles: the roles whose overlays do not come with rolebundle. Only the command lists them.
+        overlay_problem: why the folders of overlays cannot be read; empty if they can.
         watch: what `watch` last said; missing if it never ran. Only the command shows it.
         checked: whether the corpus was checked. ``problems`` are the result.
     """
@@ -306,6 +322,8 @@ class CorpusStatus(Contract):
     fast_index_would_pay: bool = False
     self_declared: list[SelfDeclaredDocument] = []
     path_flags: list[PathFlags] = []
+    roles: list[RoleStatus] = []
+    overlay_problem: str = ""
     watch: WatchStatus | None = None
     checked: bool = False
     problems: list[CheckProblem] = []

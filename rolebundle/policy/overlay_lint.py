@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rolebundle.contracts.lookup import RoleStatus
 from rolebundle.contracts.mistakes import Place
 from rolebundle.contracts.overlay import Overlay, RetrievalPolicy, SourceRule, Vocabulary
 from rolebundle.contracts.reports import LintProblem, RuleNames
@@ -18,7 +19,9 @@ from rolebundle.policy.overlays import (
     ResolvedOverlay,
     did_you_mean,
     found_by_name,
+    list_overlays,
     load_file,
+    load_role,
     problems_of,
     sound_part,
 )
@@ -119,6 +122,32 @@ def lint_overlay(
         findings += unmatched_values(resolved, corpus, facts)
         findings += excluded_rules(resolved.overlay, facts)
     return findings
+
+
+def role_statuses(corpus: Corpus, folders: Sequence[Path]) -> list[RoleStatus]:
+    """The overlays that do not come with rolebundle, and what of each matches nothing in a corpus.
+
+    Raises:
+        OverlayError: a folder cannot be read.
+    """
+    shipped = data_folder("overlays")
+    entries = [entry for entry in list_overlays(folders) if entry.path.parent != shipped]
+    # To read what rules can match takes long in a large corpus.
+    facts = corpus_facts(document_kinds(corpus)) if entries else None
+    statuses = []
+    for entry in entries:
+        unmatched: list[LintProblem] = []
+        if facts and not entry.problem:
+            unmatched = unmatched_values(load_role(entry.role_id, folders), corpus, facts)
+        statuses.append(
+            RoleStatus(
+                role_id=entry.role_id,
+                path=str(entry.path),
+                problem=entry.problem,
+                unmatched=[f"{finding.place}: {finding.message}" for finding in unmatched],
+            )
+        )
+    return statuses
 
 
 def unmatched_values(

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
 from rolebundle.contracts.lookup import CorpusStatus, SelfDeclaredDocument, WatchStatus
-from rolebundle.errors import CorpusCorrupt
+from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
-from rolebundle.interfaces.cli.options import admin_for, db_option, json_option
+from rolebundle.interfaces.cli.options import (
+    admin_for,
+    db_option,
+    json_option,
+    overlay_dir_option,
+)
 from rolebundle.interfaces.cli.output import duration
+from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.location import corpus_path
 from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300
@@ -20,11 +28,20 @@ _LINE_CHARS = 300
 
 @click.command()
 @db_option
+@overlay_dir_option
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
 @click.option("--repair", is_flag=True, hidden=True)
 @json_option
-def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
+def status(
+    db: str | None,
+    overlay_dirs: tuple[Path, ...],
+    check: bool,
+    repair: bool,
+    as_json: bool,
+) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
+
+    Rules and words of your own overlays that match nothing in the corpus are warnings.
 
     \b
     rolebundle status
@@ -32,8 +49,18 @@ def status(db: str | None, check: bool, repair: bool, as_json: bool) -> None:
     """
     if repair:
         raise click.UsageError("`rolebundle doctor --repair` repairs a corpus")
+    problem = ""
+    folders: tuple[Path, ...] = ()
+    try:
+        folders = overlay_folders(overlay_dirs, corpus_path(db))
+    except OverlayError as error:
+        if overlay_dirs:
+            raise
+        problem = f"{error.message}; {error.hint}"
     with admin_for(db) as admin:
-        status = admin.status(check=check)
+        status = admin.status(folders, check=check)
+    if problem:
+        status = status.model_copy(update={"overlay_problem": problem})
     click.echo(status.model_dump_json(indent=2) if as_json else _text(status))
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
@@ -97,12 +124,33 @@ def _text(status: CorpusStatus) -> str:
         f"{one_line(' '.join(limit.flags), _LINE_CHARS) or 'none'}"
         for limit in status.path_flags
     ]
+    lines += _roles(status)
     if status.watch is not None:
         lines.append(f"watch: {_watch(status.watch)}")
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
     return "\n".join(lines)
+
+
+def _roles(status: CorpusStatus) -> list[str]:
+    lines = []
+    if status.overlay_problem:
+        lines.append(f"! overlays: {one_line(status.overlay_problem, _LINE_CHARS)}")
+    for role in status.roles:
+        name = one_line(role.role_id, _LINE_CHARS)
+        if role.problem:
+            lines.append(f"! role {name}: {one_line(role.problem, _LINE_CHARS)}")
+        elif role.unmatched:
+            places = ", ".join(finding.partition(": ")[0] for finding in role.unmatched)
+            lines.append(
+                f"! role {name}: {counted(len(role.unmatched), 'rule or word', 'rules or words')} "
+                f"without a match in this corpus; run `rolebundle overlay lint {name}`"
+            )
+            lines.append(f"    {one_line(places, _LINE_CHARS)}")
+        else:
+            lines.append(f"role {name}: {role.path}")
+    return lines
 
 
 def _watch(watch: WatchStatus) -> str:
