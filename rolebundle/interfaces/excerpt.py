@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
@@ -18,6 +19,9 @@ _BORDER = " |"
 # The dashes of a table, the underline of a heading, a fence.
 _RULE = re.compile(r"[\W_]*")
 _HEADING_MARKS = "#=*: "
+# Lines that do not go on from the line before, and lines that do not go on in the next one.
+_ITEM = re.compile(r"[-*+•>#|] ?|\w{1,3}[.)] ")
+_LINE_END = re.compile(r"[.!?…:;|。！？{})\]]$")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")
 
 
@@ -31,7 +35,7 @@ class Excerpt(NamedTuple):
 def excerpt(
     content: str, terms: Terms, *, above: Collection[str] = (), chars: int = EXCERPT_CHARS
 ) -> Excerpt:
-    """The part of a passage with the most terms, from the beginning of a line or sentence on.
+    """The part of a passage with the most terms, if possible of whole lines or sentences.
 
     Args:
         content: the passage.
@@ -41,16 +45,16 @@ def excerpt(
 
     Returns:
         The part without control characters and without lines that only separate. An ellipsis
-        marks where it is cut.
+        marks where a line or sentence is cut.
     """
     text, beginnings = _joined(content, {line.strip(_HEADING_MARKS) for line in above})
     matches = terms.find(text)
     start = _start(text, beginnings, matches, chars)
     end = _end(text, start, beginnings, matches, chars)
+    is_cut = start not in beginnings, end not in (*beginnings, len(text))
     start += len(text[start:end]) - len(text[start:end].lstrip(_BORDER))
     shown = text[start:end].rstrip(_BORDER)
-    before = "…" if text[:start].strip(_BORDER) else ""
-    after = "…" if text[end:].strip(_BORDER) else ""
+    before, after = ("…" if cut else "" for cut in is_cut)
     shift = len(before) - start
     return Excerpt(
         f"{before}{shown}{after}",
@@ -72,8 +76,7 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
         if _RULE.fullmatch(line) or line.strip(_HEADING_MARKS) in above:
             is_apart = True
             continue
-        # A line of a paragraph that goes on often begins with a small letter.
-        if is_apart or not line[0].islower():
+        if is_apart or _ITEM.match(line) or _LINE_END.search(lines[-1]):
             beginnings.append(length)
         beginnings += [length + match.end() for match in _SENTENCE_END.finditer(line)]
         lines.append(line)
@@ -82,19 +85,30 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
 
 
 def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars: int) -> int:
-    """The beginning from which on the most different terms follow; of several, the first."""
+    """Where the part with the most terms begins.
+
+    A term counts by its length, and the less the more often the passage has it.
+    """
     if len(text) <= chars:
         return 0
+    weights: dict[int, float] = {}
+    for term, count in Counter(match.term for match in matches).items():
+        length = next(match.end - match.start for match in matches if match.term == term)
+        weights[term] = length / count
     starts = [match.start for match in matches]
-    best, most = 0, 0
+    best, best_key = 0, (0.0, 0)
     for match in matches:
         start = beginnings[bisect_right(beginnings, match.start) - 1]
         if match.end - start > chars:
             start = text.rfind(" ", start, max(start, match.start - chars // 3)) + 1 or match.start
-        following = matches[bisect_left(starts, start) : bisect_left(starts, start + chars)]
-        terms = len({other.term for other in following if other.end <= start + chars})
-        if terms > most:
-            best, most = start, terms
+        ends: dict[int, int] = {}
+        for other in matches[bisect_left(starts, start) : bisect_left(starts, start + chars)]:
+            if other.end <= start + chars:
+                ends.setdefault(other.term, other.end)
+        # Of several parts with the same terms, the one that has them soonest.
+        key = sum(weights[term] for term in sorted(ends)), start - max(ends.values(), default=0)
+        if key > best_key or not best_key[0]:
+            best, best_key = start, key
     if len(text) - best < chars:
         # The passage ends soon, so there is space for what precedes.
         return next(start for start in beginnings if len(text) - start <= chars or start >= best)

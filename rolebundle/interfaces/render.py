@@ -14,7 +14,7 @@ from rolebundle.contracts.bundle import (
     SelectedChunk,
 )
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
-from rolebundle.interfaces.excerpt import excerpt
+from rolebundle.interfaces.excerpt import EXCERPT_CHARS, excerpt
 from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, spans, wrapped
 from rolebundle.interfaces.matches import Terms, covered
 from rolebundle.interfaces.style import PLAIN, Kind, Style
@@ -23,6 +23,7 @@ from rolebundle.retrieval.passage_text import (
     constraint_line,
     flag_note,
     limited_use,
+    mark_note,
     one_line,
     source_note,
 )
@@ -141,9 +142,7 @@ def passage(
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
     first = f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}"
     yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
-    path = [chunk.title or chunk.document_id, *chunk.headings]
-    title = cut(one_line(" › ".join(dict.fromkeys(path)), _LONG), width - len(_INDENT))
-    yield f"{_INDENT}{style('heading', title)}"
+    yield title_line(chunk, width, style)
     reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]
     why = f"why: {'; '.join(reasons)}"
     if verbose:
@@ -154,6 +153,7 @@ def passage(
         None,
         [
             flag_note(chunk.metadata.flags),
+            mark_note(dict(chunk.metadata.mark) if chunk.metadata.mark else None),
             bridge_note(chunk.bridge_role),
             source_note(chunk.metadata.remembered_from),
             limited_use(chunk.allowed_actions),
@@ -163,16 +163,24 @@ def passage(
     yield from excerpt_lines(chunk, terms, width, style)
 
 
+def title_line(chunk: SelectedChunk, width: int, style: Style) -> str:
+    """The title and the headings above a passage, on one line."""
+    path = dict.fromkeys([chunk.title or chunk.document_id, *chunk.headings])
+    title = cut(one_line(" › ".join(path), _LONG), width - len(_INDENT))
+    return f"{_INDENT}{style('heading', title)}"
+
+
 def excerpt_lines(
-    chunk: SelectedChunk, terms: Terms, width: int, style: Style, indent: str = _INDENT
+    chunk: SelectedChunk, terms: Terms, width: int, style: Style, chars: int = EXCERPT_CHARS
 ) -> Iterator[str]:
     """The part of a passage that answers best, with the task's terms highlighted."""
-    part = excerpt(chunk.content, terms, above=[chunk.title or "", *chunk.headings])
+    above = [chunk.title or "", *chunk.headings]
+    part = excerpt(chunk.content, terms, above=above, chars=chars)
     highlighted = covered(part.matches)
-    for start, end in spans(part.text, width - len(indent), break_words=True):
+    for start, end in spans(part.text, width - len(_INDENT), break_words=True):
         inside = [(max(a, start), min(b, end)) for a, b in highlighted if a < end and b > start]
         shifted = [(a - start, b - start) for a, b in inside]
-        yield indent + style.parts(part.text[start:end], shifted)
+        yield _INDENT + style.parts(part.text[start:end], shifted)
 
 
 def with_place(before: str, place: str, width: int, style: Style) -> list[str]:

@@ -104,7 +104,7 @@ def part(task: str, content: str, **options: object) -> Excerpt:
 
 def test_the_answering_row_of_a_table_is_shown() -> None:
     found = part("stolen tablet", TABLE, above=["Abuse cases"]).text
-    assert found.startswith("…T7 | A stolen tablet is opened | nothing")
+    assert found.startswith("T7 | A stolen tablet is opened | nothing")
     assert "---" not in found
     assert "Abuse cases" not in found
 
@@ -119,15 +119,27 @@ def test_it_begins_with_the_sentence_of_the_match() -> None:
     filler = "Nothing of interest is said in this sentence, which is long. " * 20
     content = f"{filler}The zebra sleeps at noon. {filler}"
     found = part("zebra", content)
-    assert found.text.startswith("…The zebra sleeps at noon. Nothing")
-    assert found.text.endswith(".…"), "it ends with a sentence"
+    assert found.text.startswith("The zebra sleeps at noon. Nothing")
+    assert found.text.endswith("is long."), "it ends with a sentence"
     assert [found.text[match.start : match.end] for match in found.matches] == ["zebra"]
 
 
 def test_the_part_with_most_of_the_terms_is_shown() -> None:
     filler = "Nothing of interest. " * 40
     content = f"A token. {filler} A stolen tablet replays a token. {filler} A tablet."
-    assert part("stolen tablet token", content).text.startswith("…A stolen tablet replays")
+    assert part("stolen tablet token", content).text.startswith("A stolen tablet replays")
+
+
+def test_long_and_rare_terms_count_more() -> None:
+    filler = "Version 3 of version 3 is out. " * 20
+    content = f"{filler}What worries us is the lease. {filler}"
+    assert part("worry version 3", content).text.startswith("What worries us")
+
+
+def test_it_does_not_begin_within_a_sentence_that_goes_on_in_the_next_line() -> None:
+    lines = ["The lease of a device", "Owned by a crew", "ends after a", "Zebra was seen."]
+    found = part("zebra", "\n".join([*["Nothing else."] * 30, *lines])).text
+    assert found.endswith("The lease of a device Owned by a crew ends after a Zebra was seen.")
 
 
 def test_the_end_of_a_passage_is_shown_with_what_precedes_it() -> None:
@@ -141,6 +153,8 @@ def test_a_long_line_is_cut_at_words() -> None:
     found = part("zebra", "word " * 300 + "zebra " + "word " * 300).text
     assert "zebra" in found
     assert set(found.strip("…").split()) == {"word", "zebra"}
+    assert found.startswith("…word")
+    assert found.endswith("word…")
     assert "zebra" in part("zebra", "x" * 5_000 + " zebra " + "y" * 5_000).text
 
 

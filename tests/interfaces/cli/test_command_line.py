@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
+from rolebundle.interfaces.cli.demo import ROLES
+from rolebundle.interfaces.cli.demo import program as demo_program
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, SAMPLE, forked_program, invoke, is_coded, run
@@ -429,20 +432,45 @@ def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
 def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.setenv("COLUMNS", "80")
     first, second = invoke("demo"), invoke("demo")
     for outcome in (first, second):
         assert outcome.code == 0
-        for role in (
-            "mossline-security-reviewer",
-            "mossline-product-strategist",
-            "mossline-incident-responder",
-        ):
-            assert role in outcome.out
-        assert "next:" in outcome.err
+        for role in ROLES:
+            assert f"\n{role}\n" in outcome.out
     assert first.out == second.out
     assert "0 files added" in second.err
-    assert len(list(tmp_path.rglob("demo.db"))) == 1
+    assert len(list(tmp_path.rglob("demo-*.db"))) == 1
+    # Every passage has a sentence, under its place and title.
+    passages = re.findall(r"^  \d  0\.\d\d [█░]{10}.*\n(?: {5}\S+:\d+-\d+.*\n)?( {5}\S.*\n)( {5}\S.*\n)", first.out, re.MULTILINE)  # fmt: skip
+    assert len(passages) == 3 * len(ROLES)
+
+    # What it ends with works as it stands, and continues from what was shown.
+    commands = [shlex.split(line) for line in second.err.partition("next:\n")[2].splitlines()]
+    assert [words[3] for words in commands] == ["retrieve", "why", "get"]
+    assert all(words[:3] == [sys.executable, "-m", "rolebundle"] for words in commands)
+    retrieved, why, get = (invoke(*words[3:]) for words in commands)
+    assert [done.code for done in (retrieved, why, get)] == [0, 0, 0], (retrieved, why, get)
+    locator = commands[2][4]
+    assert locator in retrieved.out
+    assert locator in first.out
+    assert locator in get.out
+    assert locator in why.out
+
+
+def test_the_commands_of_the_demo_name_a_program_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "an environment" / "rolebundle"
+    installed.parent.mkdir()
+    installed.touch(0o755)
+    monkeypatch.setattr("sys.argv", [str(installed)])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shlex.split(demo_program()) == [str(installed)]
+    monkeypatch.setenv("PATH", str(installed.parent))
+    assert demo_program() == "rolebundle"
+    monkeypatch.setattr("sys.argv", [str(tmp_path / "other.py")])
+    assert shlex.split(demo_program()) == [sys.executable, "-m", "rolebundle"]
 
 
 def test_the_cached_demo_of_an_earlier_version_is_updated(
@@ -451,7 +479,7 @@ def test_the_cached_demo_of_an_earlier_version_is_updated(
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path))
     assert invoke("demo").code == 0
-    (cached,) = tmp_path.rglob("demo.db")
+    (cached,) = tmp_path.rglob("demo-*.db")
     with open_writer(cached) as corpus, corpus.writing():
         corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")
     own = Path(shutil.copy(cached, tmp_path / "own.db"))
