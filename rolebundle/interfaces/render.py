@@ -216,7 +216,7 @@ def _postures(bundle: RetrievalBundle, width: int, style: Style) -> Iterator[str
 
 def _warnings(bundle: RetrievalBundle, width: int, *, verbose: bool) -> Iterator[str]:
     """The codes, with those messages that are not above the passages."""
-    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS
+    has_message = {warning.code for warning in bundle.warnings if verbose} | _FOR_OWNERS | _NOTES
     codes = [warning.code for warning in bundle.warnings if warning.code not in has_message]
     if codes:
         yield from wrapped(f"! {', '.join(codes)}", width)
