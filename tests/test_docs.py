@@ -15,6 +15,8 @@ The language of a block says how it is checked:
     several lines of JSON, the first such block shows the first line, the second block the second.
 ``toml``
     A file. Its first line is a comment with its name, under which later commands find it.
+``json FILE``
+    A file, under this name.
 ``ini``, ``xml``
     A file of another program, a unit of systemd or a property list, which is only parsed.
 
@@ -173,6 +175,10 @@ def session_of(blocks: list[Block], folder: Path) -> list[Step]:
                 comment, name = block.text.split("\n", 1)[0].split()[:2]
                 assert comment == "#", f"{block.place}: the first line must be a comment: # FILE"
                 (folder / name).write_text(block.text, encoding="utf-8")
+            case language if language.startswith("json "):
+                path = folder / language.removeprefix("json ")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text, encoding="utf-8")
             case "ini" | "xml":
                 pass
             case _:
@@ -332,7 +338,9 @@ def all_blocks() -> Iterator[Block]:
 
 
 def test_every_block_has_a_language_that_says_how_it_is_checked() -> None:
-    assert [block.place for block in all_blocks() if block.language not in LANGUAGES] == []
+    assert [
+        block.place for block in all_blocks() if block.language.split(" ")[0] not in LANGUAGES
+    ] == []
 
 
 def test_every_fence_is_part_of_a_block() -> None:
