@@ -138,6 +138,8 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
     "schema": (Use("read", ("bundle",)),),
+    "completion": (Use("read", ("bash",)),),
+    "man": (Use("read"),),
     "demo": (Use("write"), Use("write", ("--db", "{}/demo.db", "--lexical-only"))),
 }
 

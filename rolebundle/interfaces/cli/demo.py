@@ -22,6 +22,7 @@ from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
 from rolebundle.ingest.sync import IngestReport
+from rolebundle.interfaces.cli.names import role_names
 from rolebundle.interfaces.cli.options import color_option, request_options
 from rolebundle.interfaces.layout import cut, terminal_width, wrapped
 from rolebundle.interfaces.parse import request_from
@@ -53,6 +54,7 @@ _SENTENCE_CHARS = 160
     "roles",
     multiple=True,
     metavar="ROLE",
+    shell_complete=role_names,
     help="Compare these roles instead. May be repeated.",
 )
 @click.option("--db", metavar="FILE", help="The demo's corpus file.  [default: cache folder]")

@@ -10,6 +10,7 @@ import click
 
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import GetRequest
+from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.cli.output import writable
 from rolebundle.interfaces.shape import shaped_lookup
@@ -17,7 +18,7 @@ from rolebundle.retrieval.passage_text import flag_note, mark_note
 
 
 @click.command()
-@click.argument("reference", metavar="REFERENCE")
+@click.argument("reference", metavar="REFERENCE", shell_complete=document_names)
 @db_option
 @request_options(GetRequest, only=["agent"])
 @json_option

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rolebundle.contracts.request import ListRequest
+from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.parse import parsed
@@ -18,7 +19,7 @@ _ID_CHARS = 1_000
 
 
 @click.command()
-@click.argument("prefix", required=False)
+@click.argument("prefix", required=False, shell_complete=document_names)
 @db_option
 @request_options(ListRequest, without=["prefix"])
 @json_option

@@ -10,10 +10,14 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import click
 
 from rolebundle.errors import FULL_ERRNOS, RolebundleError, StorageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # pydantic looks through all installed packages for plugins when it builds the first model. That
 # takes as long as the search, and a plugin has no business in our validation.
@@ -56,6 +60,8 @@ _COMMANDS = {
     "schema": "rolebundle.interfaces.cli.schema",
     "formats": "rolebundle.interfaces.cli.formats",
     "demo": "rolebundle.interfaces.cli.demo",
+    "completion": "rolebundle.interfaces.cli.completion",
+    "man": "rolebundle.interfaces.cli.man",
 }
 _GC_THRESHOLD = 20_000
 """New objects between two searches for garbage; Python's 700 takes a twentieth of a one-shot."""
@@ -80,6 +86,14 @@ class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names without descriptions, which would import every command."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in _COMMANDS if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*map(CompletionItem, names), *options]
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = _COMMANDS.get(cmd_name)
         if module is None:
@@ -97,9 +111,9 @@ class _LazyGroup(click.Group):
 
 def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     if is_set and not ctx.resilient_parsing:
-        from importlib.metadata import version
+        from rolebundle.interfaces.cli.version import version_text
 
-        click.echo(version("rolebundle"))
+        click.echo(version_text())
         ctx.exit()
 
 
@@ -110,7 +124,7 @@ def _version(ctx: click.Context, _param: click.Parameter, is_set: bool) -> None:
     expose_value=False,
     is_eager=True,
     callback=_version,
-    help="Show the version.",
+    help="Show the versions of rolebundle, SQLite, the schema and the default model.",
 )
 def cli() -> None:
     """Governed retrieval for on-device agents.

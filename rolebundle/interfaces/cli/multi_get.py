@@ -11,6 +11,7 @@ from rolebundle.contracts.lookup import Lookups
 from rolebundle.contracts.request import MultiGetRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.get import lookup_lines
+from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.parse import parsed
@@ -18,7 +19,13 @@ from rolebundle.interfaces.shape import shaped_lookups
 
 
 @click.command("multi-get")
-@click.argument("references", metavar="REFERENCE...", nargs=-1, required=True)
+@click.argument(
+    "references",
+    metavar="REFERENCE...",
+    nargs=-1,
+    required=True,
+    shell_complete=document_names,
+)
 @db_option
 @request_options(MultiGetRequest, only=["agent", "max_chars"])
 @json_option

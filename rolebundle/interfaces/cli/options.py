@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from rolebundle.contracts.base import Contract
 from rolebundle.engine import Engine
+from rolebundle.interfaces.cli.names import file_names, role_names
 from rolebundle.interfaces.style import ColorChoice, Style, has_color
 from rolebundle.policy.approvals import Approvals
 from rolebundle.policy.overlays import overlay_folders
@@ -101,6 +102,7 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         _FLAGS.get(name, f"--{name.replace('_', '-')}"),
         name,
         metavar=_METAVARS.get(name),
+        shell_complete=role_names if name == "role" else None,
         help="  ".join(filter(None, (field.description, hint))),
         **types,
     )
@@ -158,6 +160,7 @@ def db_option(command: Command) -> Command:
     return click.option(
         "--db",
         metavar="FILE",
+        shell_complete=file_names,
         help="The corpus file. Default: $ROLEBUNDLE_DB, or else a file in your user data folder.",
     )(command)
 

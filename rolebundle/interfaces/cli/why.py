@@ -11,6 +11,7 @@ import click
 
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
+from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
@@ -34,7 +35,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 
 
 @click.command()
-@click.argument("reference", metavar="CHUNK_OR_DOCUMENT")
+@click.argument("reference", metavar="CHUNK_OR_DOCUMENT", shell_complete=document_names)
 @click.argument("task")
 @db_option
 @json_option

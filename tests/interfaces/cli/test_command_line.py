@@ -45,12 +45,6 @@ def test_help_names_every_command_and_exit_code() -> None:
     assert "8 wrong or newer file, 9 embedder, 10 bad document" in shown
 
 
-def test_version() -> None:
-    shown = invoke("--version")
-    assert (shown.code, shown.err) == (0, "")
-    assert shown.out.strip()[0].isdigit()
-
-
 def test_python_m_is_the_command() -> None:
     command = [sys.executable, "-m", "rolebundle", "nonsense"]
     shown = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -225,7 +225,7 @@ class TestCompare:
         is_coded(outcome)
         assert outcome.code == 3
 
-    def test_the_demo_shows_the_same_table(self, tmp_path: Path) -> None:
+    def test_the_demo_may_have_a_corpus_of_its_own(self, tmp_path: Path) -> None:
         shown = invoke("demo", "--lexical-only", "--db", tmp_path / "demo.db")
         assert shown.code == 0
         assert "Threat model for offline" in shown.out

@@ -1,0 +1,194 @@
+"""`completion`, `man` and `--version`: what a shell and a manual reader get from the same help."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from rolebundle.interfaces.cli.completion import SHELLS
+from rolebundle.interfaces.cli.main import cli
+from rolebundle.interfaces.cli.names import document_names
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.storage.opening import latest_version
+from rolebundle.storage.sqlite_file import sqlite_version
+from support.commands import forked_program, invoke, run
+
+
+def completed(*words: str) -> list[str]:
+    """What bash is offered for the last of the words."""
+    done = run(
+        env={
+            "_ROLEBUNDLE_COMPLETE": "bash_complete",
+            "COMP_WORDS": shlex.join(("rolebundle", *words)),
+            "COMP_CWORD": str(len(words)),
+        }
+    )
+    assert (done.code, done.err) == (0, "")
+    return [line.removeprefix("plain,") for line in done.out.splitlines() if line]
+
+
+# -- completion ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_script_is_one_for_its_shell(shell: str) -> None:
+    script = invoke("completion", shell)
+    assert (script.code, script.err) == (0, "")
+    assert f"_ROLEBUNDLE_COMPLETE={shell}_complete" in script.out
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"there is no {shell}")
+    option = "--no-execute" if shell == "fish" else "-n"
+    checked = subprocess.run(
+        [program, option], input=script.out, capture_output=True, text=True, check=False
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    program = tmp_path / "rolebundle"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(forked_program())} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    script = (
+        'eval "$(rolebundle completion bash)"\n'
+        "COMP_WORDS=(rolebundle completion z); COMP_CWORD=2\n"
+        '_rolebundle_completion rolebundle z completion\necho "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("zsh\n", "")
+
+
+def test_commands_and_options_are_completed() -> None:
+    assert completed("re") == ["retrieve", "replay", "remember", "restore"]
+    assert completed("retrieve", "--form") == ["--format"]
+    assert completed("retrieve", "--format", "p") == ["prompt", "paths"]
+
+
+def test_roles_are_those_of_the_folders_that_the_command_uses(tmp_path: Path) -> None:
+    shipped = sorted(file.stem for file in overlay_folders()[-1].glob("*.json"))
+    assert set(completed("retrieve", "--role", "")) >= set(shipped)
+    for name in ("own-role", "$(touch x)", "a b"):
+        (tmp_path / f"{name}.json").write_text("{}", encoding="utf-8")
+    options = ("--overlay-dir", str(tmp_path))
+    assert completed("retrieve", *options, "--role", "own") == ["own-role"]
+    assert set(completed("retrieve", *options, "--role", "")) == {"own-role", *shipped}
+    assert completed("retrieve", "--overlay-dir", "/none", "--role", "") == []
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completion")
+    for name in ("guides/a.md", "guides/b.md", "guides/$(touch x).md", "guides/a b.md", "c.md"):
+        file = folder / "notes" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("A token.", encoding="utf-8")
+    assert invoke("ingest", folder / "notes", "--lexical-only", "--db", folder / "c.db").code == 0
+    return folder / "c.db"
+
+
+def test_documents_are_completed_if_a_shell_needs_no_quotes_for_them(corpus: Path) -> None:
+    command, *others = "get", "ls", "why", "multi-get"
+    db = ("--db", str(corpus))
+    for other in others:
+        argument = cli.get_command(click.Context(cli), other).params[0]  # type: ignore[union-attr]
+        assert argument._custom_shell_complete is document_names
+    assert completed(command, *db, "gui") == ["guides/a.md", "guides/b.md"]
+    assert completed(command, *db, "notes/g") == ["notes/guides/a.md", "notes/guides/b.md"]
+    assert "c.md" in completed(command, *db, "")
+    # Else the shell looks for files.
+    for word in ("$(touch x)", "*"):
+        assert completed(command, *db, word)[0].startswith("file,")
+    assert completed(command, "--db", str(corpus.parent), "x") == ["file,x"]
+
+
+def test_a_completion_shows_an_agent_nothing_that_it_may_not_see(
+    corpus: Path, tmp_path: Path
+) -> None:
+    own = Path(shutil.copy(corpus, tmp_path / "own.db"))
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        '[agents.reader]\nscopes = ["shared"]\naccess_level = "internal"\n', encoding="utf-8"
+    )
+    assert invoke("scopes", "set", policy, "--db", own).code == 0
+    db = ("--db", str(own))
+    assert completed("ls", *db, "--agent", "reader", "gui") == ["guides/a.md", "guides/b.md"]
+    assert completed("ls", *db, "--agent", "stranger", "gui") == ["file,gui"]
+
+
+# -- the manual page -----------------------------------------------------------------------------
+
+
+def commands(context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            assert command is not None
+            yield from commands(click.Context(command, info_name=name, parent=context))
+
+
+def test_the_manual_has_every_command_and_option() -> None:
+    page = invoke("man").out.replace("\\-", "-")
+    for context in commands(click.Context(cli, info_name="rolebundle")):
+        assert f"\\fB{context.command_path}\\fR" in page
+        section = page.partition(f'.SS "{context.command_path}"\n')[2].partition("\n.SS ")[0]
+        for option in context.command.params:
+            if context.parent and isinstance(option, click.Option) and not option.hidden:
+                assert max(option.opts, key=len) in section, (context.command_path, option.name)
+
+
+def test_no_line_of_the_manual_is_a_request_by_accident() -> None:
+    known = {"TH", "SH", "SS", "PP", "TP", "RS", "RE", "nf", "fi"}
+    page = invoke("man").out
+    assert page.isascii()
+    requests = re.findall(r"^[.'](\S*)", page, re.MULTILINE)
+    assert set(requests) == known
+    escapes = set(re.findall(r"\\(\[u[0-9A-F]{4,5}\]|\(dq|.)", page))
+    assert {escape for escape in escapes if not escape.startswith("[u")} <= {*"-ef&", "(dq"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("groff", "-man", "-Tutf8", "-ww", "-z"),
+        ("mandoc", "-T", "lint", "-W", "error"),
+        ("man", "--warnings", "-l", "-"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_the_manual_is_shown_without_warnings(command: tuple[str, ...]) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]}")
+    page = invoke("man").out
+    done = subprocess.run(command, input=page, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# -- versions ------------------------------------------------------------------------------------
+
+
+def test_the_version_names_what_a_report_of_a_fault_needs() -> None:
+    shown = invoke("--version")
+    assert (shown.code, shown.err) == (0, "")
+    first, versions, corpus = shown.out.splitlines()
+    assert re.fullmatch(r"rolebundle \d+\.\d+\.\d+\S*", first)
+    python = ".".join(map(str, sys.version_info[:3]))
+    assert versions.startswith(f"Python {python}, SQLite {sqlite_version()}, apsw ")
+    assert re.search(r"sqlite-vec \d", versions)
+    assert corpus == f"schema {latest_version()}, default model static:l2_supercat"
