@@ -27,7 +27,7 @@ from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.vector_index import EmbeddingIndex
-from rolebundle.storage.verify import verify_passages
+from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
 from rolebundle.text.paths import locations
 from rolebundle.text.references import Lines, Passages, may_be_stored
@@ -111,7 +111,9 @@ def find_reference(
     """As :func:`resolve_reference`; ``None`` if nothing has this reference.
 
     Raises:
-        UsageError: it names several documents, or lines or passages that its document has not.
+        UsageError: it names several documents, a document without text, or lines or passages that
+            its document has not.
+        CorpusCorrupt: a document without text is not what was stored.
     """
     if not may_be_stored(reference):
         return None
@@ -122,7 +124,15 @@ def find_reference(
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
-        return "document", documents.passages_of_documents(corpus, [named[0].row]), None
+        passages = documents.passages_of_documents(corpus, [named[0].row])
+        if not passages:
+            verify_documents(corpus, [named[0].row])
+            raise UsageError(
+                "no_text",
+                f"{reference}: the document has no text",
+                "if its file has text, ingest it again, or run `rolebundle doctor`",
+            )
+        return "document", passages, None
     counted = references.parse_passages(reference)
     passages = _numbered_passages(corpus, reference, counted) if counted else []
     if passages:

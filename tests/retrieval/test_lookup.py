@@ -132,6 +132,12 @@ class TestLookUp:
         assert error.value.code == "not_found"
         assert error.value.hint
 
+    def test_a_document_without_text(self, tmp_path: Path) -> None:
+        with open_reader(build(tmp_path, [document("empty", [])])) as corpus:
+            with pytest.raises(UsageError, match="has no text") as error:
+                look_up(corpus, "empty")
+            assert error.value.code == "no_text"
+
     def test_lines_that_belong_to_several_documents(self, tmp_path: Path) -> None:
         path = build(tmp_path, [])
         two = [
