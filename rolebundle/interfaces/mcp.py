@@ -13,10 +13,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable
 from importlib.metadata import version
 from pathlib import Path
 from threading import Timer
+from time import sleep
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import quote, unquote
 
@@ -58,11 +59,12 @@ from rolebundle.interfaces.stdio import (
     LineReader,
     LineWriter,
     OutputClosed,
+    Outstanding,
     ReadStopper,
     take_over,
 )
 from rolebundle.interfaces.tools import INSTRUCTIONS, TOOLS, Tool
-from rolebundle.interfaces.worker import Worker
+from rolebundle.interfaces.worker import Worker, end_code, patience
 
 PASSAGE_URI = "rolebundle://passage/"
 DOCUMENT_URI = "rolebundle://document/"
@@ -79,6 +81,7 @@ MAX_SESSIONS = 1_000
 MAX_CONNECTIONS = 256
 _ERROR_META = "rolebundle/error"
 _SECONDS_TO_END = 1.0
+_POLL_SECONDS = 0.02
 
 
 def serve(operations: Operations, *, preload: bool = False) -> None:
@@ -88,29 +91,84 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         operations: the methods, over an engine that is this server's alone.
         preload: open the corpus and load the model before the first call needs them.
     """
-    channel, stopper, worker = take_over(), ReadStopper(), Worker(operations)
+    session = Session(operations, take_over())
     signals: list[int] = []
+
+    def exit_now() -> None:
+        # The interpreter's own exit waits for threads, and one of them may wait for a model's
+        # server or for a client that does not read. Nothing is lost: only answers are written.
+        os._exit(end_code(signals, is_finished=session.is_finished))
 
     def end(number: int, _frame: object) -> None:
         signals.append(number)
-        stopper.stop()
+        session.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    worker.start(preload=preload)
-    asyncio.run(
-        _serve(worker, _Incoming(channel, stopper, signals), _Outgoing(channel, stopper)),
-    )
-    if not worker.stop(_SECONDS_TO_END):
-        _exit_now(signals)
-    if signal.SIGINT in signals:
-        raise KeyboardInterrupt
+    session.run(preload=preload, give_up=exit_now)
+    if signals or not (session.is_finished and session.has_ended):
+        exit_now()
 
 
-def _exit_now(signals: Sequence[int]) -> None:
-    # The interpreter's own exit waits for threads, and one of them may wait for a model's server
-    # or for a client that does not read. Nothing is lost: this server writes only answers.
-    os._exit(130 if signal.SIGINT in signals else 0)
+class Session:
+    """Serves one client over a channel.
+
+    Args:
+        operations: the methods, over an engine that is this session's alone.
+        channel: where requests come from and answers go.
+    """
+
+    def __init__(self, operations: Operations, channel: Channel) -> None:
+        self._channel = channel
+        self._worker = Worker(operations)
+        self._stopper = ReadStopper()
+        self._outstanding = Outstanding()
+        self._outgoing = _Outgoing(channel, self._stopper, self._outstanding)
+        self._is_stopped = False
+
+    def run(self, *, preload: bool, give_up: Callable[[], None]) -> None:
+        """Serve until the input ends, nobody reads the output, or :meth:`stop`.
+
+        Args:
+            preload: open the corpus and load the model before the first call needs them.
+            give_up: called from another thread if the last answers cannot be written.
+        """
+        self._worker.start(preload=preload)
+        last = Timer(_SECONDS_TO_END, give_up)
+        last.daemon = True
+        incoming = _Incoming(
+            LineReader(self._channel, MAX_LINE_BYTES, self._stopper),
+            self._outstanding,
+            lambda: self._finish(last),
+        )
+        asyncio.run(_serve(self._worker, incoming, self._outgoing))
+        self._worker.stop()
+        last.cancel()
+
+    def stop(self) -> None:
+        """Make :meth:`run` return soon. For any thread."""
+        self._is_stopped = True
+        self._stopper.stop()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every request was finished. The others have the code ``interrupted``."""
+        return self._worker.unfinished == 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing runs any more after :meth:`run`."""
+        return self._worker.has_ended
+
+    def _finish(self, last: Timer) -> None:
+        self._worker.finish(
+            lambda: self._is_stopped or self._outgoing.is_closed, self._outstanding.is_empty
+        )
+        last.start()
+        while not (
+            self._outstanding.is_empty() or self._outgoing.is_closed or last.finished.is_set()
+        ):
+            sleep(_POLL_SECONDS)
 
 
 async def _serve(worker: Worker, incoming: _Incoming, outgoing: _Outgoing) -> None:
@@ -166,41 +224,54 @@ def serve_http(
         f"serving MCP at http://{guard.hosts[0]}{HTTP_PATH}; its bearer token is in {token_file}\n"
     )
     uvicorn.Server(settings).run(sockets=[listener])
-    if not worker.stop(_SECONDS_TO_END):
-        _exit_now(signals)
-    if signal.SIGINT in signals:
-        raise KeyboardInterrupt
+    worker.stop()
+    if signals or not worker.has_ended:
+        # The interpreter's own exit waits for threads.
+        os._exit(end_code(signals, is_finished=worker.unfinished == 0))
 
 
 class _Incoming:
-    """The client's lines as the SDK reads them: with their line end, and "" at the end."""
+    """The client's lines as the SDK reads them: with their line end, and "" at the end.
 
-    def __init__(self, channel: Channel, stopper: ReadStopper, signals: Sequence[int]) -> None:
-        self._lines = iter(LineReader(channel, MAX_LINE_BYTES, stopper))
-        self._signals = signals
+    Args:
+        lines: the lines.
+        outstanding: notes the requests.
+        finish: called before the end. The SDK drops the requests that are not answered then.
+    """
+
+    def __init__(
+        self, lines: Iterable[bytes], outstanding: Outstanding, finish: Callable[[], None]
+    ) -> None:
+        self._lines = iter(lines)
+        self._outstanding = outstanding
+        self._finish = finish
 
     def readline(self) -> str:
-        """The next line, or "" at the end. After the end the process has a set time to finish."""
+        """The next line, or "" at the end."""
         line = next(self._lines, None)
         if line is None:
-            last = Timer(_SECONDS_TO_END + 0.5, _exit_now, (self._signals,))
-            last.daemon = True
-            last.start()
+            self._finish()
             return ""
+        self._outstanding.note_request(line)
         return line.decode("utf-8", "replace") + "\n"
 
 
 class _Outgoing:
     """Lines to the client, written whole. The server ends if nobody reads them."""
 
-    def __init__(self, channel: Channel, stopper: ReadStopper) -> None:
+    def __init__(self, channel: Channel, stopper: ReadStopper, outstanding: Outstanding) -> None:
         self._writer, self._stopper = LineWriter(channel), stopper
+        self._outstanding = outstanding
+        self.is_closed = False
 
     def write(self, line: str) -> None:
         """Write one line, given with its line end."""
+        data = line.removesuffix("\n").encode()
         try:
-            self._writer.write(line.removesuffix("\n").encode())
+            self._writer.write(data)
+            self._outstanding.note_answer(data)
         except OutputClosed:
+            self.is_closed = True
             self._stopper.stop()
 
     def flush(self) -> None:
@@ -232,7 +303,9 @@ class LocalMethods:
 
     async def call(self, method: str, fields: dict[str, Any]) -> Answer:
         """One answer. Cancelling the task interrupts the call."""
-        return await self._worker.call(lambda: self._worker.operations.call(method, fields))
+        return await self._worker.call(
+            lambda: self._worker.operations.call(method, fields), patience(fields)
+        )
 
 
 def server_for(methods: Methods) -> Server[dict[str, Any]]:

@@ -24,7 +24,7 @@ from rolebundle.contracts.request import (
     MAX_TASK_CHARACTERS,
     MIN_MAX_CHARS,
 )
-from rolebundle.errors import Interrupted, RolebundleError, UsageError
+from rolebundle.errors import RolebundleError, UsageError
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_value
 from rolebundle.interfaces.operations import (
     METHODS,
@@ -42,7 +42,14 @@ from rolebundle.interfaces.stdio import (
     OutputClosed,
     ReadStopper,
 )
-from rolebundle.interfaces.worker import MAX_WAITING, Job, Worker
+from rolebundle.interfaces.worker import (
+    MAX_WAITING,
+    Job,
+    Worker,
+    end_code,
+    patience,
+    server_is_ending,
+)
 
 PROTOCOL = "1.0"
 OWN_METHODS = ("initialize", "shutdown")
@@ -51,10 +58,6 @@ PROGRESS = "$/progress"
 DETAILS = ("ids", "compact", "full")
 MAX_PASSAGES = 1_000
 SECONDS_BETWEEN_PROGRESS = 0.1
-PATIENCE_SECONDS = 1.2
-"""After the end of the input, one answer may take this long. Then the waiting calls are refused."""
-_STOP_SECONDS = 0.3
-"""How long the running call is interrupted until the worker counts as stuck."""
 
 
 class BadEnvelope(UsageError):
@@ -102,27 +105,34 @@ class Server:
         self._writer = LineWriter(channel)
         self._worker = Worker(operations, self._stopper.stop)
         self._is_stopped = False
+        self._is_cut_off = False
 
     def run(self) -> bool:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
 
+        Every request that was accepted is answered, unless nobody reads the answers.
+
         Returns:
-            Whether the worker has ended, too. If not, its last call does not react to interrupts.
+            Whether all of them were finished. Those that the end did not let finish are answered
+            with the error ``interrupted``.
         """
         self._worker.start(preload=self._preload)
         for line in self._reader:
-            if self._is_stopped or not self._handle_line(line):
+            if self._is_cut_off or not self._handle_line(line):
                 break
-        self._worker.close()
-        if self._worker.drain(PATIENCE_SECONDS, lambda: self._is_stopped):
-            return True
-        # The waiting calls are answered with an error, unless nobody reads the answers.
-        return self._worker.stop(_STOP_SECONDS, drop=self._is_stopped)
+        self._is_cut_off |= self._reader.is_output_closed
+        self._worker.finish(lambda: self._is_stopped or self._is_cut_off)
+        return self._worker.unfinished == 0
 
     def stop(self) -> None:
-        """Make :meth:`run` return soon, without the answers that are due. For any thread."""
+        """Make :meth:`run` return soon. For any thread."""
         self._is_stopped = True
         self._stopper.stop()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing runs any more after :meth:`run`."""
+        return self._worker.has_ended
 
     # -- the reading thread ------------------------------------------------------------------
 
@@ -143,8 +153,16 @@ class Server:
             return True
         # A refused request has no id that could be cancelled.
         key = (type(request.id), request.id) if request.refusal is None else None
-        self._worker.wait_for_space(lambda: self._is_stopped)
-        self._worker.submit(Job(partial(self._answer, request), self._write, key, len(line)))
+        self._worker.wait_for_space(lambda: self._is_stopped or self._is_cut_off)
+        job = Job(
+            partial(self._answer, request),
+            self._write,
+            partial(_error_line, request.id, server_is_ending()),
+            key,
+            len(line),
+            patience(request.fields),
+        )
+        self._worker.submit(job)
         return request.method != "shutdown" or request.refusal is not None
 
     def _cancel(self, request_id: object) -> None:
@@ -158,8 +176,10 @@ class Server:
             self._writer.write(line)
         except OutputClosed:
             if not CAN_POLL:
-                os._exit(0)  # nothing else ends a read that has begun
-            self.stop()
+                os._exit(1)  # nothing else ends a read that has begun
+            self._worker.unfinished += 1
+            self._is_cut_off = True
+            self._stopper.stop()
 
     def _answer(self, request: Request, job: Job) -> bytes:
         try:
@@ -167,18 +187,17 @@ class Server:
                 raise request.refusal
             return _line(request.id, "result", self._result(request, job))
         except RolebundleError as error:
-            return _line(request.id, "error", _rpc_error(error))
+            self._worker.note_error(error)
+            return _error_line(request.id, error)
         except OutputClosed:
             # A progress message was not written, and the answer will not be either.
             return b""
         except (Exception, SystemExit) as error:
             if os.environ.get("ROLEBUNDLE_DEBUG"):
                 print_exc()
-            return _line(request.id, "error", _rpc_error(internal_error(error)))
+            return _error_line(request.id, internal_error(error))
 
     def _result(self, request: Request, job: Job) -> Answer | None:
-        if self._worker.is_stopping:
-            raise _server_is_ending()
         if request.method == "shutdown":
             return None
         if request.method == "initialize":
@@ -213,11 +232,10 @@ class Server:
 
         def report(what: str, done: int, total: int) -> None:
             nonlocal last
-            if self._worker.is_stopping:
-                raise _server_is_ending()
-            if job.is_cancelled:
-                # Only ends the ingest: the answer of a cancelled call is not delivered.
-                raise Interrupted("interrupted", "the call was cancelled", "repeat the call")
+            if self._worker.is_stopping or job.is_settled:
+                # The answer of a call that was cancelled is not delivered.
+                raise server_is_ending()
+            self._worker.note_progress()
             now = monotonic()
             if now - last >= SECONDS_BETWEEN_PROGRESS or done == total:
                 last = now
@@ -236,20 +254,24 @@ def serve(operations: Operations, channel: Channel, *, preload: bool = False) ->
         operations: the methods, over an engine that is this server's alone.
         channel: where requests come from and answers go; see :func:`stdio.take_over`.
         preload: load the model before the first request needs it.
+
+    Returns:
+        0 if every accepted request was finished, 130 after SIGINT, and 1 otherwise.
     """
     server = Server(operations, channel, preload=preload)
-    code = 0
+    signals: list[int] = []
 
     def end(number: int, _frame: object) -> None:
-        nonlocal code
-        code = 130 if number == signal.SIGINT else 0
+        signals.append(number)
         if not CAN_POLL:
-            os._exit(code)
+            os._exit(end_code(signals, is_finished=False))
         server.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    if not server.run():
+    is_finished = server.run()
+    code = end_code(signals, is_finished=is_finished)
+    if not server.has_ended:
         # A call to a model's server may last longer than the client waits.
         os._exit(code)
     return code
@@ -320,12 +342,12 @@ def _unknown(method: str, offered: Sequence[str]) -> UnknownMethod:
     )
 
 
-def _server_is_ending() -> Interrupted:
-    return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
-
-
 def _rpc_error(error: RolebundleError) -> dict[str, Any]:
     return {"code": error.rpc_code, "message": error.message, "data": error_fields(error)}
+
+
+def _error_line(request_id: Any, error: RolebundleError) -> bytes:
+    return _line(request_id, "error", _rpc_error(error))
 
 
 def _line(request_id: Any, kind: str, content: object) -> bytes:

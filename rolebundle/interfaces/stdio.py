@@ -6,15 +6,19 @@ standard output must first move to a descriptor of its own.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _CHUNK = 1 << 16
+_CANCELLING = ("$/cancelRequest", "notifications/cancelled")
+_MAX_LEFT_BYTES = 1 << 24
+"""How much of what was already sent is read after the reader was stopped."""
 CAN_POLL = hasattr(select, "poll")
 """Whether this system can wait for several descriptors at once; on Windows pipes it cannot."""
 
@@ -75,7 +79,7 @@ class ReadStopper:
 
 
 class LineReader:
-    """Lines without their line ends, until the input ends or the reader is stopped.
+    """Lines without their line ends, until the input ends, or what was sent until it is stopped.
 
     Args:
         channel: its input is read. Reading also ends if its output was closed by the reader.
@@ -89,9 +93,16 @@ class LineReader:
         self._channel = channel
         self._limit = limit
         self._stopper = stopper
+        self.is_output_closed = False
+        """Whether the reading ended because nobody reads the output any more."""
+        self._is_stopped = False
+        self._left = _MAX_LEFT_BYTES
 
     def __iter__(self) -> Iterator[bytes]:
-        """Each line, including a last one without a line end."""
+        """Each line, including a last one without a line end.
+
+        After it was stopped, this yields the lines that were already sent.
+        """
         line = bytearray()
         dropping = False
         while part := self._part():
@@ -109,13 +120,16 @@ class LineReader:
             yield bytes(line)
 
     def _part(self) -> bytes:
-        while self._readable():
+        while self._left > 0 and self._readable():
             try:
-                return os.read(self._channel.incoming, _CHUNK)
+                part = os.read(self._channel.incoming, _CHUNK)
             except BlockingIOError:
                 continue
             except OSError:
                 break
+            if self._is_stopped:
+                self._left -= len(part)
+            return part
         return b""
 
     def _readable(self) -> bool:
@@ -125,16 +139,71 @@ class LineReader:
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
         poll.register(outgoing, 0)  # reports errors only
-        poll.register(self._stopper.descriptor, select.POLLIN)
-        ready = dict(poll.poll())
-        broken = ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP)
-        return not (broken or self._stopper.descriptor in ready)
+        if not self._is_stopped:
+            poll.register(self._stopper.descriptor, select.POLLIN)
+        ready = dict(poll.poll(0 if self._is_stopped else None))
+        if ready.get(outgoing, 0) & (select.POLLERR | select.POLLHUP):
+            self.is_output_closed = True
+            return False
+        if self._stopper.descriptor in ready:
+            self._is_stopped = True
+            return self._readable()
+        return incoming in ready
 
 
 def _pieces(part: bytes) -> list[bytes]:
     # Not splitlines(), which also splits at a lone carriage return.
     *lines, rest = part.split(b"\n")
     return [line + b"\n" for line in lines] + ([rest] if rest else [])
+
+
+class Outstanding:
+    """The requests of a JSON-RPC connection that have no answer yet. For any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._ids: list[object] = []
+
+    def note_request(self, line: bytes) -> None:
+        """Note a line to the server. What is no request, and a cancelled one, needs no answer."""
+        message = _message(line)
+        if not isinstance(message.get("method"), str):
+            return
+        params = message.get("params")
+        with self._lock:
+            if "id" in message:
+                if isinstance(message["id"], str | int | float | None):
+                    self._ids.append(message["id"])
+            elif message["method"] in _CANCELLING and isinstance(params, dict):
+                self._remove(params.get("id", params.get("requestId")))
+
+    def note_answer(self, line: bytes) -> None:
+        """Note a line from the server."""
+        message = _message(line)
+        if "method" not in message:
+            with self._lock:
+                self._remove(message.get("id"))
+
+    def ids(self) -> list[object]:
+        """The ids of the requests, in the order in which they came."""
+        with self._lock:
+            return list(self._ids)
+
+    def is_empty(self) -> bool:
+        """Whether every request has its answer."""
+        return not self._ids
+
+    def _remove(self, request_id: object) -> None:
+        with suppress(ValueError):
+            self._ids.remove(request_id)
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
 
 
 class LineWriter:

@@ -1,51 +1,89 @@
 """The worker of a server: one thread that runs calls one at a time, in the order they came.
 
 A connection to the corpus takes one call at a time, so `serve` and `mcp` both hand their calls to
-one worker. It bounds what waits, cancels a call without touching the next one, loads the model
-ahead, and ends within a set time.
+one worker. It bounds what waits, cancels a call without touching the next one, and loads the model
+ahead. At the end it finishes every call, or answers it with `interrupted`, within a set time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from signal import SIGINT
 from threading import Condition, Event, Thread
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
-from rolebundle.errors import RolebundleError
+from rolebundle.errors import Interrupted, RolebundleError
 from rolebundle.interfaces.operations import Operations
 
 T = TypeVar("T")
 
 MAX_WAITING = 1_024
 MAX_WAITING_BYTES = 1 << 24
+PATIENCE_SECONDS = 60.0
+"""After the end of the input, a call may go on for this long without progress."""
+STOP_SECONDS = 0.5
+"""How long a call is interrupted until it is answered without its result."""
+WRITE_SECONDS = 1.0
+"""How long the last answers may take to be written. A client may read none."""
+IDLE_SECONDS = 5.0
+"""How long to wait for a protocol that has requests left but hands none to the worker."""
 _POLL_SECONDS = 0.02
 _POLL_SPACE_SECONDS = 0.2
 
 
+def server_is_ending() -> Interrupted:
+    """The error of a call that the end of the server does not let finish."""
+    return Interrupted("interrupted", "the server is ending", "start it again and repeat the call")
+
+
+def patience(fields: Mapping[str, object]) -> float:
+    """How many seconds a call with these fields may take after the end of the input."""
+    deadline = fields.get("deadline_ms")
+    if isinstance(deadline, int) and 0 <= deadline < PATIENCE_SECONDS * 1000:
+        return deadline / 1000
+    return PATIENCE_SECONDS
+
+
+def end_code(signals: Sequence[int], *, is_finished: bool) -> int:
+    """The exit code of a server that ends.
+
+    Args:
+        signals: those that it received.
+        is_finished: whether it finished every call that it accepted.
+    """
+    if SIGINT in signals:
+        return 130
+    return 0 if is_finished else 1
+
+
 @dataclass(eq=False)
 class Job:
-    """One call.
+    """One call. It is settled once: its result is delivered, or nobody waits for one any more.
 
     Attributes:
         run: gets the job itself, does the work on the worker's thread, and must not raise.
-        deliver: gets what ``run`` returned, on the same thread, unless the job was cancelled.
+        deliver: gets what ``run`` or ``refuse`` returned, on any thread.
+        refuse: the result that says only that the server is ending.
         key: what :meth:`Worker.cancel` knows the job by.
         size: bytes of the request.
-        is_cancelled: whether nobody waits for the result any more.
+        seconds: how long it may take after the end of the input without progress.
+        is_settled: whether its result was delivered or will not be.
     """
 
     run: Callable[[Job], Any]
     deliver: Callable[[Any], None]
+    refuse: Callable[[], Any] = lambda: None
     key: object = None
     size: int = 0
-    is_cancelled: bool = False
+    seconds: float = PATIENCE_SECONDS
+    is_settled: bool = False
 
 
 class Worker:
@@ -53,9 +91,8 @@ class Worker:
 
     The states of a worker, in this order:
         open: jobs are queued and run.
-        closed: :meth:`close` was called. No job is queued any more; those in the queue still run.
-        stopping: :meth:`stop` was called. The running job is interrupted; those in the queue are
-            removed, or run and answer only that the server is ending.
+        stopping: :meth:`stop` was called. The running job is interrupted, and all others are
+            refused, also later ones.
         ended: the thread has ended and the engine is closed.
 
     Args:
@@ -70,11 +107,14 @@ class Worker:
         self._waiting: deque[Job] = deque()
         self._bytes = 0
         self._running: Job | None = None
-        self._finished = 0
+        self._is_idle = True
+        self._since = monotonic()
         self._is_closed = False
         self._ended = Event()
         self.is_stopping = False
         """Whether :meth:`stop` was called, so that jobs must not start their work."""
+        self.unfinished = 0
+        """How many jobs the end of the server did not let finish."""
 
     def start(self, *, preload: bool = False) -> None:
         """Start the thread.
@@ -91,17 +131,33 @@ class Worker:
                 self._changed.wait(_POLL_SPACE_SECONDS)
 
     def submit(self, job: Job) -> None:
-        """Queue a job."""
+        """Queue a job. A worker that is stopping refuses it."""
         with self._changed:
-            self._waiting.append(job)
-            self._bytes += job.size
-            self._changed.notify_all()
+            if not self.is_stopping:
+                self._waiting.append(job)
+                self._bytes += job.size
+                self._changed.notify_all()
+                return
+        self._refuse(job)
 
-    async def call(self, work: Callable[[], T]) -> T:
-        """Run ``work`` as a job and await its result. Cancelling the task cancels the job."""
+    async def call(self, work: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
+        """Run ``work`` as a job and await its result. Cancelling the task cancels the job.
+
+        Args:
+            work: what to do.
+            seconds: how long it may take after the end of the input.
+
+        Raises:
+            Interrupted: the server is ending.
+        """
         future: Future[T] = Future()
         # The outcome is set in `deliver`, which is not called for a cancelled job.
-        job = Job(lambda _: _outcome(future, work), lambda set_outcome: set_outcome())
+        job = Job(
+            lambda _: self._outcome(future, work),
+            lambda set_outcome: set_outcome(),
+            lambda: partial(future.set_exception, server_is_ending()),
+            seconds=seconds,
+        )
         self.submit(job)
         try:
             return await asyncio.wrap_future(future)
@@ -109,73 +165,77 @@ class Worker:
             self.cancel(lambda queued: queued is job)
             raise
 
+    def note_progress(self) -> None:
+        """Note that the running job makes progress, so that it may take longer."""
+        self._since = monotonic()
+
+    def note_error(self, error: BaseException) -> None:
+        """Note what a job failed with, to tell whether the end of the server interrupted it."""
+        if self.is_stopping and isinstance(error, Interrupted):
+            self.unfinished += 1
+
     def cancel(self, is_meant: Callable[[Job], bool]) -> None:
         """Remove the jobs for which ``is_meant`` is true; interrupt the running one likewise."""
         with self._changed:
             # Removed at once, because they may be large.
             self._replace_waiting([job for job in self._waiting if not is_meant(job)])
             running = self._running
-            if running is None or running.is_cancelled or not is_meant(running):
+            if running is None or running.is_settled or not is_meant(running):
                 return
-            running.is_cancelled = True
+            running.is_settled = True
         Thread(target=self._interrupt_until_done, args=(running,), daemon=True).start()
 
-    def close(self) -> None:
-        """End the thread when the queue is empty."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
-
-    def drain(self, seconds: float, is_stopped: Callable[[], bool]) -> bool:
-        """Wait for the thread to end, as long as one job after another is done.
+    def finish(
+        self, is_stopped: Callable[[], bool], is_done: Callable[[], bool] | None = None
+    ) -> None:
+        """Finish all jobs. If one takes too long, or ``is_stopped()``, refuse what is left.
 
         Args:
-            seconds: how long one job may take.
-            is_stopped: the wait ends when it returns true.
-
-        Returns:
-            Whether the thread has ended.
+            is_stopped: whether the server must end now.
+            is_done: whether no job is left and none will be submitted. Default: no job is left.
         """
-        finished, since = self._finished, monotonic()
-        while not self._ended.wait(_POLL_SECONDS):
-            if is_stopped() or monotonic() - since > seconds:
-                return False
-            if self._finished != finished:
-                finished, since = self._finished, monotonic()
-        return True
+        if is_done is None:
+            is_done = self._ended.is_set
+            self._close()
+        while not is_done():
+            if is_stopped() or self._takes_too_long():
+                self.stop()
+                return
+            # Set when the thread has ended, so that the usual end takes no time.
+            self._ended.wait(_POLL_SECONDS)
 
-    def stop(self, seconds: float, *, drop: bool = True) -> bool:
-        """Interrupt the running job until the thread ends.
-
-        Args:
-            seconds: how long to try.
-            drop: remove the jobs that wait and cancel the one that runs. Otherwise the jobs that
-                wait run with ``is_stopping`` set, so that each is answered.
-
-        Returns:
-            Whether the thread has ended.
-        """
-        with self._changed:
-            self.is_stopping = self._is_closed = True
-            if drop:
-                self._replace_waiting([])
-                if self._running is not None:
-                    self._running.is_cancelled = True
-            self._changed.notify_all()
-        end = monotonic() + seconds
+    def stop(self) -> None:
+        """End the thread: interrupt the running job, and refuse it and all others."""
+        self.is_stopping = True
+        self._close()
+        end = monotonic() + STOP_SECONDS
         while not self._ended.wait(_POLL_SECONDS) and monotonic() < end:
             self._interrupt(self._running)
+        if not self.has_ended:
+            # In a thread, because nobody may read the refusals.
+            rest = Thread(target=self._refuse_all, daemon=True)
+            rest.start()
+            rest.join(WRITE_SECONDS)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread has ended. After :meth:`stop` it has, unless its job is deaf."""
         return self._ended.is_set()
 
     def _work(self, preload: bool) -> None:
         try:
             if preload:
+                self._is_idle, self._since = False, monotonic()
                 self.operations.warm_up()
             while (job := self._next_job()) is not None:
+                if self.is_stopping:
+                    self._refuse(job)
+                    continue
                 result = job.run(job)
-                if self._finish(job):
+                with self._changed:
+                    self._running, self._since = None, monotonic()
+                if self._settle(job):
                     job.deliver(result)
-                self._finished += 1
         finally:
             with suppress(RolebundleError):
                 self.operations.engine.close()
@@ -185,20 +245,64 @@ class Worker:
     def _next_job(self) -> Job | None:
         """Wait for a job and start it. Return ``None`` if the worker is closed and has none."""
         with self._changed:
+            self._running = None
+            self._is_idle, self._since = True, monotonic()
             while not self._waiting:
                 if self._is_closed:
                     return None
                 self._changed.wait()
             self._running = self._waiting.popleft()
             self._bytes -= self._running.size
+            self._is_idle, self._since = False, monotonic()
             self._changed.notify_all()
             return self._running
 
-    def _finish(self, job: Job) -> bool:
-        """End the running job. Return whether its result must be delivered."""
+    def _takes_too_long(self) -> bool:
+        """Whether what is left must be refused. A job past its own deadline is answered."""
+        job, seconds = self._running, monotonic() - self._since
+        if job is None:
+            # The model is loaded, or a result is written; or a protocol waits for nothing.
+            return seconds > (IDLE_SECONDS if self._is_idle else PATIENCE_SECONDS)
+        if seconds > job.seconds + STOP_SECONDS and not job.is_settled:
+            # In a thread, because nobody may read it.
+            Thread(target=self._refuse, args=(job,), daemon=True).start()
+        elif seconds > job.seconds:
+            self._interrupt(job)
+        return seconds > PATIENCE_SECONDS
+
+    def _outcome(self, future: Future[T], work: Callable[[], T]) -> Callable[[], None]:
+        """Do the work, and return what sets its outcome in the future."""
+        if not future.set_running_or_notify_cancel():
+            return lambda: None
+        try:
+            return partial(future.set_result, work())
+        except (Exception, SystemExit) as error:
+            self.note_error(error)
+            return partial(future.set_exception, error)
+
+    def _close(self) -> None:
         with self._changed:
-            self._running = None
-            return not job.is_cancelled
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _settle(self, job: Job) -> bool:
+        """Return whether the job's result is to be delivered, which is true once."""
+        with self._changed:
+            is_due = not job.is_settled
+            job.is_settled = True
+            return is_due
+
+    def _refuse(self, job: Job) -> None:
+        if self._settle(job):
+            self.unfinished += 1
+            job.deliver(job.refuse())
+
+    def _refuse_all(self) -> None:
+        with self._changed:
+            jobs = [*([self._running] if self._running else []), *self._waiting]
+            self._replace_waiting([])
+        for job in jobs:
+            self._refuse(job)
 
     def _interrupt_until_done(self, job: Job) -> None:
         # An interrupt that comes before the search has begun has no effect, so it is repeated.
@@ -220,13 +324,3 @@ class Worker:
 
     def _is_full(self) -> bool:
         return len(self._waiting) >= MAX_WAITING or self._bytes > MAX_WAITING_BYTES
-
-
-def _outcome(future: Future[T], work: Callable[[], T]) -> Callable[[], None]:
-    """Do the work, and return what sets its outcome in the future."""
-    if not future.set_running_or_notify_cancel():
-        return lambda: None
-    try:
-        return partial(future.set_result, work())
-    except (Exception, SystemExit) as error:
-        return partial(future.set_exception, error)

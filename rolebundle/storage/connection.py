@@ -16,9 +16,9 @@ from time import perf_counter
 
 import apsw
 
-from rolebundle.errors import Interrupted
+from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import seal
-from rolebundle.storage.sqlite_file import Row, SqliteFile
+from rolebundle.storage.sqlite_file import UNUSABLE, Row, SqliteFile, interrupted
 
 MAX_CACHED_FREQUENCIES = 10_000
 _STEPS_BETWEEN_CHECKS = 10_000  # of SQLite's virtual machine: well under a millisecond
@@ -114,6 +114,11 @@ class Corpus(SqliteFile):
             yield
             # A model works outside of SQLite, and may have used up the time.
             self.raise_if_interrupted()
+        except CorpusCorrupt as error:
+            # So SQLite reports an end that comes while it sets up a virtual table.
+            if error.code == UNUSABLE:
+                self.raise_if_interrupted()
+            raise
         finally:
             self.db.set_progress_handler(None)
             self._is_stopped, self._end = False, inf
@@ -128,11 +133,7 @@ class Corpus(SqliteFile):
             Interrupted: :meth:`interrupt` was called, or the time is over.
         """
         if self._is_over():
-            raise Interrupted(
-                "interrupted",
-                f"{self.path}: the search was interrupted before it was done",
-                "ask again with a longer deadline_ms, or with lexical_only",
-            )
+            raise interrupted(self.path)
 
     # -- restriction ---------------------------------------------------------------------------
 

@@ -57,6 +57,10 @@ _WITHOUT_LOCKS = "unix-none"
 """SQLite's file system that takes no lock and needs no shared memory."""
 
 
+UNUSABLE = "corpus_unusable"
+"""The code of an error for which SQLite gives no reason."""
+
+
 def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
     return error
 
@@ -531,11 +535,13 @@ def mapped_errors(
     try:
         yield
     except apsw.Error as error:
-        reason = 0
-        if db is not None and _is_kind(error, _IO):
-            with suppress(apsw.ConnectionClosedError):  # Closing failed.
-                reason = db.system_errno
-        raise file_format.translate(path, own_error(error, path, reason)) from error
+        reason, is_interrupted = 0, False
+        with suppress(apsw.ConnectionClosedError):  # Closing failed.
+            if db is not None:
+                reason = db.system_errno if _is_kind(error, _IO) else 0
+                is_interrupted = db.is_interrupted
+        own = own_error(error, path, reason, is_interrupted=is_interrupted)
+        raise file_format.translate(path, own) from error
     except UnicodeDecodeError as error:
         # Only text was stored. If something else comes back, the file was damaged.
         damage = CorpusCorrupt(
@@ -546,8 +552,18 @@ def mapped_errors(
         raise file_format.translate(path, damage) from error
 
 
-def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError:
-    """Our error for an error of SQLite about the file at ``path``, and the system's reason."""
+def own_error(
+    error: apsw.Error, path: Path, reason: int = 0, *, is_interrupted: bool = False
+) -> RolebundleError:
+    """Our error for an error of SQLite about the file at ``path``.
+
+    Args:
+        error: the error.
+        path: the file.
+        reason: the system's error number, if there is one.
+        is_interrupted: whether an interrupt is in effect. If it comes while a virtual table is set
+            up, SQLite reports another error.
+    """
     if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error, path):
         return StorageError(
             "storage_full",
@@ -555,11 +571,7 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
             "free some disk space and run the same command again; what was reported done is safe",
         )
     if _is_kind(error, apsw.InterruptError):
-        return Interrupted(
-            "interrupted",
-            f"{path}: the search was interrupted before it was done",
-            "ask again with a longer deadline_ms, or with lexical_only",
-        )
+        return interrupted(path)
     if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
         return CorpusBusy(
             "corpus_busy",
@@ -584,10 +596,21 @@ def own_error(error: apsw.Error, path: Path, reason: int = 0) -> RolebundleError
             f"{path}: reading or writing failed ({error})",
             "check the disk and the permissions, then run the same command again",
         )
+    if is_interrupted:
+        return interrupted(path)
     return CorpusCorrupt(
-        "corpus_unusable",
+        UNUSABLE,
         f"{path}: {type(error).__name__}: {error}",
         "run `rolebundle doctor`",
+    )
+
+
+def interrupted(path: Path) -> Interrupted:
+    """The error of a search that was cancelled, or that is past its deadline."""
+    return Interrupted(
+        "interrupted",
+        f"{path}: the search was interrupted before it was done",
+        "ask again with a longer deadline_ms, or with lexical_only",
     )
 
 

@@ -119,7 +119,10 @@ CALL = {
 }
 
 
-IMPATIENT = "from rolebundle.interfaces import mcp; mcp._SECONDS_TO_END = 0.1"
+IMPATIENT = """
+from rolebundle.interfaces import worker
+worker.PATIENCE_SECONDS = worker.STOP_SECONDS = 0.2
+"""
 SECONDS_TO_END = 5
 """Far below the 30 seconds that the slow call of these tests takes."""
 
@@ -257,7 +260,25 @@ def test_a_cancelled_call_is_interrupted_and_the_next_is_not(sample_db: Path) ->
 def test_end_of_input_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
     talk = Conversation(sample_db, program=f"{IMPATIENT}\n{program}")
     begun(talk)
-    assert talk.ended(time.monotonic()).returncode == 0
+    done = talk.ended(time.monotonic())
+    assert done.returncode == 1
+    answer = json.loads(done.stdout)
+    assert answer["id"] == CALL["id"]
+    assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
+
+
+@pytest.mark.parametrize("program", [SLOW, DEAF], ids=["interruptible", "not"])
+def test_a_signal_ends_a_call_that_runs(sample_db: Path, program: str) -> None:
+    talk = Conversation(sample_db, program=program)
+    begun(talk)
+    talk.say({**CALL, "id": 3})
+    talk.process.send_signal(signal.SIGTERM)
+    done = talk.ended(time.monotonic())
+    assert done.returncode == 1
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == [2, 3]
+    for answer in answers:
+        assert answer["result"]["_meta"]["rolebundle/error"]["code"] == "interrupted"
 
 
 def test_lines_that_are_no_messages_do_not_end_it(sample_db: Path) -> None:

@@ -102,7 +102,11 @@ def test_shutdown_answers_null_and_ends(small_db: Path) -> None:
         assert server.ended()[0] == 0
 
 
-IMPATIENT = "from rolebundle.interfaces import serve; serve.PATIENCE_SECONDS = 0.2"
+IMPATIENT = """
+from rolebundle.interfaces import worker
+worker.PATIENCE_SECONDS = 0.2
+worker.STOP_SECONDS = 0.2
+"""
 
 
 @pytest.mark.parametrize("before", [RUNAWAY, SLOW.format(seconds=20)], ids=["query", "deaf"])
@@ -111,26 +115,42 @@ def test_the_end_of_input_does_not_wait_for_ever(small_db: Path, before: str) ->
         alive(server)
         server.request(1, "status")
         server.request(2, "roles.list")
-        rest, err = server.end_of_input()
-        assert [message["error"]["data"]["code"] for message in rest] == (
-            ["interrupted"] * 2 if RUNAWAY in before else []
+        rest, err = server.end_of_input(code=1)
+        assert [message["id"] for message in rest] == [1, 2]
+        assert [message["error"]["data"]["code"] for message in rest] == ["interrupted"] * 2
+        assert err == ""
+
+
+def test_the_end_of_input_waits_as_long_as_the_deadline_of_a_request(small_db: Path) -> None:
+    with Served("--db", small_db, before=SLOW.format(seconds=1.5)) as server:
+        alive(server)
+        server.send(
+            request(1, "status", deadline_ms=10), request(2, "status"), request(3, "roles.list")
         )
+        rest, err = server.end_of_input(code=1)
+        assert rest[0]["error"]["data"]["code"] == "interrupted"
+        assert codes(rest[1:]) == [2, 3]
         assert err == ""
 
 
 @pytest.mark.parametrize("before", sampled(["", RUNAWAY, SLOW.format(seconds=20)], 2))
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-def test_a_signal_ends_it(small_db: Path, before: str, number: int, code: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it(small_db: Path, before: str, number: int) -> None:
+    expected = 130 if number == signal.SIGINT else 1 if before else 0
     # A real one, which takes longer to start, for one of the signals.
     real = not before and number == signal.SIGINT
     with Served("--db", small_db, before=before, real=real) as server:
         alive(server)
         if before:
             server.request(1, "status")
+            server.request(2, "roles.list")
             assert server.silent(0.1)
         server.process.send_signal(number)
-        assert server.ended()[0] == code
+        assert server.ended(within=4)[0] == expected
         assert server.err() == ""
+        rest = server.rest()
+        assert [message["id"] for message in rest] == ([1, 2] if before else [])
+        assert {message["error"]["data"]["code"] for message in rest} <= {"interrupted"}
 
 
 def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
@@ -148,7 +168,7 @@ def test_a_signal_ends_one_whose_answers_nobody_reads(small_db: Path) -> None:
         process.stdin.flush()
         wait_until_filled(reading)
         process.terminate()
-        assert process.wait(5) == 0
+        assert process.wait(5) == 1
     finally:
         process.kill()
         process.wait()
@@ -171,7 +191,7 @@ def test_a_broken_pipe_ends_it(small_db: Path, busy: bool) -> None:
     if busy:
         process.stdin.write(request(2, "roles.list") + b"\n")
         process.stdin.flush()
-    assert process.wait(2) == 0
+    assert process.wait(2) in (0, 1) if busy else process.wait(2) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
     process.stdin.close()

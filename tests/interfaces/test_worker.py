@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Event, Thread
+from time import sleep
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from rolebundle.interfaces import worker
 from rolebundle.interfaces.worker import MAX_WAITING, MAX_WAITING_BYTES, Job, Worker
 
 SECONDS = 5
@@ -38,7 +40,7 @@ class Started:
         self.delivered: list[Any] = []
 
     def quick(self, key: object, size: int = 0) -> Job:
-        return Job(lambda _: key, self.delivered.append, key, size)
+        return Job(lambda _: key, self.delivered.append, lambda: f"refused {key}", key, size)
 
     def blocking(self, key: object) -> tuple[Job, Event]:
         """A job that runs until it is interrupted, and the event of its start."""
@@ -49,22 +51,22 @@ class Started:
             self.operations.interrupted.wait(SECONDS)
             return key
 
-        return Job(run, self.delivered.append, key), begun
+        return Job(run, self.delivered.append, lambda: f"refused {key}", key), begun
 
     def submit(self, *jobs: Job) -> None:
         for job in jobs:
             self.worker.submit(job)
 
     def finish(self) -> None:
-        self.worker.close()
-        assert self.worker.drain(SECONDS, lambda: False)
+        self.worker.finish(lambda: False)
+        assert self.worker.has_ended
 
 
 @pytest.fixture
 def started() -> Iterator[Started]:
     one = Started()
     yield one
-    one.worker.stop(SECONDS)
+    one.worker.stop()
 
 
 def test_jobs_run_in_order_and_the_engine_is_closed_at_the_end(started: Started) -> None:
@@ -123,20 +125,62 @@ def test_a_full_queue_waits_for_space_or_for_the_end(
     assert not waiting.is_alive()
 
 
-def test_stop_drops_what_waits_and_interrupts_what_runs(started: Started) -> None:
+def test_stop_interrupts_what_runs_and_refuses_what_waits(started: Started) -> None:
     job, begun = started.blocking("first")
     started.submit(job, started.quick("second"))
     started.worker.start()
     assert begun.wait(SECONDS)
-    assert started.worker.stop(SECONDS)
-    assert started.delivered == []
+    started.worker.stop()
+    started.submit(started.quick("third"))
+    assert started.delivered == ["first", "refused second", "refused third"]
+    assert started.worker.has_ended
+    assert started.worker.unfinished == 2
 
 
-def test_stop_without_drop_answers_what_waits(started: Started) -> None:
-    job, begun = started.blocking("first")
-    started.submit(job, Job(lambda _: started.worker.is_stopping, started.delivered.append))
+def test_a_deaf_job_is_refused_once(started: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
+    ending = Event()
+    job = Job(lambda _: ending.wait(SECONDS), started.delivered.append, lambda: "refused")
+    started.submit(job, started.quick("second"))
     started.worker.start()
-    assert begun.wait(SECONDS)
-    assert not started.worker.drain(0.05, lambda: False)
-    assert started.worker.stop(SECONDS, drop=False)
-    assert started.delivered == ["first", True]
+    started.worker.finish(lambda: True)
+    assert started.delivered == ["refused", "refused second"]
+    assert not started.worker.has_ended
+    ending.set()
+    started.worker.finish(lambda: False)
+    assert started.delivered == ["refused", "refused second"]
+
+
+def test_a_job_past_its_time_is_refused_and_the_next_one_is_not(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "STOP_SECONDS", 0.05)
+    ending = Event()
+
+    def deliver(result: Any) -> None:
+        started.delivered.append(result)
+        ending.set()
+
+    late = Job(lambda _: ending.wait(SECONDS), deliver, lambda: "refused", seconds=0.05)
+    started.submit(late, started.quick("second"))
+    started.worker.start()
+    started.finish()
+    assert started.delivered == ["refused", "second"]
+    assert started.worker.unfinished == 1
+
+
+def test_a_job_that_makes_progress_is_not_late(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "PATIENCE_SECONDS", 0.2)
+
+    def run(_: Job) -> str:
+        for _ in range(8):
+            sleep(0.05)
+            started.worker.note_progress()
+        return "done"
+
+    started.submit(Job(run, started.delivered.append, lambda: "refused", seconds=0.2))
+    started.worker.start()
+    started.finish()
+    assert started.delivered == ["done"]

@@ -82,16 +82,19 @@ class Served:
         assert took < within, took
         return code, took
 
-    def end_of_input(self) -> tuple[list[Any], str]:
+    def end_of_input(self, code: int = 0) -> tuple[list[Any], str]:
         """Close the input, and return the remaining answers and standard error."""
         self.input.close()
-        code, _ = self.ended()
-        assert code == 0
+        assert self.ended()[0] == code
+        return self.rest(), self.err()
+
+    def rest(self) -> list[Any]:
+        """The remaining answers of a process that has ended."""
         self._reader.join(5)
         rest = []
         while not self._lines.empty():
             rest.append(json.loads(self._lines.get()))
-        return rest, self.err()
+        return rest
 
     def err(self) -> str:
         assert self.process.stderr

@@ -44,7 +44,8 @@ def serve(
 
     Methods: initialize, retrieve, get, why, verify, roles.list, roles.show, status, check, mark,
     ingest, shutdown.
-    Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends.
+    Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
+    everything is answered.
 
     \b
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
