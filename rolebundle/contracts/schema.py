@@ -7,6 +7,12 @@ import re
 from typing import Any
 
 from rolebundle.contracts.audit import AuditRow, AuditSettings, AuditVerification
+from rolebundle.contracts.authoring import (
+    InitReport,
+    OverlayDraftReport,
+    OverlaySuggestions,
+    OverlayTrial,
+)
 from rolebundle.contracts.backup import BackupManifest, BackupReport, RestoreReport
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
@@ -99,6 +105,7 @@ SCHEMAS: dict[str, type[Contract]] = {
     "gate-start": GateStart,
     "golden-set": GoldenSet,
     "ingest-result": IngestResult,
+    "init-report": InitReport,
     "listing": Listing,
     "lookup": Lookup,
     "lookups": Lookups,
@@ -106,6 +113,9 @@ SCHEMAS: dict[str, type[Contract]] = {
     "mark-list": MarkList,
     "mark-request": MarkRequest,
     "overlay": Overlay,
+    "overlay-draft": OverlayDraftReport,
+    "overlay-suggestions": OverlaySuggestions,
+    "overlay-trial": OverlayTrial,
     "overlay-details": OverlayDetails,
     "overlay-explanation": OverlayExplanation,
     "overlay-lint": OverlayLint,

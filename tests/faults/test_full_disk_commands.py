@@ -56,6 +56,16 @@ LEXICAL = ("--lexical-only", "--db", "{}/c.db")
 DB = ("--db", "{}/c.db")
 READ, WRITE = Use("read", DB), Use("write", DB)
 COMMANDS: dict[str, tuple[Use, ...]] = {
+    "init": (
+        Use("write", ("{}/more", "--role", "release-manager", *DB)),
+        Use("read", ("{}/more", "--role", "release-manager", "--dry-run", *DB)),
+    ),
+    "overlay new": (
+        Use("write", ("release-manager", *DB)),
+        Use("read", ("release-manager", "--dry-run", *DB)),
+    ),
+    "overlay suggest": (Use("read", ("technical-writer", *DB)),),
+    "overlay try": (Use("read", ("technical-writer", "note", *LEXICAL)),),
     "ingest": (Use("write", ("{}/more", *LEXICAL)), Use("write", ("{}/more", "--db", "{}/new.db"))),
     "watch": (Use("scratch", ("--once", *DB)),),
     "update": (Use("write", ("--reread", *DB)),),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 _COMMANDS = {
+    "init": "rolebundle.interfaces.cli.init",
     "ingest": "rolebundle.interfaces.cli.ingest",
     "update": "rolebundle.interfaces.cli.update",
     "watch": "rolebundle.interfaces.cli.watch",

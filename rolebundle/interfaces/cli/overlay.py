@@ -24,6 +24,9 @@ from rolebundle.contracts.reports import (
 from rolebundle.errors import OverlayError
 from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
 from rolebundle.interfaces.cli.output import counted, print_json
+from rolebundle.interfaces.cli.overlay_new import new_command
+from rolebundle.interfaces.cli.overlay_suggest import suggest_command
+from rolebundle.interfaces.cli.overlay_try import try_command
 from rolebundle.policy.overlay_explanation import explained_values
 from rolebundle.policy.overlay_lint import corpus_facts, lint_error, lint_overlay
 from rolebundle.policy.overlays import (
@@ -323,3 +326,8 @@ def _print_lines(lines: Iterable[str]) -> None:
 def _plain(text: str) -> str:
     """The text on one line, without characters that control a terminal or cannot be written."""
     return "".join(letter if letter.isprintable() else "�" for letter in " ".join(text.split()))
+
+
+overlay.add_command(new_command)
+overlay.add_command(try_command)
+overlay.add_command(suggest_command)

@@ -1,0 +1,514 @@
+"""A first overlay of a role: from the name of the role and a folder, or from examples. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from rolebundle.authoring.fields import RoleName, label_of, read_role_name
+from rolebundle.authoring.relevance import (
+    Wanted,
+    by_document,
+    foreground,
+    scores,
+    wanted_words,
+    words_close_to,
+)
+from rolebundle.authoring.survey import Passages, SurveyedDocument, passages_of
+from rolebundle.authoring.terms import (
+    PassageWords,
+    Term,
+    characteristic_terms,
+    content_words,
+    terms_named,
+)
+from rolebundle.contracts.overlay import Overlay
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.text.counts import counted
+
+MAX_BOOST_PHRASES = 8
+MAX_PREFERRED_TERMS = 14
+SIGNATURE_PHRASES = 3
+"""The first boost phrases, which are added to every query of the role."""
+MAX_DOCUMENT_RULES = 6
+MAX_FOLDER_RULES = 4
+BEST_BOOST, LEAST_BOOST = 2.5, 1.5
+"""The boosts of the best document's rule and of a folder's."""
+FIELD_TYPE_BOOST = 1.8
+TYPE_BOOST_STEP = 0.1
+QUESTIONABLE_TYPES: Mapping[str, tuple[float, str]] = {
+    "archived": (0.4, "old by the name of its folder"),
+    "draft": (0.5, "unfinished by the name of its folder"),
+    "license": (0.5, "the same text in every project"),
+    "test-code": (0.6, "checks of the code, hardly ever an answer"),
+}
+"""Types that rank lower unless the role's field is made for them: factor and reason."""
+
+_DOCUMENT_SHARE = 0.5
+_FOLDER_LIFT = 1.5
+_MIN_FOLDER_DOCUMENTS = 3
+_OWN_WEIGHT, _FIELD_WEIGHT = 1.5, 1.0
+_TYPE_SHARE = 0.4
+_CODE_TYPES = frozenset({"source-code", "test-code"})
+
+Values = dict[str, Any]
+
+
+class Named(NamedTuple):
+    """What rules see of a document once it is ingested."""
+
+    source_id: str
+    document_type: str
+    domain: str
+
+
+class OverlayDraft(NamedTuple):
+    """A draft: the values of the file, and what a person should know."""
+
+    values: Values
+    remarks: list[str]
+
+    @property
+    def text(self) -> str:
+        """The content of the file."""
+        return json.dumps(self.values, ensure_ascii=False, indent=2) + "\n"
+
+
+class Subject(NamedTuple):
+    """The passages that a role is about, among others.
+
+    Attributes:
+        passages: all passages.
+        inside: the positions of the subject's, in order.
+        scored: how much each passage is about it.
+        sought: the words by which the passages were found → why they were sought.
+    """
+
+    passages: Passages
+    inside: Sequence[int]
+    scored: Sequence[float]
+    sought: Mapping[str, str] = MappingProxyType({})
+
+
+def usable(documents: Sequence[SurveyedDocument]) -> list[SurveyedDocument]:
+    """The documents whose words may stand in an overlay, which every agent of the role may read."""
+    return [
+        document
+        for document in documents
+        if document.metadata.sensitivity != "confidential"
+        and document.metadata.scope == "shared"
+        and document.metadata.trust_tier != "untrusted"
+    ]
+
+
+def draft_for_role(
+    role_id: str,
+    documents: Sequence[SurveyedDocument],
+    named: Mapping[str, Named],
+    base: Overlay | None = None,
+    base_values: Values | None = None,
+    provider: EmbeddingProvider | None = None,
+) -> OverlayDraft:
+    """The overlay of a role, by its name and what a folder has.
+
+    Args:
+        role_id: the role.
+        documents: what the folder has.
+        named: document id → what rules will see of the document.
+        base: the shipped role that it extends; ``None`` for none.
+        base_values: all values of that role if the new file replaces it instead of extending it,
+            because it has the same id.
+        provider: finds words that are close to a name of no known field; ``None`` for none.
+
+    Raises:
+        EmbedderError: the model cannot be used.
+    """
+    name = read_role_name(role_id)
+    documents = usable(documents)
+    passages = passages_of(documents)
+    subject = subject_of_name(name, passages, named, provider)
+    remarks = []
+    if not subject.inside:
+        remarks.append(
+            f"nothing in the folder has the words of the name {role_id!r}; add terms by hand, or "
+            "derive them: rolebundle overlay new --examples"
+        )
+    values = _head(role_id, base, base_values, subject)
+    _fill(values, subject, named, name.types, base)
+    return OverlayDraft(values, remarks)
+
+
+def draft_from_examples(
+    role_id: str,
+    examples: Sequence[SurveyedDocument],
+    questions: Sequence[str],
+    documents: Sequence[SurveyedDocument],
+    named: Mapping[str, Named],
+) -> OverlayDraft:
+    """The overlay of a role, by documents and questions of its work.
+
+    The passages that answer a question best count as examples as well.
+
+    Args:
+        role_id: the role.
+        examples: documents of its work; they may be among ``documents``.
+        questions: what the role asks.
+        documents: what the corpus has.
+        named: document id → what rules see of the document.
+    """
+    ids = {document.metadata.document_id for document in examples}
+    others = [
+        document for document in usable(documents) if document.metadata.document_id not in ids
+    ]
+    passages = passages_of([*examples, *others])
+    types = _types(passages, named)
+    scored = [0.0] * len(passages.words)
+    for question in questions:
+        wanted = Wanted(wanted_words(dict.fromkeys(question.split(), 1.0)), {})
+        for position, score in _best(scores(passages, wanted, types)):
+            scored[position] = max(scored[position], score)
+    for position, words in enumerate(passages.words):
+        if words.document in ids:
+            scored[position] = 1.0
+    inside = [position for position, score in enumerate(scored) if score]
+    subject = Subject(passages, inside, scored, _words_of_questions(questions))
+    values = _head(role_id, None, None, subject)
+    _fill(values, subject, named, [], None)
+    remarks = []
+    if not values["vocabulary"]["boost_phrases"]:
+        remarks.append("the examples have no words that the other documents lack")
+    return OverlayDraft(values, remarks)
+
+
+def _words_of_questions(questions: Sequence[str]) -> dict[str, str]:
+    """The words of the questions, the most frequent first → why they are sought."""
+    counts = Counter(
+        word for question in questions for word in dict.fromkeys(content_words(question))
+    )
+    return {
+        word: f"in {counted(count, 'question')} of the role" for word, count in counts.most_common()
+    }
+
+
+def subject_of_name(
+    name: RoleName,
+    passages: Passages,
+    named: Mapping[str, Named],
+    provider: EmbeddingProvider | None,
+) -> Subject:
+    """The passages that are about the field that a role's name tells.
+
+    If it tells no field, words of the folder that are close to it in meaning count.
+
+    Raises:
+        EmbedderError: the model cannot be used.
+    """
+    sought = dict.fromkeys(name.words, "a word of the role's field")
+    weights = dict.fromkeys(sought, _FIELD_WEIGHT)
+    if not name.fields and provider is not None:
+        for word, cosine in words_close_to(name.own, passages, provider).items():
+            sought[word] = f"close in meaning to the role's name (cosine {cosine:.2f})"
+            weights[word] = cosine
+    sought |= dict.fromkeys(name.own, "a word of the role's name")
+    weights |= dict.fromkeys(name.own, _OWN_WEIGHT)
+    types = {kind: _TYPE_SHARE / (1 + 0.2 * rank) for rank, kind in enumerate(name.types)}
+    scored = scores(passages, Wanted(wanted_words(weights), types), _types(passages, named))
+    return Subject(passages, foreground(passages, scored), scored, sought)
+
+
+def _best(scored: Sequence[float]) -> list[tuple[int, float]]:
+    """The three best positions with a share of the best score; none if nothing fits."""
+    order = sorted(range(len(scored)), key=lambda position: (-scored[position], position))[:3]
+    best = max(scored, default=0.0)
+    return [(position, scored[position] / best) for position in order if scored[position] > 0]
+
+
+def _types(passages: Passages, named: Mapping[str, Named]) -> list[str]:
+    return [
+        named[words.document].document_type if words.document in named else ""
+        for words in passages.words
+    ]
+
+
+# -- values --------------------------------------------------------------------------------------
+
+
+def _head(
+    role_id: str, base: Overlay | None, base_values: Values | None, subject: Subject
+) -> Values:
+    values: Values = {"version": "1.0", "role_id": role_id}
+    if base_values is not None:
+        copied = {
+            key: value for key, value in base_values.items() if key not in ("extends", "notes")
+        }
+        return {**values, **copied, "role_id": role_id}
+    if base is not None:
+        values["extends"] = base.role_id
+    values["label"] = label_of(role_id)
+    if base is None:
+        titles = [document.metadata.title for document, _ in _best_documents(subject)[:3]]
+        about = f", such as {', '.join(titles)}" if titles else ""
+        values["mission"] = (
+            f"Do the work of the {label_of(role_id)} with the documents here{about}."
+        )
+    return values
+
+
+def _fill(
+    values: Values,
+    subject: Subject,
+    named: Mapping[str, Named],
+    types: Sequence[str],
+    base: Overlay | None,
+) -> None:
+    """Add vocabulary, source policy and notes."""
+    notes: dict[str, str] = {}
+    values["vocabulary"] = _vocabulary(subject, base, notes)
+    values["source_policy"] = _source_policy(values, subject, named, types, base, notes)
+    values["notes"] = notes
+
+
+def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -> Values:
+    inside = [subject.passages.words[position] for position in subject.inside]
+    chosen = set(subject.inside)
+    others = [
+        words for position, words in enumerate(subject.passages.words) if position not in chosen
+    ]
+    found = characteristic_terms(inside, others)
+    sought = terms_named(subject.sought, inside, others)
+    reasons = {term: subject.sought[term.text] for term in sought}
+    known = {term.words for term in sought}
+    terms = [*sought, *(term for term in found if term.words not in known)]
+    terms.sort(key=lambda term: (-term.z, term.text))
+    boosts = _signature(terms, inside)
+    boosts += [term for term in _phrases_first(terms) if term not in boosts]
+    boosts = boosts[:MAX_BOOST_PHRASES]
+    preferred = [term for term in terms if term not in boosts][:MAX_PREFERRED_TERMS]
+
+    def evidence(term: Term) -> str:
+        counts = (
+            f"in {term.inside} of {counted(len(inside), 'passage')} about the role, of "
+            f"{counted(term.documents, 'document')}, and in {term.outside} of {len(others)} others"
+        )
+        why = reasons.get(term, f"typical of these passages: z {term.z:g}")
+        return f"{why}; {counts}"
+
+    lists: dict[str, list[str]] = {}
+    for key, own in (("boost_phrases", boosts), ("preferred_terms", preferred)):
+        lists[key] = [term.text for term in own]
+        notes.update({f"vocabulary.{key}[{n}]": evidence(term) for n, term in enumerate(own)})
+    if base is not None:
+        _add_inherited(lists, base, subject.passages.words, notes)
+    return lists
+
+
+def _add_inherited(
+    lists: dict[str, list[str]],
+    base: Overlay,
+    passages: Sequence[PassageWords],
+    notes: dict[str, str],
+) -> None:
+    """Add the terms of the role that is extended which the documents have.
+
+    A list in the file replaces the inherited one, so they would be lost.
+    """
+    from rolebundle.authoring.terms import content_stems
+
+    occurring: Counter[tuple[str, ...]] = Counter()
+    inherited = {
+        key: [(term, tuple(content_stems(term))) for term in getattr(base.vocabulary, key)]
+        for key in lists
+    }
+    wanted = {stems for pairs in inherited.values() for _, stems in pairs if stems}
+    lengths = sorted({len(stems) for stems in wanted})
+    for words in passages:
+        occurring.update(
+            {
+                key
+                for run in words.stems
+                for length in lengths
+                for start in range(len(run) - length + 1)
+                for key in [run[start : start + length]]
+                if key in wanted
+            }
+        )
+    taken = {term.casefold() for terms in lists.values() for term in terms}
+    for key, pairs in inherited.items():
+        for term, stems in pairs:
+            if occurring[stems] and term.casefold() not in taken:
+                taken.add(term.casefold())
+                place = f"vocabulary.{key}[{len(lists[key])}]"
+                notes[place] = (
+                    f"from {base.role_id}; in {counted(occurring[stems], 'passage')} here"
+                )
+                lists[key].append(term)
+
+
+def _phrases_first(terms: Sequence[Term]) -> list[Term]:
+    """The terms in their order, phrases before single words of the same strength."""
+    order = {term: rank for rank, term in enumerate(terms)}
+    return sorted(terms, key=lambda term: order[term] - (6 if len(term.words) > 1 else 0))
+
+
+def _signature(terms: Sequence[Term], inside: Sequence[PassageWords]) -> list[Term]:
+    """The terms that together lead to the most passages of the subject, and to few others.
+
+    They are added to every query of the role, so they are what a vague task is answered from.
+    """
+    sets = {
+        term: {
+            number
+            for number, words in enumerate(inside)
+            if any(
+                run[start : start + len(term.words)] == term.words
+                for run in words.stems
+                for start in range(len(run) - len(term.words) + 1)
+            )
+        }
+        for term in terms[:40]
+    }
+    chosen: list[Term] = []
+    covered: set[int] = set()
+
+    def gain(term: Term) -> float:
+        precision = term.inside / (term.inside + term.outside)
+        # What is covered already counts a little, so that the last ones are not chance.
+        return precision * (len(sets[term] - covered) + 0.25 * len(sets[term] & covered))
+
+    while len(chosen) < SIGNATURE_PHRASES and len(chosen) < len(sets):
+        best = max((term for term in sets if term not in chosen), key=gain)
+        chosen.append(best)
+        covered |= sets[best]
+    return chosen
+
+
+def _source_policy(
+    values: Values,
+    subject: Subject,
+    named: Mapping[str, Named],
+    types: Sequence[str],
+    base: Overlay | None,
+    notes: dict[str, str],
+) -> Values:
+    inherited: Values = dict(values.get("source_policy") or {})
+    rules = [*_document_rules(subject), *_folder_rules(subject)]
+    if base is not None:
+        rules += _inherited_rules(base, subject, named)
+    policy = {**inherited, "preferred_sources": [*rules, *inherited.get("preferred_sources", ())]}
+    present = Counter(
+        named[document.metadata.document_id].document_type for document in _all(subject)
+    )
+    own_types = dict(base.source_policy.document_type_boosts) if base else {}
+    boosts = dict(inherited.get("document_type_boosts", {}))
+    for rank, kind in enumerate(kind for kind in types if present[kind]):
+        place = f"source_policy.document_type_boosts.{kind}"
+        boosts[kind] = round(max(1.2, FIELD_TYPE_BOOST - TYPE_BOOST_STEP * rank), 2)
+        notes[place] = (
+            f"{counted(present[kind], 'document')} of this type; made for the role's field"
+        )
+    for kind, (factor, reason) in QUESTIONABLE_TYPES.items():
+        if present[kind] and kind not in boosts and kind not in own_types:
+            boosts[kind] = factor
+            notes[f"source_policy.document_type_boosts.{kind}"] = (
+                f"questionable: {counted(present[kind], 'document')}, {reason}"
+            )
+    if boosts:
+        policy["document_type_boosts"] = boosts
+    return policy
+
+
+def _best_documents(subject: Subject) -> list[tuple[SurveyedDocument, float]]:
+    """The documents that are most about the subject, the best first; one for each file.
+
+    Each has the share of its score in the best one.
+    """
+    scored = by_document(subject.passages, subject.scored)
+    best = max(scored.values(), default=0.0)
+    inside = {subject.passages.words[position].document for position in subject.inside}
+    by_path: dict[str, tuple[SurveyedDocument, float]] = {}
+    for document in _all(subject):
+        score = scored[document.metadata.document_id]
+        share = score / best if best > 0 else 0.0
+        is_about = document.metadata.document_id in inside and share >= _DOCUMENT_SHARE
+        if is_about and (document.path not in by_path or share > by_path[document.path][1]):
+            by_path[document.path] = document, share
+    return sorted(by_path.values(), key=lambda pair: (-pair[1], pair[0].path))
+
+
+def _document_rules(subject: Subject) -> list[Values]:
+    """Rules for the files that are most about the subject."""
+    inside = Counter(subject.passages.words[position].document for position in subject.inside)
+    totals = Counter(words.document for words in subject.passages.words)
+    rules = []
+    for document, share in _best_documents(subject)[:MAX_DOCUMENT_RULES]:
+        name = document.metadata.document_id
+        title = " ".join(document.metadata.title.split())[:80]
+        boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share
+        rules.append(
+            {
+                "path": _literal(document.path),
+                "boost": round(boost, 2),
+                "reason": f"{inside[name]} of {totals[name]} passages are about the role: {title}",
+            }
+        )
+    return rules
+
+
+def _folder_rules(subject: Subject) -> list[Values]:
+    """Rules for the folders whose documents are about the subject more often than others."""
+    inside = {subject.passages.words[position].document for position in subject.inside}
+    folders: defaultdict[str, set[str]] = defaultdict(set)
+    documents = _all(subject)
+    for document in documents:
+        parts = document.path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            folders["/".join(parts[:depth])].add(document.metadata.document_id)
+    share = len(inside) / max(1, len(documents))
+    found = []
+    for folder, names in folders.items():
+        own = len(names & inside)
+        lift = own / len(names) / share if share else 0.0
+        if own >= _MIN_FOLDER_DOCUMENTS and lift >= _FOLDER_LIFT:
+            found.append((own * min(lift, 4.0), folder, own, len(names)))
+    found.sort(key=lambda item: (-item[0], item[1]))
+    chosen: list[Values] = []
+    taken: list[str] = []
+    for _, folder, own, total in found:
+        if any(
+            f"{folder}/".startswith(f"{other}/") or f"{other}/".startswith(f"{folder}/")
+            for other in taken
+        ):
+            continue
+        taken.append(folder)
+        reason = f"{own} of its {total} documents are about the role; {share:.0%} of all are"
+        chosen.append({"path": f"{_literal(folder)}/**", "boost": LEAST_BOOST, "reason": reason})
+    return chosen[:MAX_FOLDER_RULES]
+
+
+def _inherited_rules(base: Overlay, subject: Subject, named: Mapping[str, Named]) -> list[Values]:
+    """The preferred sources of the role that is extended which match something here."""
+    from rolebundle.policy.source_rules import RuleSubject, rule_matches
+
+    subjects = [
+        RuleSubject((*named[document.metadata.document_id],), (document.path,))
+        for document in _all(subject)
+    ]
+    return [
+        rule.model_dump(exclude_none=True)
+        for rule in base.source_policy.preferred_sources
+        if any(rule_matches(rule, each) for each in subjects)
+    ]
+
+
+def _all(subject: Subject) -> list[SurveyedDocument]:
+    """The documents of the passages, each once."""
+    unique = {document.metadata.document_id: document for document in subject.passages.documents}
+    return list(unique.values())
+
+
+def _literal(path: str) -> str:
+    """A glob that matches one path."""
+    return path.replace("*", "?")

@@ -1,0 +1,255 @@
+"""What a folder has: its documents as an ingest would store them, and what is left out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from rolebundle.authoring.kinds import CODE, KindFound, kind_of_document
+from rolebundle.authoring.terms import (
+    PassageWords,
+    stop_words_of,
+    without_boilerplate,
+    words_of_passage,
+)
+from rolebundle.contracts.document import DocumentMetadata
+from rolebundle.errors import UsageError
+from rolebundle.ingest.authority import Authority
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.manifests import ManifestPolicy, check_path
+from rolebundle.ingest.metadata import FileDefaults
+from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, prepare_files
+from rolebundle.ingest.readers import reader_for
+from rolebundle.ingest.roots import source_name
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
+from rolebundle.scan.settings import ScanSettings
+from rolebundle.storage.store import StoredChunk
+
+MAX_FILES = 3_000
+"""The most files whose content is read. Of more, every n-th one is."""
+MAX_BYTES = 64 * 1024 * 1024
+"""The most bytes that are read."""
+MAX_PASSAGES = 8_000
+"""The most passages whose words are counted."""
+
+DateOrigin = Literal["declared", "name", "inferred"]
+"""Where the date of a document comes from: its text or format, or the name of its file. If neither
+tells it, the last commit or the file's time counts."""
+
+_FILES_AT_ONCE = 50
+# Of Markdown, AsciiDoc and Org; and underlined, as in reStructuredText.
+_HEADING = re.compile(
+    r"^(?:#{1,6}|={1,5}|\*{1,5}) +(.{1,80})$|^(\S.{0,79})\n(?:=|-|~|\^|\+|\"){3,}$", re.MULTILINE
+)
+# 2026-03-01, 2026_03_01, 20260301; at the beginning or after a separator.
+_DATE = re.compile(
+    r"(?:^|[^\d])((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?!\d)"
+)
+
+
+class Passage(NamedTuple):
+    """A passage of a document that is looked at; ``headings`` outermost first."""
+
+    headings: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedDocument:
+    """A document that was read.
+
+    Attributes:
+        path: of its file, relative to the folder.
+        metadata: what an ingest would store.
+        passages: its passages; none if an ingest would quarantine it.
+        kind: what kind of document it is; ``None`` if nothing tells it.
+        date_in_name: the date in the name of its file.
+    """
+
+    path: str
+    metadata: DocumentMetadata
+    passages: tuple[Passage, ...]
+    kind: KindFound | None
+    date_in_name: date | None
+
+    @property
+    def date_origin(self) -> DateOrigin:
+        """Where its date comes from."""
+        if self.metadata.updated_at:
+            return "declared"
+        return "name" if self.date_in_name else "inferred"
+
+    @property
+    def document_type(self) -> str:
+        """The type that it declares, or else that of its kind; empty if neither is known."""
+        if self.metadata.document_type != DocumentMetadata._field_defaults["document_type"]:
+            return self.metadata.document_type
+        return self.kind.kind.document_type if self.kind else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What a folder has.
+
+    Attributes:
+        folder: its absolute path.
+        documents: what was read, in path order.
+        files: the paths of all files that an ingest would try to read, also those that were not.
+        skipped: what an ingest would leave out, and why.
+        read: how many files were read.
+    """
+
+    folder: Path
+    documents: tuple[SurveyedDocument, ...]
+    files: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
+    read: int
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether only a part of the files was read."""
+        return self.read < len(self.files)
+
+    @property
+    def source_id(self) -> str:
+        """The source that an ingest of the folder has without a manifest."""
+        return source_name(self.folder)
+
+
+class Passages(NamedTuple):
+    """The passages of a survey without boilerplate, and their words; both have the same order."""
+
+    documents: tuple[SurveyedDocument, ...]
+    headings: tuple[tuple[str, ...], ...]
+    words: tuple[PassageWords, ...]
+
+
+def survey(folder: Path, *, only: str = "") -> Survey:
+    """Look at a folder as an ingest does: the same walk, ignore rules, readers and scan.
+
+    Args:
+        folder: an existing folder.
+        only: the name of the only file in it to read; empty for all.
+
+    Raises:
+        UsageError: it is no folder.
+        ConfigurationError: it has an invalid manifest.
+    """
+    folder = Path(folder).absolute()
+    check_path(folder)
+    if not folder.is_dir():
+        raise UsageError("not_a_folder", f"{folder}: is no folder", "name a folder of documents")
+    defaults = FileDefaults(Authority(default_source=source_name(folder)))
+    entries = walk(folder, folder / only, defaults, ManifestPolicy())
+    files = [entry for entry in entries if isinstance(entry, FileEntry)]
+    skipped = [entry for entry in entries if isinstance(entry, Skipped)]
+    sample = sampled(files)
+    settings = RunSettings(ChunkSettings(), DEFAULT_SIZE_CAP, ScanSettings())
+    documents: list[SurveyedDocument] = []
+    for start in range(0, len(sample), _FILES_AT_ONCE):
+        tasks = [FileTask(file, None) for file in sample[start : start + _FILES_AT_ONCE]]
+        for task, outcome in zip(tasks, prepare_files(tasks, settings), strict=True):
+            if isinstance(outcome, Skipped):
+                skipped.append(outcome)
+            elif isinstance(outcome, Prepared):
+                documents += _documents(task.file.path, outcome)
+    return Survey(
+        folder, tuple(documents), tuple(file.path for file in files), tuple(skipped), len(sample)
+    )
+
+
+def sampled(files: Sequence[FileEntry]) -> list[FileEntry]:
+    """At most so many files and bytes as are read: all, or every n-th one."""
+    step = max(1, -(-len(files) // MAX_FILES))
+    chosen, size = [], 0
+    for file in files[::step]:
+        if file.size > DEFAULT_SIZE_CAP or size + file.size <= MAX_BYTES:
+            chosen.append(file)
+            size += min(file.size, DEFAULT_SIZE_CAP)
+    return chosen
+
+
+def passages_of(documents: Sequence[SurveyedDocument]) -> Passages:
+    """The passages of documents whose words are counted: at most ``MAX_PASSAGES`` of them."""
+    texts = {
+        document.metadata.document_id: [passage.text for passage in document.passages]
+        for document in documents
+    }
+    plain = without_boilerplate(texts)
+    owners, headings, pieces = [], [], []
+    # Names in code are no words. They count only if there is nothing else.
+    prose = [document for document in documents if document.document_type not in CODE]
+    for document in prose or documents:
+        for passage, text in zip(
+            document.passages, plain[document.metadata.document_id], strict=True
+        ):
+            owners.append(document)
+            headings.append(passage.headings)
+            pieces.append(text)
+    step = max(1, -(-len(pieces) // MAX_PASSAGES))
+    stop_words = {
+        document: stop_words_of(" ".join(passages[:2])) for document, passages in texts.items()
+    }
+    words = (
+        words_of_passage(name, text, stop_words[name])
+        for owner, text in zip(owners[::step], pieces[::step], strict=True)
+        for name in [owner.metadata.document_id]
+    )
+    return Passages(tuple(owners[::step]), tuple(headings[::step]), tuple(words))
+
+
+def date_in_name(path: str) -> date | None:
+    """The date in the name of a file; ``None`` without one, or with several different ones."""
+    name = path.rpartition("/")[2]
+    dates = set()
+    for year, _, month, day in _DATE.findall(name):
+        try:
+            dates.add(date(int(year), int(month), int(day)))
+        except ValueError:
+            continue
+    return dates.pop() if len(dates) == 1 else None
+
+
+def counts_by_folder(paths: Iterable[str]) -> Counter[str]:
+    """Folder → how many of the files lie at or below it. The folder itself is ``""``."""
+    counts: Counter[str] = Counter()
+    for path in paths:
+        parts = path.split("/")[:-1]
+        counts.update("/".join(parts[:depth]) for depth in range(len(parts) + 1))
+    return counts
+
+
+def _headings(chunk: StoredChunk) -> Iterator[str]:
+    """The headings above a passage and in it."""
+    yield from chunk.headings
+    for marked, underlined in _HEADING.findall(chunk.content):
+        yield marked or underlined
+
+
+def _documents(path: str, prepared: Prepared) -> Iterable[SurveyedDocument]:
+    reader = reader_for(path)
+    reader_name = reader.name if reader else "text"
+    is_one = len(prepared.documents) == 1
+    for document in prepared.documents:
+        chunks = document.chunks
+        scanned = document.scanned
+        if scanned is not None and scanned.verdict == "quarantine":
+            chunks = ()
+        headings = [heading for chunk in chunks for heading in _headings(chunk)]
+        if "from" in dict(document.metadata.attributes) and reader_name == "text":
+            reader_name = "eml"  # A message without a suffix.
+        if reader_name == "json" and not is_one:
+            reader_name = "text"  # A corpus of ready-made chunks.
+        kind = kind_of_document(path, reader_name, list(dict.fromkeys(headings)))
+        yield SurveyedDocument(
+            path=path,
+            metadata=document.metadata,
+            passages=tuple(Passage(chunk.headings, chunk.content) for chunk in chunks),
+            kind=kind,
+            date_in_name=date_in_name(path) if is_one else None,
+        )

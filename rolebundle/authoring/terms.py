@@ -1,0 +1,308 @@
+"""The terms that set some passages apart from the others. Pure.
+
+The statistic is the log-odds ratio with an informative Dirichlet prior (Monroe, Colaresi and Quinn,
+"Fightin' Words: Lexical Feature Selection and Evaluation for Identifying the Content of Political
+Conflict", Political Analysis 16(4), 2008). For a term in ``a`` of ``A`` foreground passages and in
+``b`` of ``B`` others, with the prior ``p`` for its share of all passages::
+
+    z = (logit((a + p) / (A + P)) − logit((b + p) / (B + P))) / sqrt(1 / (a + p) + 1 / (b + p))
+
+A passage counts once for each of its terms, so that one long list of a word is not a subject.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rolebundle.text.languages import likely_languages
+from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.words import stem
+
+MAX_WORDS = 3
+"""The words of the longest phrase."""
+SIGNIFICANT = 3.0
+"""The least z of a term. Thousands of terms are compared, so 1.96 would let many in by chance."""
+MIN_PRECISION = 0.1
+"""A term of which fewer of its passages are the foreground's is of no use to find them."""
+MAX_COMMON = 0.25
+"""A term of more than this share of the other passages is boilerplate of the folder."""
+MIN_PASSAGES = 2
+"""A term of fewer foreground passages is chance."""
+SUBSUMED = 0.6
+"""A term is left out if a longer term has at least this share of its foreground passages."""
+
+_PRIOR_PASSAGES = 10.0
+_MIN_BOILERPLATE_DOCUMENTS = 4
+_BOILERPLATE_SHARE = 0.1
+_MAX_TERM_CHARS = 60
+_REPEATED_LINE_WORDS = 3
+
+# Addresses, paths, names of variables, markup: no words of the language.
+_NOT_PROSE = re.compile(
+    r"\S*(?:://|[_\\=<>@{}$^~]|\w[/.:]\w|\w\()\S*|&\w+;|(?<!\w)[-+]{1,2}\w[\w-]*", re.UNICODE
+)
+_TOKEN = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[^\s\w]|\d[\w.]*|\n")
+# Words of every folder: of notes on notes, of dates, of code.
+_COMMON = frozenset(
+    """
+    able already always another anything around back become best better big call called came case
+    change come day days done e.g easy either else enough etc even every everything example far
+    few find fine first follow following found full gave general get gets getting give given go
+    goes going gone good great happen help high i.e important instead keep kind know known large
+    last later least left less let like line list little long look lot made make makes making many
+    maybe mean means much near need needed needs never new next note nothing number ok old open
+    part people place point possible probably put quite rather read really right run said same say
+    second see seem seen set several show side simple simply since small something soon start
+    still stuff sure take taken tell text thing things think three time times title today together
+    took top true try turn two upon use used useful user users uses using usually value version
+    via want way well went wish without word work works write wrote year years yet
+    january february march april june july august september october november december monday
+    tuesday wednesday thursday friday saturday sunday false none null
+    """.split()
+)
+
+
+Key = tuple[str, ...]
+"""The stems of a term."""
+
+
+class Term(NamedTuple):
+    """A characteristic term.
+
+    Attributes:
+        text: as it is written most often.
+        words: its stems.
+        inside: the number of foreground passages that have it.
+        outside: the number of other passages that have it.
+        documents: the number of foreground documents that have it.
+        z: the standard score of its log-odds.
+    """
+
+    text: str
+    words: Key
+    inside: int
+    outside: int
+    documents: int
+    z: float
+
+
+class PassageWords(NamedTuple):
+    """A passage as the statistics see it.
+
+    Attributes:
+        document: tells its document.
+        runs: its content words, in runs of adjacent ones; as they are written.
+        stems: the same, as stems.
+    """
+
+    document: str
+    runs: tuple[tuple[str, ...], ...]
+    stems: tuple[tuple[str, ...], ...]
+
+
+def words_of_passage(
+    document: str, text: str, stop_words: frozenset[str] | None = None
+) -> PassageWords:
+    """The content words of a passage.
+
+    Stop words, punctuation marks and ends of lines separate the runs. Addresses, paths and names of
+    variables are no words.
+
+    Args:
+        document: tells its document.
+        text: its text.
+        stop_words: those of its document; ``None`` for those of the language of the text.
+    """
+    runs = tuple(map(tuple, _runs(text, stop_words_of(text) if stop_words is None else stop_words)))
+    return PassageWords(
+        document, runs, tuple(tuple(stem(word.lower()) for word in run) for run in runs)
+    )
+
+
+def content_words(text: str) -> list[str]:
+    """The content words of a short text, in lower case and in order."""
+    return [word.lower() for run in _runs(text, stop_words_of(text)) for word in run]
+
+
+def content_stems(text: str) -> list[str]:
+    """The different stems of the content words of a short text, such as a role's name, in order."""
+    return list(dict.fromkeys(map(stem, content_words(text))))
+
+
+def stop_words_of(text: str) -> frozenset[str]:
+    """The words that are no subject in the languages that a text seems to be in."""
+    return _stop_words(likely_languages(text))
+
+
+def without_boilerplate(texts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The passages of each document without the lines that many documents share.
+
+    Args:
+        texts: document → its passages.
+    """
+    counts: Counter[str] = Counter()
+    for passages in texts.values():
+        counts.update({line for passage in passages for line in _lines(passage)})
+    most = max(_MIN_BOILERPLATE_DOCUMENTS, _BOILERPLATE_SHARE * len(texts))
+    repeated = {line for line, count in counts.items() if count >= most}
+    if not repeated:
+        return {document: list(passages) for document, passages in texts.items()}
+    return {
+        document: [
+            "\n".join(
+                line for line in passage.split("\n") if " ".join(line.split()) not in repeated
+            )
+            for passage in passages
+        ]
+        for document, passages in texts.items()
+    }
+
+
+def characteristic_terms(
+    foreground: Sequence[PassageWords], others: Sequence[PassageWords]
+) -> list[Term]:
+    """The terms that the foreground has significantly more often, the most significant first.
+
+    A term is a content word, or a phrase of two or three adjacent ones. Ties are ordered by text. A
+    term is left out if a longer one explains it.
+
+    Args:
+        foreground: the passages of the subject.
+        others: the rest. Without any, the most frequent terms of the foreground are returned.
+    """
+    inside: Counter[Key] = Counter()
+    for passage in foreground:
+        inside.update(set(_terms(passage.stems)))
+    inside = Counter({key: count for key, count in inside.items() if count >= MIN_PASSAGES})
+    outside: Counter[Key] = Counter()
+    for passage in others:
+        outside.update({key for key in _terms(passage.stems) if key in inside})
+    documents: defaultdict[Key, set[str]] = defaultdict(set)
+    spellings: defaultdict[Key, Counter[str]] = defaultdict(Counter)
+    for passage in foreground:
+        for key, spelling in zip(_terms(passage.stems), _terms(passage.runs), strict=True):
+            if key in inside:
+                documents[key].add(passage.document)
+                spellings[key][_spelled(spelling)] += 1
+    # A word of one document may be its author's habit.
+    least = min(2, len({passage.document for passage in foreground}) // 2)
+    found = []
+    for key, count in inside.items():
+        if outside[key] > MAX_COMMON * max(len(others), 1):
+            continue
+        if len(documents[key]) < least or count < MIN_PRECISION * (count + outside[key]):
+            continue
+        prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(others))
+        z = _standard_score(count, len(foreground), outside[key], len(others), prior)
+        if others and z < SIGNIFICANT:
+            continue
+        text = min(spellings[key].items(), key=lambda item: (-item[1], len(item[0]), item[0]))[0]
+        if len(text) <= _MAX_TERM_CHARS:
+            found.append(Term(text, key, count, outside[key], len(documents[key]), round(z, 2)))
+    found.sort(key=lambda term: (-term.z, -len(term.words), term.text))
+    return _without_parts(found)
+
+
+def terms_named(
+    texts: Iterable[str], foreground: Sequence[PassageWords], others: Sequence[PassageWords]
+) -> list[Term]:
+    """Given words and phrases as terms; without those that are of no use to find the foreground.
+
+    ``text`` is as given. Of several with the same stems the first is returned.
+    """
+    given: dict[Key, str] = {}
+    for text in texts:
+        key = tuple(content_stems(text))
+        if key and len(key) <= MAX_WORDS:
+            given.setdefault(key, text)
+    inside, outside = (_counts(passages, given) for passages in (foreground, others))
+    found = []
+    for key, text in given.items():
+        count = len(inside[key])
+        if count >= MIN_PASSAGES and count >= MIN_PRECISION * (count + len(outside[key])):
+            prior = _PRIOR_PASSAGES * (count + len(outside[key])) / (len(foreground) + len(others))
+            z = _standard_score(count, len(foreground), len(outside[key]), len(others), prior)
+            documents = len({foreground[number].document for number in inside[key]})
+            found.append(Term(text, key, count, len(outside[key]), documents, round(z, 2)))
+    return found
+
+
+def _counts(passages: Sequence[PassageWords], wanted: Container[Key]) -> dict[Key, list[int]]:
+    """Term → the positions of the passages that have it, for the wanted ones."""
+    found: defaultdict[Key, list[int]] = defaultdict(list)
+    for number, passage in enumerate(passages):
+        for key in {key for key in _terms(passage.stems) if key in wanted}:
+            found[key].append(number)
+    return found
+
+
+def _terms(runs: Iterable[Sequence[str]]) -> Iterator[Key]:
+    for run in runs:
+        for start in range(len(run)):
+            for end in range(start + 1, min(len(run), start + MAX_WORDS) + 1):
+                yield tuple(run[start:end])
+
+
+def _standard_score(inside: int, size: int, outside: int, others: int, prior: float) -> float:
+    a, b = inside + prior, outside + prior
+    rest_a = max(size + _PRIOR_PASSAGES - a, 0.5)
+    rest_b = max(others + _PRIOR_PASSAGES - b, 0.5)
+    difference = math.log(a / rest_a) - math.log(b / rest_b)
+    return difference / math.sqrt(1 / a + 1 / b)
+
+
+def _without_parts(terms: Sequence[Term]) -> list[Term]:
+    """The terms without those that mostly occur as a part of a longer one."""
+    longer: defaultdict[Key, int] = defaultdict(int)
+    for term in terms:
+        for part in _parts(term.words):
+            longer[part] = max(longer[part], term.inside)
+    return [term for term in terms if longer[term.words] < SUBSUMED * term.inside]
+
+
+def _parts(words: Key) -> Iterator[Key]:
+    for length in range(1, len(words)):
+        for start in range(len(words) - length + 1):
+            yield words[start : start + length]
+
+
+def _runs(text: str, stop_words: frozenset[str]) -> Iterator[list[str]]:
+    """The runs of adjacent content words of a text."""
+    prose = _NOT_PROSE.sub(" . ", text)
+    run: list[str] = []
+    for token in _TOKEN.findall(prose):
+        lower = token.lower()
+        if len(token) > 1 and token[0].isalpha() and lower not in stop_words:
+            run.append(token)
+            continue
+        # Markup of emphasis and code inside of a line does not end a phrase.
+        if run and token not in ("*", "`", '"', "“", "”"):
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+@lru_cache(maxsize=64)
+def _stop_words(languages: tuple[str, ...]) -> frozenset[str]:
+    words = ENGLISH | _COMMON | {f"{word}s" for word in ("it", "that", "there", "let")}
+    for language in languages:
+        words |= STOP_WORDS.get(language, frozenset())
+    return words
+
+
+def _spelled(words: Key) -> str:
+    """The term in lower case; an abbreviation keeps its capitals."""
+    return " ".join(word if word.isupper() else word.lower() for word in words)
+
+
+def _lines(passage: str) -> Iterator[str]:
+    for line in passage.split("\n"):
+        folded = " ".join(line.split())
+        if folded.count(" ") + 1 >= _REPEATED_LINE_WORDS:
+            yield folded

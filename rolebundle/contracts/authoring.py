@@ -1,0 +1,164 @@
+"""The answers of the commands that write or try settings: `init`, `overlay new | try | suggest`."""
+
+from typing import Any, Literal
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.bundle import CorpusState, Fallback
+from rolebundle.contracts.terms import RejectionCode
+
+DraftState = Literal["written", "planned", "kept"]
+"""``written``; ``planned``: only proposed (``--dry-run``); ``kept``: it was there already."""
+SuggestionKind = Literal["forbidden_hits", "no_answer", "never_matches", "stale_answers"]
+
+
+class DraftFile(Contract):
+    """A file of settings. ``content`` is its text; empty if it was kept."""
+
+    path: str
+    state: DraftState
+    content: str = ""
+
+
+class InitReport(Contract):
+    """`init`.
+
+    Attributes:
+        folder: the folder that was looked at.
+        files: number of files that an ingest would read.
+        read: number of files that were read. Of more than 3000, only a part is.
+        documents: number of documents in the files that were read.
+        left_out: number of files, folders and records that an ingest leaves out, by code.
+        sources: number of documents by source id, as the manifest declares them.
+        document_types: number of documents by document type.
+        domains: number of documents by domain.
+        dates: number of documents whose date is ``declared``, in the ``name`` of the file only, or
+            ``inferred`` from the last commit or the file's time.
+        drafts: the files that were written, or would be.
+        remarks: what a person should know.
+        next: the next commands.
+    """
+
+    folder: str
+    files: int
+    read: int
+    documents: int
+    left_out: dict[str, int]
+    sources: dict[str, int]
+    document_types: dict[str, int]
+    domains: dict[str, int]
+    dates: dict[str, int]
+    drafts: list[DraftFile]
+    remarks: list[str] = []
+    next: list[str]
+
+
+class OverlayDraftReport(Contract):
+    """`overlay new`.
+
+    Attributes:
+        role_id: the role.
+        origin: what it was made from.
+        draft: the file.
+        remarks: what a person should know.
+        next: the next commands.
+    """
+
+    role_id: str
+    origin: Literal["corpus", "examples", "role", "template"]
+    draft: DraftFile
+    remarks: list[str] = []
+    next: list[str]
+
+
+class TriedPassage(Contract):
+    """A passage that is selected with the role or without it.
+
+    Attributes:
+        rank_without: its rank without the role, from 1; ``None`` if it is not selected.
+        rank_with: its rank with the role, from 1; ``None`` if it is not selected.
+        score_without: its final score without the role; ``None`` if it is not selected.
+        score_with: its final score with the role; ``None`` if it is not selected.
+        moved_by: the rules and terms of the overlay that raised or lowered it.
+        code: why the role does not get it; ``None`` if it does, or if no lane proposed it.
+        notes: explanation of the code.
+    """
+
+    chunk_id: str
+    document_id: str
+    source_id: str
+    title: str | None = None
+    locator: str | None = None
+    rank_without: int | None = None
+    rank_with: int | None = None
+    score_without: float | None = None
+    score_with: float | None = None
+    moved_by: list[str]
+    code: RejectionCode | None = None
+    notes: str | None = None
+
+
+class OverlayTrial(Contract):
+    """`overlay try`: the answers to one task with a role and without one.
+
+    Attributes:
+        generated_at: the time that ages are measured against, ISO 8601 in UTC.
+        role_share: the share of the role's terms in the final score of this task, in [0, 1].
+        overlap: Jaccard index of the selected passages, in [0, 1].
+        rules_used: number of passages of the role's answer by rule or term of the overlay.
+        passages: by rank with the role, then without it.
+        fallback: the verdict on the role's answer.
+    """
+
+    task_text: str
+    role_id: str
+    overlay_digest: str
+    generated_at: str
+    corpus: CorpusState | None = None
+    role_share: float
+    overlap: float
+    rules_used: dict[str, int]
+    passages: list[TriedPassage]
+    fallback: Fallback | None = None
+
+
+class Suggestion(Contract):
+    """A proposed edit of an overlay.
+
+    Attributes:
+        place: the place in the overlay; empty if the edit is not of one place.
+        message: what was observed, and what could be done.
+        questions: the recorded questions that it rests on, at most five.
+        patch: the edit as a JSON merge patch (RFC 7396) of the overlay's file; ``None`` if a person
+            has to decide what to write.
+        is_safe: whether the edit forbids and allows the same as before. Only safe edits are part of
+            the patch of all suggestions.
+    """
+
+    kind: SuggestionKind
+    place: str = ""
+    message: str
+    questions: list[str] = []
+    patch: dict[str, Any] | None = None
+    is_safe: bool = False
+
+
+class OverlaySuggestions(Contract):
+    """`overlay suggest`.
+
+    Attributes:
+        role_id: the role.
+        path: the file of its overlay.
+        recorded: number of recorded answers to the role.
+        asked: number of different questions that were asked again.
+        problem: why the audit tells nothing, or not all; empty if it does.
+        suggestions: the proposed edits.
+        patch: all safe edits as one JSON merge patch (RFC 7396) of the overlay's file.
+    """
+
+    role_id: str
+    path: str
+    recorded: int
+    asked: int
+    problem: str = ""
+    suggestions: list[Suggestion]
+    patch: dict[str, Any]

@@ -1,0 +1,98 @@
+"""`rolebundle init`: look at a folder, and write a first manifest and a first overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.authoring import DraftFile, InitReport
+from rolebundle.interfaces.cli.options import db_option, json_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.location import corpus_path
+
+_MAX_NAMES = 8
+_LABEL_WIDTH = 9
+_LINE_CHARS = 1_000
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--role", default="", metavar="NAME", help="Also write a first overlay of this role.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@db_option
+@json_option
+def init(folder: Path, role: str, dry_run: bool, db: str | None, as_json: bool) -> None:
+    """Look at a folder and write a commented DIR/rolebundle.toml: what its documents are.
+
+    It has sources by subfolder, document types and domains that names and headings tell, dates, and
+    what is left out, each with its evidence. Guesses are commented out. Nothing raises trust.
+
+    With --role, an overlay is written as well, to the corpus's own folder FILE.overlays: the terms
+    that are typical of the role here, the files and types to prefer, and the questionable ones,
+    each with its evidence. A manifest that is there is then kept.
+
+    No file is ever overwritten. The folder is only read.
+
+    \b
+    rolebundle init notes
+    rolebundle init notes --role release-manager
+    rolebundle init notes --role release-manager --dry-run --json
+    """
+    from rolebundle.authoring.drafting import Target
+    from rolebundle.authoring.drafting import init as write_drafts
+
+    corpus = corpus_path(db)
+    target = Target(corpus, overlay_folders((), corpus), db or "")
+    report = write_drafts(folder, role, target, dry_run=dry_run)
+    if as_json:
+        print_json(report, indent=2)
+        return
+    for line in _lines(report):
+        click.echo(writable(line))
+
+
+def _lines(report: InitReport) -> Iterator[str]:
+    left_out = sum(report.left_out.values())
+    part = f", of which {report.read} were read" if report.read < report.files else ""
+    yield (
+        f"{one_line(report.folder, _LINE_CHARS)}: {counted(report.files, 'file')}{part}, "
+        f"{counted(report.documents, 'document')}; {left_out} left out"
+    )
+    for label, counts in (
+        ("sources", report.sources),
+        ("types", report.document_types),
+        ("domains", report.domains),
+        ("dates", report.dates),
+    ):
+        yield f"{label:<{_LABEL_WIDTH}}{_listed(counts)}"
+    for draft in report.drafts:
+        yield from draft_lines(draft)
+    yield from closing_lines(report.remarks, report.next)
+
+
+def draft_lines(draft: DraftFile) -> Iterator[str]:
+    """What became of a file; its text if it was only planned."""
+    if draft.state == "planned":
+        yield f"\nwould write {one_line(draft.path, _LINE_CHARS)}:\n"
+        yield draft.content
+    else:
+        verb = "wrote" if draft.state == "written" else "kept"
+        yield f"{verb} {one_line(draft.path, _LINE_CHARS)}"
+
+
+def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
+    """Remarks, and the next commands as they can be copied."""
+    for remark in remarks:
+        yield f"note: {one_line(remark, _LINE_CHARS)}"
+    for number, command in enumerate(commands):
+        yield f"{'next:' if not number else '':<6}{one_line(command, _LINE_CHARS)}"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    shown = [f"{one_line(name)} {count}" for name, count in counts.items()]
+    more = f", and {len(shown) - _MAX_NAMES} more" if shown[_MAX_NAMES:] else ""
+    return ", ".join(shown[:_MAX_NAMES]) + more

@@ -1,0 +1,72 @@
+"""`rolebundle overlay suggest`: edits of an overlay, from the questions that its role has asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from rolebundle.contracts.authoring import OverlaySuggestions
+from rolebundle.interfaces.cli.options import db_option, json_option, overlay_dir_option
+from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.location import corpus_path
+
+_LINE_CHARS = 1_000
+
+
+@click.command("suggest")
+@click.argument("role", metavar="ROLE")
+@overlay_dir_option
+@db_option
+@json_option
+def suggest_command(
+    role: str, overlay_dirs: tuple[Path, ...], db: str | None, as_json: bool
+) -> None:
+    """Propose edits of a role's overlay, from what the role has asked. Nothing is written.
+
+    The newest recorded questions are asked again: which forbidden sources keep back an answer,
+    which questions have none, which terms and rules match nothing, which answers are stale. The
+    audit has to keep the texts of questions: `rolebundle audit set --mode on --query text`.
+
+    --json has the edits as JSON merge patches (RFC 7396). The patch of all together only has edits
+    that forbid and allow the same as before.
+
+    \b
+    rolebundle overlay suggest release-manager
+    rolebundle overlay suggest release-manager --json
+    """
+    from rolebundle.authoring.drafting import Target
+    from rolebundle.authoring.suggestions import suggest
+
+    corpus = corpus_path(db)
+    target = Target(corpus, overlay_folders(overlay_dirs, corpus), db or "")
+    found = suggest(role, target)
+    if as_json:
+        print_json(found, indent=2)
+        return
+    for line in _lines(found):
+        click.echo(writable(line))
+
+
+def _lines(found: OverlaySuggestions) -> Iterator[str]:
+    yield (
+        f"{found.role_id}: {counted(found.recorded, 'recorded answer')}, "
+        f"{counted(found.asked, 'question')} asked again"
+    )
+    if found.problem:
+        yield f"note: {found.problem}"
+    for number, suggestion in enumerate(found.suggestions, start=1):
+        place = f"{suggestion.place}: " if suggestion.place else ""
+        yield f"\n{number}. {one_line(f'{place}{suggestion.message}', _LINE_CHARS)}"
+        for question in suggestion.questions:
+            yield f"   asked: {one_line(question)}"
+        if suggestion.patch is not None:
+            yield f"   edit: {json.dumps(suggestion.patch, ensure_ascii=False)}"
+    if not found.suggestions:
+        yield "nothing to suggest"
+    elif found.patch:
+        yield f"\nedit {one_line(found.path, _LINE_CHARS)}; --json has all safe edits as one patch"

@@ -1,0 +1,73 @@
+"""The statistics of terms, against counts made by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rolebundle.authoring.terms import (
+    characteristic_terms,
+    content_stems,
+    terms_named,
+    without_boilerplate,
+    words_of_passage,
+)
+
+
+def passages(*texts: str, first: int = 0) -> list:
+    return [words_of_passage(f"d{first + n}", text) for n, text in enumerate(texts)]
+
+
+COMMON = "the garden and the weather"
+INSIDE = passages(*[f"{COMMON}. Ripe apple harvest in a basket"] * 6, *[COMMON] * 2)
+OTHERS = passages(*[f"{COMMON} snow shovel"] * 40, f"{COMMON} apple", first=8)
+
+
+def test_what_only_the_foreground_has_comes_first_and_as_the_longest_phrase() -> None:
+    found = characteristic_terms(INSIDE, OTHERS)
+    assert found[0].text == "ripe apple harvest"
+    assert (found[0].inside, found[0].outside, found[0].documents) == (6, 0, 6)
+    # Parts that the phrase explains are left out; what all passages have is no subject.
+    assert {term.text for term in found} == {"ripe apple harvest", "basket"}
+
+
+def test_z_is_the_log_odds_ratio_with_the_prior() -> None:
+    [basket] = [term for term in characteristic_terms(INSIDE, OTHERS) if term.text == "basket"]
+    prior = 10 * 6 / 49
+    a, b = 6 + prior, prior
+    difference = math.log(a / (8 + 10 - a)) - math.log(b / (41 + 10 - b))
+    assert basket.z == round(difference / math.sqrt(1 / a + 1 / b), 2)
+
+
+def test_stop_words_punctuation_and_code_separate_phrases() -> None:
+    words = words_of_passage("d", "Read the docs/setup.md now. Backup, restore `run_all()` quickly")
+    assert words.runs == (("Backup",), ("restore",), ("quickly",))
+
+
+def test_a_repeated_line_is_boilerplate() -> None:
+    texts = {f"d{n}": [f"Copyright of the whole club\ntext {n}"] for n in range(6)}
+    assert without_boilerplate(texts)["d3"] == ["text 3"]
+    assert without_boilerplate({"d0": texts["d0"]})["d0"] == texts["d0"]
+
+
+def test_named_terms_keep_their_spelling_and_need_two_passages() -> None:
+    found = terms_named(["Harvests", "shovel", "unicorn"], INSIDE, OTHERS)
+    assert [(term.text, term.inside, term.outside) for term in found] == [("Harvests", 6, 0)]
+
+
+def test_stems_of_a_short_text() -> None:
+    assert content_stems("the Release of releases, and tests") == ["releas", "test"]
+
+
+@given(st.lists(st.text(alphabet="abc -.'\n*_`é漢", max_size=40), max_size=8), st.randoms())
+def test_any_text_gives_terms_in_an_order_that_the_passages_do_not_change(
+    texts: list[str], chance: random.Random
+) -> None:
+    inside, others = passages(*texts[::2]), passages(*texts[1::2], first=100)
+    found = characteristic_terms(inside, others)
+    shuffled = sorted(inside, key=lambda _: chance.random())
+    assert characteristic_terms(shuffled, others) == found
+    assert all(term.text and term.text == term.text.strip() for term in found)
