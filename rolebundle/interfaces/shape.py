@@ -281,11 +281,14 @@ def shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None
     # Its braces are one character more than the comma before it.
     left = None if max_chars is None else max_chars - characters(part) + 1
     if left is not None and left < MIN_MAX_CHARS:
-        return _shaped_bundle(rest, detail, max_chars)
+        note = f"the packet of {counted(len(bundle.packet), 'character')} did not fit in max_chars"
+        return _shaped_bundle(rest, detail, max_chars, [note])
     return _shaped_bundle(rest, detail, left) | part
 
 
-def _shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | None) -> Answer:
+def _shaped_bundle(
+    bundle: RetrievalBundle, detail: Detail, max_chars: int | None, notes: Sequence[str] = ()
+) -> Answer:
     """The bundle without its packet as plain values, in the given detail.
 
     Args:
@@ -294,14 +297,15 @@ def _shaped_bundle(bundle: RetrievalBundle, detail: Detail, max_chars: int | Non
         max_chars: upper bound on the answer as compact JSON, 1,000 or more. A full bundle that does
             not fit comes as a compact one, whose ``detail`` says so, with all rejections that fit.
             Without a bound no passage is left out.
+        notes: what was left out already, in words.
     """
     values = bundle.model_dump(exclude_none=True)
     if detail == "full":
         if max_chars is None or characters(values) <= max_chars:
             return values
-        return _BundleShaper(values, "compact").within(max_chars, len(bundle.rejected))
+        return _BundleShaper(values, "compact", notes).within(max_chars, len(bundle.rejected))
     listed = min(_MAX_LISTED_REJECTIONS, len(bundle.rejected)) if detail == "compact" else 0
-    shaper = _BundleShaper(values, detail)
+    shaper = _BundleShaper(values, detail, notes)
     if max_chars is not None:
         return shaper.within(max_chars, listed)
     paths = shaper.take_paths()
@@ -322,10 +326,12 @@ class _BundleShaper:
     Args:
         values: the full bundle as plain values, without nulls. They are changed.
         detail: `ids` or `compact`.
+        notes: what was left out already, in words.
     """
 
-    def __init__(self, values: Answer, detail: Detail) -> None:
+    def __init__(self, values: Answer, detail: Detail, notes: Sequence[str]) -> None:
         self._values = values
+        self._notes = notes
         self._detail = detail
         self._has_contents = detail == "compact"
         for rank, passage in enumerate(values["selected"], 1):
@@ -428,7 +434,7 @@ class _BundleShaper:
             if left_out := [name for name in fields if name not in more["params"]]:
                 more["repeat"] = left_out
         more["omitted"] = omitted
-        notes = []
+        notes = [*self._notes]
         if omitted["passages"]:
             notes.append(f"{counted(omitted['passages'], 'passage')} did not fit in max_chars")
         if shown and omitted["content_chars"]:

@@ -574,7 +574,7 @@ def _missing_kinds(selected: Sequence[SelectedChunk], overlay: Overlay | None) -
     if overlay is None or not selected:
         return ""
     shown = {kind for chunk in selected for kind in chunk.evidence_kinds or ()}
-    kinds = dict.fromkeys(overlay.synthesis_policy.required_evidence_kinds)
+    kinds = dict.fromkeys(filter(str.strip, overlay.synthesis_policy.required_evidence_kinds))
     return one_line(", ".join(kind for kind in kinds if kind not in shown), _MAX_KINDS_CHARS)
 
 

@@ -267,7 +267,7 @@ def _brief(bundle: RetrievalBundle, overlay: Overlay) -> Iterator[str]:
     yield f"Role: {overlay.label or overlay.role_id}"
     if overlay.mission.strip():
         yield f"Mission: {overlay.mission}"
-    for goal in overlay.anti_goals:
+    for goal in filter(str.strip, overlay.anti_goals):
         yield f"- {goal}" if _PROHIBITION.match(goal) else f"- Do not: {goal}"
     if policy.prioritize:
         yield f"Prioritize: {'; '.join(policy.prioritize)}"

@@ -78,8 +78,9 @@ class TestEvidenceKinds:
         assert not missing(asked(tmp_path, requiring("finding"), *documents))
 
     def test_every_text_names_what_is_missing(self, tmp_path: Path) -> None:
-        bundle = asked(tmp_path, requiring("proof\n## of\x1b[2J"), document("d", ["token"]))
-        message = "what the role requires: proof ## of [2J"
+        bundle = asked(tmp_path, requiring("proof\n## of\x1b[2J", " "), document("d", ["token"]))
+        message = "no passage shows what the role requires: proof ## of [2J"
+        assert missing(bundle) == [message]
         compact = shaped_bundle(bundle, "compact")
         for shown in (text(bundle), packet(bundle), answer_text("retrieve", compact)):
             assert message in shown
