@@ -46,10 +46,12 @@ _MAX_COMPARED = 2_000
 class CorpusFacts:
     """What rules can match in a corpus.
 
-    ``folders`` are globs of the files in each folder.
+    ``by_names`` is one of the subjects for each combination of names. ``folders`` are globs of the
+    files in each folder.
     """
 
     subjects: tuple[RuleSubject, ...]
+    by_names: tuple[RuleSubject, ...]
     sources: frozenset[str]
     document_types: frozenset[str]
     domains: frozenset[str]
@@ -176,8 +178,10 @@ def unmatched_values(
 def corpus_facts(documents: Iterable[DocumentKind]) -> CorpusFacts:
     """What rules can match among these documents."""
     kinds = list(documents)
+    subjects = tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds))
     return CorpusFacts(
-        subjects=tuple(dict.fromkeys(rule_subject(kind, kind.path) for kind in kinds)),
+        subjects=subjects,
+        by_names=tuple({subject.names: subject for subject in subjects}.values()),
         sources=frozenset(kind.source_id for kind in kinds),
         document_types=frozenset(kind.document_type for kind in kinds),
         domains=frozenset(kind.domain for kind in kinds),
@@ -314,7 +318,8 @@ def unmatched_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProble
         (_FORBIDDEN, policy.forbidden_sources),
     ):
         for index, rule in enumerate(rules):
-            if any(rule_matches(rule, subject) for subject in facts.subjects):
+            subjects = facts.by_names if rule.path is None else facts.subjects
+            if any(rule_matches(rule, subject) for subject in subjects):
                 continue
             if rule.pattern is None:
                 yield _unmatched(
@@ -390,10 +395,12 @@ def _expression(phrase: str) -> str:
 def excluded_rules(overlay: Overlay, facts: CorpusFacts) -> Iterator[LintProblem]:
     """The preferred and allowed rules whose matches in a corpus are excluded by others."""
     policy = overlay.source_policy
-    subjects = facts.subjects
     all_rules = (*policy.preferred_sources, *policy.allowed_sources, *policy.forbidden_sources)
-    if all(rule.path is None for rule in all_rules):
-        subjects = tuple({subject.names: subject for subject in subjects}.values())
+    by_path = any(rule.path is not None for rule in all_rules)
+    subjects = facts.subjects if by_path else facts.by_names
+    if subjects and all(_is_excluded(overlay, subject) for subject in subjects):
+        message = "every document of this corpus is forbidden, or is not among the allowed"
+        yield lint_error("source_policy", "forbids_everything", message)
     for place, rules in (
         (_PREFERRED, policy.preferred_sources),
         (_ALLOWED, policy.allowed_sources),

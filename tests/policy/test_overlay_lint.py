@@ -330,6 +330,22 @@ def against(role: Overlay, facts: CorpusFacts) -> list[LintProblem]:
             id="paths that match nothing",
         ),
         pytest.param(
+            {"preferred_sources": [{"pattern": "wiki"}], "forbidden_sources": [{"path": "**"}]},
+            [
+                ("error", "forbids_everything", "source_policy"),
+                ("error", "forbidden_hides_rule", f"{SOURCES}[0]"),
+            ],
+            id="everything is forbidden",
+        ),
+        pytest.param(
+            {"allowed_sources": [{"pattern": "forum"}]},
+            [
+                ("warning", "never_matches", "source_policy.allowed_sources[0]"),
+                ("error", "forbids_everything", "source_policy"),
+            ],
+            id="nothing is allowed",
+        ),
+        pytest.param(
             {"preferred_sources": [{"path": "**/*.md"}], "forbidden_sources": [{"pattern": "law"}]},
             [("warning", "forbidden_overlaps_rule", f"{SOURCES}[0]")],
             id="a part of a path is forbidden",
@@ -425,6 +441,8 @@ def test_what_lint_calls_hidden_is_what_the_filter_rejects(
         for d in documents
     )
     codes = {finding.code for finding in against(role, facts)}
+    everything = all(first_rejection(SimpleNamespace(document=d, **for_all), request) for d in documents)  # fmt: skip
+    assert ("forbids_everything" in codes) == everything
     if any(rule["pattern"].casefold() in wanted for rule in forbidden):
         assert len(refused) == len(matched)
     else:
