@@ -158,6 +158,16 @@ def governed(draw: st.DrawFn) -> Overlay:
     fields={"task": "token rotation", "lexical_only": False},
     task_matches_crowd=True,
 )
+@example(
+    kind="allowed",
+    documents=[document("d0", ["one sentence on the rotation of keys, quite far down"])],
+    role=overlay(
+        source_policy={"allowed_sources": [{"path": "d0.*"}]}, retrieval_policy={"min_score": 0.0}
+    ),
+    limit=5,
+    fields={"task": "token rotation", "lexical_only": True},
+    task_matches_crowd=True,
+)
 def test_what_policy_rejects_takes_no_place(
     folder: Path,
     kind: str,
