@@ -41,6 +41,7 @@ _MAX_RETRIES_BUSY = 4
 _BUSY_STATUSES = frozenset({429, 502, 503, 504})
 
 _PORTS = {"http": 80, "https": 443}
+_LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}
 _MAX_DETAIL_CHARS = 200
 
 _START_HINT = "start the model server and run the same command again, or use --lexical-only"
@@ -113,6 +114,17 @@ def parse_url(url: str) -> tuple[SplitResult, int]:
     if not is_http or parts.query or parts.fragment:
         raise UsageError("bad_url", f"not the URL of a model server: {url!r}", hint)
     return parts, port
+
+
+def local_url(url: str) -> str:
+    """The URL with an address of this machine in place of one that means every address.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    parts, port = parse_url(url)
+    replaced = _LOOPBACK_OF.get(parts.hostname or "")
+    return url if replaced is None else f"{parts.scheme}://{replaced}:{port}{parts.path}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -6,6 +6,7 @@ https://github.com/ollama/ollama/blob/main/docs/api.md
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.model_server import (
     client_settings,
     error_detail,
+    local_url,
     missing_model_error,
     permitted_url,
     status_error,
@@ -30,10 +32,37 @@ from rolebundle.errors import EmbedderError
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
 
-DEFAULT_URL = "http://127.0.0.1:11434"
+_PORT = 11434
+DEFAULT_URL = f"http://127.0.0.1:{_PORT}"
+HOST_ENVIRONMENT = "OLLAMA_HOST"
+"""The environment variable with the server's address, as Ollama itself reads it."""
 _MAX_TEXTS_PER_REQUEST = 64
 
 T = TypeVar("T")
+
+
+def default_url() -> str:
+    """The server that ``$OLLAMA_HOST`` names, or else Ollama's own address on this machine.
+
+    The variable holds ``HOST``, ``HOST:PORT`` or a URL. The port of a URL is that of its scheme if
+    it names none. An address that means every address of a machine, such as ``0.0.0.0``, means
+    this machine.
+
+    Raises:
+        UsageError: ``bad_url``.
+    """
+    host = os.environ.get(HOST_ENVIRONMENT, "").strip().strip("\"'")
+    if not host:
+        return DEFAULT_URL
+    if "://" not in host:
+        address, _, path = host.partition("/")
+        if address.count(":") > 1 and not address.startswith("["):
+            address = f"[{address}]"
+        name, colon, port = address.rpartition(":")
+        if not colon or not (port.isdecimal() or not port):
+            name, port = address, ""
+        host = f"http://{name or '127.0.0.1'}:{port or _PORT}/{path}"
+    return local_url(host)
 
 
 class OllamaProvider:
@@ -41,7 +70,7 @@ class OllamaProvider:
 
     Args:
         model: its name, with or without a tag.
-        url: the server; OLLAMA_HOST is not read.
+        url: the server; see :func:`default_url`.
         allow_host: the only host besides this machine that may be the server.
         prefixes: query and passage prefix, instead of those that belong to the model's name.
         deadline_seconds: for one request of up to 64 texts, including its retries.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.errors import ConfigurationError, EmbedderError
+from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import EmbeddingProvider
@@ -154,12 +155,12 @@ def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.ollama import DEFAULT_URL, OllamaProvider
+    from rolebundle.embedding.ollama import OllamaProvider, default_url
 
     _require(spec, "model", "ollama:nomic-embed-text")
     return OllamaProvider(
         spec.model,
-        spec.url or DEFAULT_URL,
+        spec.url or default_url(),
         allow_host=spec.allow_host,
         prefixes=spec.prefixes,
         deadline_seconds=spec.deadline_seconds,
@@ -346,17 +347,19 @@ def _installed_models() -> list[AvailableModel]:
 def _ollama_models() -> list[AvailableModel]:
     # A bare connection first: most machines have no Ollama, and the HTTP client is slow to import.
     try:
-        socket.create_connection(("127.0.0.1", _OLLAMA_PORT), _OLLAMA_PROBE_SECONDS).close()
+        if not os.environ.get("OLLAMA_HOST"):
+            socket.create_connection(("127.0.0.1", _OLLAMA_PORT), _OLLAMA_PROBE_SECONDS).close()
     except OSError:
         return []
-    from rolebundle.embedding.model_server import bounded_client
-    from rolebundle.embedding.ollama import DEFAULT_URL
+    from rolebundle.embedding.model_server import bounded_client, permitted_url
+    from rolebundle.embedding.ollama import default_url
 
     try:
-        with bounded_client(DEFAULT_URL, _OLLAMA_PROBE_SECONDS) as client:
+        # Only this machine is asked.
+        with bounded_client(permitted_url(default_url()), _OLLAMA_PROBE_SECONDS) as client:
             listed = client.get("/api/tags").json()
         names = [str(model["name"]) for model in listed["models"]]
-    except (EmbedderError, ValueError, KeyError, TypeError):
+    except (EmbedderError, UsageError, ValueError, KeyError, TypeError):
         return []
     return [
         AvailableModel(
