@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from rolebundle.embedding.provider import EmbeddingProvider, Unavailable
+from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSubstitutes
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.policy.recording import Recorder
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.vector_index import active_index
+from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_indexes
 
 if TYPE_CHECKING:
     from rolebundle.embedding.registry import ProviderSpec
@@ -81,34 +82,48 @@ class Workspace:
     def query_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds queries. A query must not wait long for its vector.
 
-        If the model cannot be set up, its first use raises the error, so that the lexical lane can
-        still answer.
+        If the model cannot be set up, its first use raises the error, so that another index or the
+        lexical lane can still answer.
         """
-        return self._provider(corpus, is_query=True)
+        if self._default_provider is not None:
+            return self._default_provider
+        from rolebundle.embedding.registry import QUERY_DEADLINE_SECONDS
+
+        indexes = all_indexes(corpus)
+        active = next((index for index in indexes if index.active), None)
+        provider = self._provider(active, QUERY_DEADLINE_SECONDS, self.embed_url)
+        others = [index for index in indexes if not index.active]
+        if not others:
+            return provider
+        return WithSubstitutes(
+            provider,
+            lambda: (
+                self._provider(index, QUERY_DEADLINE_SECONDS) for index in _local_first(others)
+            ),
+        )
 
     def passage_provider(self, corpus: Corpus) -> EmbeddingProvider:
         """The model that embeds passages. It may take longer than for a query."""
-        return self._provider(corpus, is_query=False)
-
-    def _provider(self, corpus: Corpus, *, is_query: bool) -> EmbeddingProvider:
         if self._default_provider is not None:
             return self._default_provider
+        from rolebundle.embedding.registry import PASSAGES_DEADLINE_SECONDS
+
+        return self._provider(active_index(corpus), PASSAGES_DEADLINE_SECONDS, self.embed_url)
+
+    def _provider(
+        self, index: EmbeddingIndex | None, deadline_seconds: float, url: str = ""
+    ) -> EmbeddingProvider:
         # Delayed: the lexical lane alone needs no model.
         from rolebundle.embedding import registry
 
-        index = active_index(corpus)
         spec = registry.ProviderSpec("static")
         if index is not None:
             spec = registry.spec_from_json(
                 index.reach,
                 index.identity.model,
-                url=self.embed_url,
+                url=url,
                 allow_host=self.allow_host,
-                deadline_seconds=(
-                    registry.QUERY_DEADLINE_SECONDS
-                    if is_query
-                    else registry.PASSAGES_DEADLINE_SECONDS
-                ),
+                deadline_seconds=deadline_seconds,
             )
         if spec not in self._providers:
             try:
@@ -142,3 +157,10 @@ class Workspace:
             for reader in readers:
                 if reader is not None:
                     reader.close()
+
+
+def _local_first(indexes: Sequence[EmbeddingIndex]) -> list[EmbeddingIndex]:
+    """The indexes, those whose models need no server first, and then the newest first."""
+    from rolebundle.embedding.registry import SERVED
+
+    return sorted(indexes, key=lambda index: (index.identity.model.provider in SERVED, -index.id))

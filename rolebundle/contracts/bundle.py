@@ -395,7 +395,7 @@ class CorpusState(Contract):
     Attributes:
         file: name of the corpus file, without its folder.
         generation: counter that grows with each change of the corpus.
-        index: the active embedding index; ``None`` if there is none.
+        index: the embedding index that answered, or else the active one; ``None`` if there is none.
     """
 
     file: str

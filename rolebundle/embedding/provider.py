@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import shake_256
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import EmbedderError
@@ -85,6 +85,45 @@ class HasFluency(Protocol):
     def fluency(self, text: str) -> float:
         """The fraction of a text that the model knows, from 0 to 1."""
         ...
+
+
+class WithSubstitutes:
+    """A provider, and those of the corpus's other indexes, which may answer if it fails.
+
+    Args:
+        provider: does everything.
+        substitutes: sets up the others, the one to try first first.
+    """
+
+    def __init__(
+        self,
+        provider: EmbeddingProvider,
+        substitutes: Callable[[], Iterable[EmbeddingProvider]],
+    ) -> None:
+        self._provider = provider
+        self.substitutes = substitutes
+
+    def __getattr__(self, name: str) -> Any:
+        # Also what only some providers have, such as `fluency`.
+        return getattr(self._provider, name)
+
+    @property
+    def parallel_batches(self) -> int:
+        """See :class:`EmbeddingProvider`."""
+        return self._provider.parallel_batches
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """See :class:`EmbeddingProvider`."""
+        return self._provider.identity
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`EmbeddingProvider`."""
+        return self._provider.embed_passages(texts)
+
+    def embed_queries(self, texts: Sequence[str]) -> Matrix:
+        """See :class:`EmbeddingProvider`."""
+        return self._provider.embed_queries(texts)
 
 
 class Unavailable:

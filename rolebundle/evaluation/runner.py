@@ -67,7 +67,7 @@ class Runner:
     def answer(self, question: Question) -> Answer:
         """Return every system's ranking for a question."""
         weighted = self._run(question, "weighted")
-        degraded_reason = weighted.semantic.degraded
+        degraded_reason = weighted.semantic.degraded or weighted.semantic.substitute
         rankings: dict[System, list[str]] = {"lexical": self._lexical(question, weighted)}
         if not self._lexical_only and not degraded_reason:
             rankings["semantic"] = self._semantic(question, weighted)

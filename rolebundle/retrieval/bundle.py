@@ -523,8 +523,8 @@ def warnings_for(
 
 
 def _lane_warnings(semantic: SemanticReport) -> Iterator[tuple[WarningCode, str]]:
-    if semantic.degraded:
-        yield "SEMANTIC_LANE_DEGRADED", semantic.degraded
+    if problem := semantic.degraded or semantic.substitute:
+        yield "SEMANTIC_LANE_DEGRADED", problem
     if semantic.waiting:
         yield (
             "INDEX_STALE",

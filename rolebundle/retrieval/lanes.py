@@ -6,7 +6,7 @@ The semantic lane computes the cosine with the task's vector. The lexical lane i
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -15,7 +15,12 @@ from rolebundle.contracts.document import Passage
 from rolebundle.contracts.index import ModelIdentity, Noise
 from rolebundle.contracts.request import Where
 from rolebundle.embedding.noise import noise_of
-from rolebundle.embedding.provider import EmbeddingProvider, HasFluency, unit_vectors
+from rolebundle.embedding.provider import (
+    EmbeddingProvider,
+    HasFluency,
+    WithSubstitutes,
+    unit_vectors,
+)
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval import lexical
 from rolebundle.retrieval.candidate import LexicalHit, Pool, Query, SemanticHit, SemanticReport
@@ -63,7 +68,8 @@ class Lanes:
         vector: the query's unit vector, float32.
         confidence: how well the model reads the query, in (0, 1]; its scores are multiplied with
             this.
-        degraded: why the semantic lane cannot run; empty if it runs or was not requested.
+        degraded: why the semantic lane cannot run; empty if it runs or was not requested. If
+            ``index`` is not the active one, why that one cannot be used.
         noise: what the model's cosines mean; ``None`` if the semantic lane does not run.
     """
 
@@ -205,7 +211,7 @@ class Lanes:
 
     def corpus_state(self) -> CorpusState:
         """Which corpus this is, and in what state."""
-        return corpus_state(self.corpus)
+        return corpus_state(self.corpus, self.index)
 
     def semantic_report(self, request: ResolvedRequest, chunks: int) -> SemanticReport:
         """How the semantic lane ran, for a corpus of so many chunks."""
@@ -215,10 +221,18 @@ class Lanes:
         if self.confidence < 1 and request.fusion == "weighted":
             rules = (f"semantic:confidence({self.confidence:.2f})",)
         return SemanticReport(
+            substitute=self._substitute,
             waiting=chunks - vector_index.count_vectors(self.corpus, self.index),
             doubt=vector_index.stale_reason(self.corpus, self.index),
             applied_rules=rules,
         )
+
+    @property
+    def _substitute(self) -> str:
+        if self.index is None or not self.degraded:
+            return ""
+        model = self.index.identity.model
+        return f"the index of {model.provider}:{model.model} answers: {self.degraded}"
 
     def _nearest(self, depth: int, document_ids: Sequence[int] | None) -> list[SemanticHit]:
         if self.index is None:
@@ -244,6 +258,8 @@ class Lanes:
 def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None) -> Lanes:
     """The lanes for a query; only the lexical one if the provider is missing or fails.
 
+    If the active index's model fails, another index that is complete takes its place.
+
     Raises:
         CorpusCorrupt: a lexical index does not have what was stored.
     """
@@ -251,22 +267,58 @@ def open_lanes(corpus: Corpus, query: Query, provider: EmbeddingProvider | None)
     if provider is None:
         return Lanes(corpus, query)
     try:
-        index = usable_index(corpus, provider)
-        if problem := vectors_problem(corpus, index):
-            return Lanes(corpus, query, degraded=f"{problem}; {DAMAGE_HINT}")
-        vector = query_vector(query, provider)
-        confidence = query_confidence(query, provider)
-        noise = index.noise or noise_of(provider)
+        return _semantic_lanes(corpus, query, provider, usable_index(corpus, provider))
     except EmbedderError as error:
-        # Law 6: the lexical lane answers, and the bundle says what is missing and why.
-        return Lanes(corpus, query, degraded=f"{error.message}; {error.hint}")
-    return Lanes(corpus, query, index, vector, confidence, noise=noise)
+        # Law 6: something else answers, and the bundle says what is missing and why.
+        degraded = f"{error.message}; {error.hint}"
+    for substitute in provider.substitutes() if isinstance(provider, WithSubstitutes) else ():
+        try:
+            index = _complete_index(corpus, substitute)
+            lanes = _semantic_lanes(corpus, query, substitute, index) if index else None
+        except EmbedderError:
+            continue
+        if lanes is not None and lanes.index is not None:
+            return replace(lanes, degraded=degraded)
+    return Lanes(corpus, query, degraded=degraded)
 
 
-def corpus_state(corpus: Corpus) -> CorpusState:
-    """Which corpus this is, and in what state."""
+def _semantic_lanes(
+    corpus: Corpus, query: Query, provider: EmbeddingProvider, index: EmbeddingIndex
+) -> Lanes:
+    """Both lanes; only the lexical one if the vectors are damaged.
+
+    Raises:
+        EmbedderError: the model could not embed the query.
+    """
+    if problem := vectors_problem(corpus, index):
+        return Lanes(corpus, query, degraded=f"{problem}; {DAMAGE_HINT}")
+    vector = query_vector(query, provider)
+    confidence = query_confidence(query, provider)
+    return Lanes(corpus, query, index, vector, confidence, noise=index.noise or noise_of(provider))
+
+
+def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingIndex | None:
+    """The index of a provider's model, if every chunk has a vector in it.
+
+    Raises:
+        EmbedderError: the model is not available.
+    """
+    model, chunks = provider.identity, documents.counts(corpus).chunks
+    for index in vector_index.all_indexes(corpus):
+        if index.identity.model == model and index.vectors == chunks:
+            return index
+    return None
+
+
+def corpus_state(corpus: Corpus, index: EmbeddingIndex | None = None) -> CorpusState:
+    """Which corpus this is, and in what state.
+
+    Args:
+        corpus: an open corpus.
+        index: the index that answers. Default: the active one.
+    """
     counts = documents.counts(corpus)
-    index = vector_index.active_index(corpus)
+    index = index or vector_index.active_index(corpus)
     return CorpusState.model_construct(
         file=corpus.path.name,
         corpus_id=counts.corpus_id,
