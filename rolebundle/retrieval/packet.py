@@ -144,7 +144,7 @@ def packet(
     ]
     points = [_point(text, advice, most) for text, advice in _points(bundle)]
     brief = [one_line(line, most) for line in _brief(bundle, overlay)] if overlay else []
-    passages = bundle.model_dump(exclude_none=True)["selected"]
+    passages = [chunk.model_dump(exclude_none=True) for chunk in bundle.selected]
     style = overlay.synthesis_policy.citation_style if overlay else "inline"
     cite = [_CITE, _CITATION_STYLES[style]] if passages else []
 
