@@ -64,8 +64,8 @@ class SourceRule(Contract):
     Attributes:
         pattern: a part of the source_id, document_type or domain, in any case; plain text, no glob.
             Either this or `path` is required. Example: "runbooks"
-        path: a glob of the file's path within the ingested folder, as in rolebundle.toml: * and ?
-            match within one folder, ** matches across folders. Case counts. Either this or
+        path: a glob of the file's path within the ingested folder, as in rolebundle.toml, but in
+            any case: * and ? match within one folder, ** matches across folders. Either this or
             `pattern` is required. Example: "docs/releases/**"
         reason: why the rule exists. The notes of rejected passages repeat it. Default: none.
             Example: "describes what is in production"

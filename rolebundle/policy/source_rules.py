@@ -34,7 +34,8 @@ def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
         # Imported here: most overlays have no such rule, and a cold start should be short.
         from rolebundle.text.globs import matches
 
-        return any(matches(rule.path or "", path) for path in subject.paths)
+        glob = (rule.path or "").casefold()
+        return any(matches(glob, path.casefold()) for path in subject.paths)
     # A plain substring takes linear time, whatever the pattern is.
     pattern = rule.pattern.casefold()
     return any(pattern in name.casefold() for name in subject.names)

@@ -47,6 +47,13 @@ MAX_ROLE_FACTOR = 2.2
 ROLE_FACTOR_STEEPNESS = 4
 HALF_SPECIFIC = 3.8
 """The specificity in nats that halves the role factor."""
+BY_CHANCE = 0.2
+"""Under this closeness the best passages may have the task's words by chance."""
+ANSWERED_WORDS, ANSWERED_CLOSENESS = (6.0, 9.0), (0.3, 0.6)
+"""A passage with so many nats of the task's words, and so close in meaning, begins to answer it, and
+answers it."""
+ANSWERED_SPECIFICITY = 4.5
+"""An answered task counts as at least so specific, in nats."""
 
 
 class TaskWords(NamedTuple):
@@ -165,13 +172,41 @@ class Evidence(NamedTuple):
         return "weak" if strength <= WEAK_STRENGTH else "supported"
 
     @property
+    def certainty(self) -> float:
+        """How surely the best passage answers the task, in [0, 1]; 0 if meanings were not searched.
+
+        It has rare words of the task and is close to it in meaning. Other passages may, too, so
+        that it need not stand out.
+        """
+        if self.best.closeness is None:
+            return 0.0
+        by_words = _share_of_range(self.best.coverage * self.words.total, ANSWERED_WORDS)
+        return by_words * _share_of_range(self.best.closeness, ANSWERED_CLOSENESS)
+
+    @property
     def role_factor(self) -> float:
         """What the role's share of the score is multiplied with: 2.2 for a vague task, then less.
 
-        ``2.2 / (1 + (specificity / 3.8)⁴)``: if many passages have the task's words equally, the
-        task cannot choose among them, and the role does; if one stands out, the task decides.
+        ``2.2 / (1 + (s / 3.8)⁴)``: if many passages have the task's words equally, the task cannot
+        choose among them, and the role does; if one stands out, the task decides. ``s`` is the
+        specificity with two corrections, if meanings were searched:
+
+        - If nothing is close in meaning (closeness under 0.2), the best passage may have the
+          task's words by chance. ``s`` is smaller in proportion, unless one is a rare name.
+        - If a passage surely answers the task, others may have its words, too: ``s`` is at least
+          4.5 · ``certainty``.
         """
-        return MAX_ROLE_FACTOR / (1 + (self.specificity / HALF_SPECIFIC) ** ROLE_FACTOR_STEEPNESS)
+        specificity = self.specificity
+        if self.best.closeness is not None and not self.has_name:
+            specificity *= min(1.0, self.best.closeness / BY_CHANCE)
+        specificity = max(specificity, ANSWERED_SPECIFICITY * self.certainty)
+        return MAX_ROLE_FACTOR / (1 + (specificity / HALF_SPECIFIC) ** ROLE_FACTOR_STEEPNESS)
+
+
+def _share_of_range(value: float, limits: tuple[float, float]) -> float:
+    """How far ``value`` is from the first limit to the second, in [0, 1]."""
+    low, high = limits
+    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def best_passages(bm25: Mapping[int, float], cosines: Mapping[int, float]) -> list[int]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.retrieval.evidence import (
+    ANSWERED_SPECIFICITY,
     BEST_BY_MEANING,
     BEST_BY_WORDS,
     HALF_SPECIFIC,
@@ -217,6 +218,36 @@ class TestTheRole:
         assert 0 < self.factor(high) <= self.factor(low) <= MAX_ROLE_FACTOR
         if high - low > 0.01 and high > 0.1:
             assert self.factor(high) < self.factor(low)
+
+
+    def test_a_surely_answered_task_is_specific_although_many_passages_have_its_words(self) -> None:
+        matches = dict.fromkeys(range(BEST_BY_WORDS), {0, 1})
+        of = evidence(matches, frequencies=(12, 12), chunks=10_000, cosines={0: 1.0})
+        assert of.specificity == pytest.approx(0)
+        assert of.certainty == 1
+        assert of.role_factor == self.factor(ANSWERED_SPECIFICITY) < MAX_ROLE_FACTOR / 2
+
+    @pytest.mark.parametrize("frequency", [12, 9_000])
+    @pytest.mark.parametrize("cosine", [1.0, -1.0, None])
+    def test_a_task_is_answered_by_rare_words_and_by_meaning(
+        self, frequency: int, cosine: float | None
+    ) -> None:
+        cosines = {} if cosine is None else {0: cosine}
+        matches = dict.fromkeys(range(BEST_BY_WORDS), {0, 1})
+        of = evidence(matches, frequencies=(frequency,) * 2, chunks=10_000, cosines=cosines)
+        assert (of.certainty == 1) == (frequency == 12 and cosine == 1.0)
+
+    def test_words_that_nothing_close_in_meaning_has_do_not_make_a_task_specific(self) -> None:
+        far, near = (
+            evidence({0: {0}}, frequencies=(1,), chunks=10_000, cosines={0: cosine})
+            for cosine in (-1.0, 1.0)
+        )
+        assert far.specificity == near.specificity > HALF_SPECIFIC
+        assert far.role_factor == MAX_ROLE_FACTOR > 10 * near.role_factor
+
+    def test_a_rare_name_makes_it_specific_whatever_is_close(self) -> None:
+        of = evidence({0: {0}}, frequencies=(1,), chunks=10_000, cosines={0: -1.0}, names={0})
+        assert of.role_factor < 1
 
 
 # -- for every corpus ----------------------------------------------------------------------------
