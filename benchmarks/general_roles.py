@@ -8,8 +8,8 @@ them. FOLDER is a checkout without other files, made from a clone of ``repositor
 
     git archive COMMIT -- FILES… | tar x -C FOLDER
 
-with ``commit`` and ``files`` of that file. Only the tree whose ``use`` is ``development`` was looked
-at while the roles were written.
+with ``commit`` and ``files`` of that file. The roles were developed with the trees whose ``use`` is
+``development``; answers of the others were only counted.
 
 Own domain: the share of roles and generic tasks whose first passage is of the role's own domain.
 Overlap: the mean share of common passages among the first five (Jaccard) of two roles' answers.
@@ -76,7 +76,7 @@ class Asker(NamedTuple):
             RetrievalRequest(task=task, role=role, limit=LIMIT, lexical_only=self.lexical_only)
         )
         selected = bundle.selected
-        return Passages([item.chunk_id for item in selected], [item.uri for item in selected])
+        return Passages([item.chunk_id for item in selected], [item.uri or "" for item in selected])
 
 
 def main() -> int:
@@ -150,9 +150,9 @@ def harm(labels: Tree, asker: Asker, roles: Sequence[str], *, verbose: bool) -> 
             if verbose and after != before:
                 print(f"    {role}: {question} {before} → {after}")
     for number, measure in enumerate(("in the first 3 documents", "nDCG@10")):
-        before = mean(result[number] for result in plain)
-        after = mean(result[number] for result in with_role)
-        print(f"  {measure}: {after:.3f}, no role: {before:.3f} ({after / before - 1:+.1%})")
+        base = mean(result[number] for result in plain)
+        value = mean(result[number] for result in with_role)
+        print(f"  {measure}: {value:.3f}, no role: {base:.3f} ({value / base - 1:+.1%})")
 
 
 def found(paths: Sequence[str], glob: str) -> tuple[bool, float]:

@@ -50,7 +50,7 @@ HALF_SPECIFIC = 3.8
 BY_CHANCE = 0.2
 """Under this closeness the best passages may have the task's words by chance."""
 ANSWERED_WORDS, ANSWERED_CLOSENESS = (6.0, 9.0), (0.3, 0.6)
-"""A passage with so many nats of the task's words, and so close in meaning, begins to answer it, and
+"""A passage with so many nats of the task's words, and so close in meaning, begins to answer it, or
 answers it."""
 ANSWERED_SPECIFICITY = 4.5
 """An answered task counts as at least so specific, in nats."""

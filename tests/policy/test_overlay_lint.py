@@ -321,7 +321,7 @@ def against(role: Overlay, facts: CorpusFacts) -> list[LintProblem]:
             {
                 "preferred_sources": [{"path": "eng/*"}, {"path": "eng/**"}],
                 "allowed_sources": [{"path": "law.md"}, {"path": "eng/deploy/*"}],
-                "forbidden_sources": [{"path": "Notes/*"}],
+                "forbidden_sources": [{"path": "Note/*"}],
             },
             [
                 ("warning", "never_matches", f"{SOURCES}[0].path"),

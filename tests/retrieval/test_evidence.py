@@ -219,9 +219,8 @@ class TestTheRole:
         if high - low > 0.01 and high > 0.1:
             assert self.factor(high) < self.factor(low)
 
-
     def test_a_surely_answered_task_is_specific_although_many_passages_have_its_words(self) -> None:
-        matches = dict.fromkeys(range(BEST_BY_WORDS), {0, 1})
+        matches = {row: {0, 1} for row in range(BEST_BY_WORDS)}
         of = evidence(matches, frequencies=(12, 12), chunks=10_000, cosines={0: 1.0})
         assert of.specificity == pytest.approx(0)
         assert of.certainty == 1
@@ -233,7 +232,7 @@ class TestTheRole:
         self, frequency: int, cosine: float | None
     ) -> None:
         cosines = {} if cosine is None else {0: cosine}
-        matches = dict.fromkeys(range(BEST_BY_WORDS), {0, 1})
+        matches = {row: {0, 1} for row in range(BEST_BY_WORDS)}
         of = evidence(matches, frequencies=(frequency,) * 2, chunks=10_000, cosines=cosines)
         assert (of.certainty == 1) == (frequency == 12 and cosine == 1.0)
 
