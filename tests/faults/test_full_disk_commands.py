@@ -147,6 +147,10 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
     "verify": (Use("read", ("-", *DB), b"A note.\n"),),
     "serve": (Use("read", DB, REQUEST),),
     "mcp": (Use("read", DB, MCP),),
+    "connect": (
+        Use("read", ("cursor", *DB)),
+        Use("write", ("cursor", "--write", "--file", "{}/host.json", *DB)),
+    ),
     "schema": (Use("read", ("bundle",)),),
     "completion": (Use("read", ("bash",)),),
     "man": (Use("read"),),

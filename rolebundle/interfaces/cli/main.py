@@ -58,6 +58,7 @@ _COMMANDS = {
     "gate": "rolebundle.interfaces.cli.gate",
     "serve": "rolebundle.interfaces.cli.serve",
     "mcp": "rolebundle.interfaces.cli.mcp",
+    "connect": "rolebundle.interfaces.cli.connect",
     "schema": "rolebundle.interfaces.cli.schema",
     "formats": "rolebundle.interfaces.cli.formats",
     "demo": "rolebundle.interfaces.cli.demo",

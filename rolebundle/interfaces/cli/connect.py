@@ -1,0 +1,107 @@
+"""`rolebundle connect`: the configuration of an agent's host."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from rolebundle.errors import UsageError
+from rolebundle.interfaces.cli.options import db_option
+from rolebundle.interfaces.hosts import (
+    HOSTS,
+    HostFile,
+    absolute_command,
+    check_name,
+    records_folder,
+)
+from rolebundle.storage.location import corpus_path
+
+
+@click.command()
+@click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)))
+@db_option
+@click.option("--agent", metavar="ID", help="Serve only this agent.")
+@click.option(
+    "--name",
+    metavar="NAME",
+    default="rolebundle",
+    show_default=True,
+    help="The server's name in the host; another one for a second corpus.",
+)
+@click.option(
+    "--project",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The file of this project. Default: that of the user, or else of the working folder.",
+)
+@click.option(
+    "--file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Another file of the host.",
+)
+@click.option("--write", is_flag=True, help="Add it to the host's file. A backup is kept.")
+@click.option("--undo", is_flag=True, help="Take back what --write did. Later changes stay.")
+def connect(
+    host: str,
+    db: str | None,
+    agent: str | None,
+    name: str,
+    project: Path | None,
+    file: Path | None,
+    write: bool,
+    undo: bool,
+) -> None:
+    """Print the configuration with which HOST starts `rolebundle mcp`.
+
+    HOST: claude-code, claude-desktop, codex, cursor, vscode.
+
+    \b
+    rolebundle connect claude-code --db team.db
+    rolebundle connect cursor --db team.db --agent reviewer --write
+    rolebundle connect cursor --undo
+    """
+    if write and undo:
+        raise click.UsageError("--write and --undo cannot be given together")
+    check_name(name)
+    chosen = HOSTS[host]
+    path = file or chosen.file(project)
+    host_file = HostFile(chosen, path, records_folder()) if path else None
+    if undo:
+        where = _named(host_file, chosen.label)
+        where.undo(name)
+        click.echo(f"{where.path}: the entry {name} is as it was before", err=True)
+        return
+    corpus = corpus_path(db).absolute()
+    agent_options = ["--agent", agent] if agent else []
+    command = absolute_command(["mcp", "--db", str(corpus), *agent_options])
+    entry = chosen.entry(command)
+    click.echo(chosen.snippet(name, entry), nl=False)
+    if not corpus.exists():
+        click.echo(f"note: {corpus} does not exist yet; `rolebundle ingest` makes it", err=True)
+    if find_spec("mcp_types") is None:
+        click.echo("note: the server needs pip install 'rolebundle[mcp]'", err=True)
+    if not write:
+        click.echo(f"for {path}; --write adds it" if path else f"for {chosen.label}", err=True)
+        if added_by := chosen.command(name, command):
+            click.echo(f"or: {added_by}", err=True)
+        return
+    where = _named(host_file, chosen.label)
+    backup = where.write(name, entry)
+    if backup is None:
+        click.echo(f"{where.path}: has this entry already", err=True)
+    else:
+        click.echo(f"{where.path}: written; the file as it was: {backup}", err=True)
+        click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
+
+
+def _named(host_file: HostFile | None, label: str) -> HostFile:
+    if host_file is None:
+        raise UsageError(
+            "no_host_file",
+            f"{label} has no file of this kind on this system that is documented",
+            "add the printed configuration by hand, or name the file with --file",
+        )
+    return host_file

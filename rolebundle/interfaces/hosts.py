@@ -1,0 +1,459 @@
+"""The configuration of agents' hosts: what to add, where, and how to add it without a loss.
+
+A change replaces or adds a piece of the file's text and leaves every other character alone. The
+result is parsed: it must be what was there, with the entry. If it is not, for example because the
+file has comments that plain JSON does not allow, nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rolebundle.contracts.hosts import HostChange
+from rolebundle.errors import ConfigurationError, StorageError, UsageError
+from rolebundle.storage.partial import partial_file, sync_file, sync_folder
+from rolebundle.text.strict_json import LocatedObject, NotStrictError, parse_located
+
+Entry = dict[str, Any]
+
+MAX_BYTES = 8 << 20
+"""A larger file is no configuration that a person keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host of agents.
+
+    Attributes:
+        name: for the command line.
+        label: its own name.
+        container: the key of the file under which the servers are.
+        in_project: the file within a project; empty if it has none.
+        has_type: whether an entry says that the server speaks over standard input and output.
+        adder: a command of the host that adds the server; empty if it has none.
+    """
+
+    name: str
+    label: str
+    container: str
+    in_project: str
+    has_type: bool = False
+    adder: str = ""
+
+    @property
+    def is_toml(self) -> bool:
+        """Whether the file is TOML; else JSON."""
+        return self.container == "mcp_servers"
+
+    def file(self, project: Path | None) -> Path | None:
+        """The file for a project, or for the user; ``None`` if the host has no such file here."""
+        if project is not None or self.name in _PROJECT_ONLY:
+            return (project or Path.cwd()) / self.in_project if self.in_project else None
+        return _user_file(self.name)
+
+    def entry(self, command: Sequence[str]) -> Entry:
+        """The entry of a server that is started with a command."""
+        kind = {"type": "stdio"} if self.has_type else {}
+        return {**kind, "command": command[0], "args": [*command[1:]]}
+
+    def snippet(self, server: str, entry: Entry) -> str:
+        """The configuration of one server, as a whole file would have it."""
+        if self.is_toml:
+            return _table(self.container, server, entry)
+        return json.dumps({self.container: {server: entry}}, indent=2, ensure_ascii=False) + "\n"
+
+    def command(self, server: str, command: Sequence[str]) -> str:
+        """The host's own command that adds the server; empty if it has none."""
+        from shlex import join
+
+        return f"{self.adder} {join([server, '--', *command])}" if self.adder else ""
+
+
+HOSTS = {
+    host.name: host
+    for host in (
+        Host(
+            "claude-code",
+            "Claude Code",
+            "mcpServers",
+            ".mcp.json",
+            adder="claude mcp add --scope project",
+        ),
+        Host("claude-desktop", "Claude Desktop", "mcpServers", ""),
+        Host("codex", "Codex", "mcp_servers", ".codex/config.toml", adder="codex mcp add"),
+        Host("cursor", "Cursor", "mcpServers", ".cursor/mcp.json"),
+        Host("vscode", "Visual Studio Code", "servers", ".vscode/mcp.json", has_type=True),
+    )
+}
+_PROJECT_ONLY = frozenset({"claude-code", "vscode"})
+"""Claude Code rewrites the file of the user while it runs, and Visual Studio Code has one for each
+profile. So only the project's file is written."""
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def _user_file(name: str) -> Path | None:
+    home = Path.home()
+    if name == "cursor":
+        return home / ".cursor" / "mcp.json"
+    if name == "codex":
+        return Path(os.environ.get("CODEX_HOME") or home / ".codex") / "config.toml"
+    # Claude Desktop. There is no published application for other systems.
+    file = Path("Claude") / "claude_desktop_config.json"
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support" / file
+    if sys.platform == "win32" and (folder := os.environ.get("APPDATA")):
+        return Path(folder) / file
+    return None
+
+
+def check_name(server: str) -> None:
+    """Raise a UsageError if no host could take this name."""
+    if not _NAME.fullmatch(server):
+        raise UsageError(
+            "bad_server_name",
+            f"{server[:80]!r} cannot be the name of a server",
+            "use at most 64 letters, digits, _ and -",
+        )
+
+
+class HostFile:
+    """The configuration file of a host, and the record of the change in it.
+
+    Args:
+        host: the host.
+        path: the file. Links are followed, so that they stay.
+        records: the folder with the records and backups.
+    """
+
+    def __init__(self, host: Host, path: Path, records: Path) -> None:
+        self._host = host
+        self.path = Path(os.path.realpath(path))
+        self._records = records
+
+    def write(self, server: str, entry: Entry) -> Path | None:
+        """Add the entry of a server, or put it in the place of the one before.
+
+        Returns:
+            The backup of the file; ``None`` if the entry was there already.
+
+        Raises:
+            ConfigurationError: ``host_file_not_plain``: the file is not what the host documents,
+                or has what would be lost.
+            StorageError: it cannot be read or written.
+        """
+        text, change = self._read(), self._record(server)
+        now = self._entries(text).get(server)
+        original, is_new_file = text, not os.path.lexists(self.path)
+        if change is not None and now == change.entry:
+            # The record always tells the way back to what was there before the first change.
+            original, is_new_file = self._without(text, change), change.is_new_file
+        else:
+            change = None
+        before = self._entries(original).get(server)
+        entry = {**(before or {}), **entry}
+        if now == entry:
+            return None
+        changed, removed, added = self._with(original, server, entry)
+        self._check(changed, original, server, entry)
+        if change is None:
+            self._save(self._backup(server), text.encode("utf-8"))
+        record = HostChange(
+            file=str(self.path),
+            server=server,
+            before=before,
+            entry=entry,
+            removed=removed,
+            added=added,
+            is_new_file=is_new_file,
+        )
+        self._save(self._record_file(server), record.model_dump_json(indent=2).encode("utf-8"))
+        self._replace(text, changed)
+        return self._backup(server)
+
+    def undo(self, server: str) -> None:
+        """Take the change back: the entry that was there before, or none. Later changes stay.
+
+        Raises:
+            UsageError: ``nothing_to_undo``: there is no change, or the entry is another one today.
+            ConfigurationError, StorageError: as for :meth:`write`.
+        """
+        change = self._record(server)
+        if change is None:
+            raise UsageError(
+                "nothing_to_undo",
+                f"{self.path}: rolebundle has not changed it",
+                "give the same host, --project and --name as with --write",
+            )
+        text = self._read()
+        if self._entries(text).get(server) != change.entry:
+            raise UsageError(
+                "nothing_to_undo",
+                f"{self.path}: its entry {server!r} is not the one that rolebundle wrote",
+                f"edit it by hand; the file as it was is {self._backup(server)}",
+            )
+        changed = self._without(text, change)
+        if change.is_new_file and not changed.strip():
+            self._guarded(self.path.unlink)
+        else:
+            self._replace(text, changed)
+        for file in (self._record_file(server), self._backup(server)):
+            with suppress(OSError):
+                file.unlink()
+
+    # -- text ----------------------------------------------------------------------------------
+
+    def _parsed(self, text: str) -> dict[str, Any]:
+        if not text.strip():
+            return {}
+        try:
+            values = tomllib.loads(text) if self._host.is_toml else parse_located(text)
+        except (NotStrictError, tomllib.TOMLDecodeError, RecursionError) as error:
+            kind = "TOML" if self._host.is_toml else "JSON without comments"
+            raise self._refused(f"is not plain {kind} ({error})") from None
+        if not isinstance(values, dict):
+            raise self._refused("is not an object")
+        return values
+
+    def _entries(self, text: str) -> dict[str, Any]:
+        entries = self._parsed(text).get(self._host.container, {})
+        if not isinstance(entries, dict) or not all(
+            isinstance(entry, dict) for entry in entries.values()
+        ):
+            raise self._refused(f"{self._host.container} is not an object of servers")
+        return entries
+
+    def _with(self, text: str, server: str, entry: Entry) -> tuple[str, str, str]:
+        """The text with the entry, and the piece that was replaced and the one that was added."""
+        if self._host.is_toml:
+            if server in self._entries(text):
+                raise self._refused(f"has another entry {server!r}, and would lose its comments")
+            gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+            added = _like(text, gap + _table(self._host.container, server, entry))
+            return text + added, "", added
+        if not text.strip():
+            added = self._host.snippet(server, entry)
+            return added, text, added
+        root, unit = self._parsed(text), _indent(text)
+        assert isinstance(root, LocatedObject)
+        servers = root.get(self._host.container)
+        if not isinstance(servers, LocatedObject):
+            member = _member(self._host.container, {server: entry}, unit, 1)
+            return _inserted(text, root, member, unit, 0)
+        if server not in servers:
+            return _inserted(text, servers, _member(server, entry, unit, 2), unit, 1)
+        start, last = servers.spans[server]
+        removed, added = text[start : last + 1], _like(text, _dumped(entry, unit, 2))
+        return text[:start] + added + text[last + 1 :], removed, added
+
+    def _without(self, text: str, change: HostChange) -> str:
+        """The text as it would be if the change had not been made."""
+        servers = {**self._entries(text), change.server: change.before}
+        if change.before is None:
+            del servers[change.server]
+        expected = {**self._parsed(text), self._host.container: servers}
+        if text.count(change.added) == 1:
+            undone = text.replace(change.added, change.removed)
+            with suppress(ConfigurationError):
+                if _without_empty(self._parsed(undone), self._host) == _without_empty(
+                    expected, self._host
+                ):
+                    return undone
+        if self._host.is_toml:
+            raise self._refused(f"the entry {change.server!r} was edited since")
+        # Another program has written the file anew since.
+        return json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
+
+    def _check(self, changed: str, original: str, server: str, entry: Entry) -> None:
+        """Refuse a text that is not what was there before, with the entry."""
+        expected = dict(self._parsed(original))
+        expected[self._host.container] = {**self._entries(original), server: entry}
+        if self._parsed(changed) != expected:
+            raise self._refused("would lose something")
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return ConfigurationError(
+            "host_file_not_plain",
+            f"{self.path}: {what}; nothing was written",
+            "add the printed configuration by hand",
+        )
+
+    # -- files ---------------------------------------------------------------------------------
+
+    def _read(self) -> str:
+        try:
+            if self.path.exists() and not self.path.is_file():
+                raise self._refused("is not a plain file")
+            with self.path.open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise self._failed(error) from None
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise self._refused("is not UTF-8") from None
+        if len(data) > MAX_BYTES:
+            raise self._refused(f"has more than {MAX_BYTES:,} bytes")
+        return text
+
+    def _replace(self, read: str, changed: str) -> None:
+        """Write the file anew as a whole, if it is still as it was read."""
+
+        def write() -> None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with partial_file(self.path) as partial:
+                partial.write_bytes(changed.encode("utf-8"))
+                _copy_permissions(self.path, partial)
+                sync_file(partial)
+                if self._read() != read:
+                    raise StorageError(
+                        "host_file_changed",
+                        f"{self.path}: another program has just changed it",
+                        "close the host, and run the same command again",
+                    )
+                partial.replace(self.path)
+            sync_folder(self.path.parent)
+
+        self._guarded(write)
+
+    def _guarded(self, work: Any) -> None:
+        try:
+            work()
+        except OSError as error:
+            raise self._failed(error) from None
+
+    def _failed(self, error: OSError) -> StorageError:
+        return StorageError(
+            "host_file_failed",
+            f"{self.path}: cannot be read or written ({error.strerror}); nothing was changed",
+            "check its permissions, or add the printed configuration by hand",
+        )
+
+    def _record_file(self, server: str) -> Path:
+        digest = sha256(f"{self.path}\0{server}".encode("utf-8", "surrogateescape")).hexdigest()
+        return self._records / f"{self._host.name}-{digest[:16]}.json"
+
+    def _backup(self, server: str) -> Path:
+        return self._record_file(server).with_suffix(".backup")
+
+    def _record(self, server: str) -> HostChange | None:
+        try:
+            return HostChange.model_validate_json(self._record_file(server).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def _save(self, file: Path, data: bytes) -> None:
+        """Keep something of a host's file, which may hold secrets of other servers."""
+
+        def write() -> None:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with partial_file(file) as partial:
+                partial.write_bytes(data)
+                sync_file(partial)
+                partial.replace(file)
+
+        self._guarded(write)
+
+
+def _without_empty(values: Mapping[str, Any], host: Host) -> Mapping[str, Any]:
+    """The values without a container that has no servers."""
+    return {key: value for key, value in values.items() if key != host.container or value}
+
+
+def _copy_permissions(path: Path, partial: Path) -> None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        partial.chmod(0o666 & ~mask)
+        return
+    partial.chmod(status.st_mode & 0o7777)
+    if os.name == "posix" and (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(OSError):
+            os.chown(partial, status.st_uid, status.st_gid)
+
+
+# -- text like that of the file -------------------------------------------------------------------
+
+
+def _like(text: str, added: str) -> str:
+    """A piece of text with the line ends of the file."""
+    plain = added.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if "\r\n" in text else plain
+
+
+def _indent(text: str) -> str:
+    found = re.search(r'\n([ \t]+)"', text)
+    return found[1] if found else "  "
+
+
+def _dumped(value: Any, unit: str, depth: int) -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", "\n" + unit * depth)
+
+
+def _member(key: str, value: Any, unit: str, depth: int) -> str:
+    return f"{json.dumps(key)}: {_dumped(value, unit, depth)}"
+
+
+def _inserted(
+    text: str, members: LocatedObject, member: str, unit: str, depth: int
+) -> tuple[str, str, str]:
+    """The text with a member at the beginning of an object at a depth, as :meth:`_with`."""
+    start = members.at + 1
+    added = _like(text, f"\n{unit * (depth + 1)}{member}")
+    if members:
+        added += ","
+        return text[:start] + added + text[start:], "", added
+    # What is between the brackets is white space.
+    end = text.index("}", start)
+    added = _like(text, f"{{{added}\n{unit * depth}}}")
+    return text[: start - 1] + added + text[end + 1 :], text[start - 1 : end + 1], added
+
+
+def _table(container: str, server: str, entry: Entry) -> str:
+    lines = [f"[{container}.{server}]"]
+    # A JSON text of a string or of a list of strings is TOML, too, but for DEL.
+    for key, value in entry.items():
+        lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
+    return "\n".join(lines) + "\n"
+
+
+def absolute_command(arguments: Sequence[str]) -> list[str]:
+    """The command that starts rolebundle with these arguments from any folder.
+
+    Raises:
+        UsageError: an argument is no text, so that no configuration can hold it.
+    """
+    suffix = ".exe" if sys.platform == "win32" else ""
+    script = Path(sys.executable).with_name(f"rolebundle{suffix}")
+    start = [str(script)] if script.is_file() else [sys.executable, "-m", "rolebundle"]
+    command = [*start, *arguments]
+    for part in command:
+        if any("\ud800" <= character <= "\udfff" for character in part):
+            raise UsageError(
+                "not_text",
+                f"{part!r} is not Unicode text, so no configuration can hold it",
+                "choose another name",
+            )
+    return command
+
+
+def records_folder() -> Path:
+    """Where the records and backups of `connect` are kept."""
+    from platformdirs import user_data_path
+
+    return user_data_path("rolebundle", appauthor=False) / "hosts"

@@ -1,0 +1,122 @@
+"""Another client than the SDK of this project: the command line of the MCP inspector, from npm."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+
+from support.mcp import OVERLAYS, TASK, http_server
+
+pytestmark = pytest.mark.slow
+
+INSPECTOR = "@modelcontextprotocol/inspector@2"
+NPM_CACHE = Path.home() / ".npm"
+"""Of the person who runs the tests. Each test has an empty home of its own."""
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("retrieve", {"task": TASK, "limit": 2, "lexical_only": True}),
+    ("get", {"id": "product/brief-release-3.0.md:1-12"}),
+    ("multi_get", {"ids": ["product/brief-release-3.0.md:1-12"]}),
+    ("ls", {"prefix": "product", "limit": 2}),
+    ("why", {"task": TASK, "id": "product/brief-release-3.0.md", "lexical_only": True}),
+    (
+        "compare",
+        {
+            "task": TASK,
+            "roles": ["mossline-docs-writer", "mossline-code-reviewer"],
+            "lexical_only": True,
+        },
+    ),
+    ("verify", {"draft": "Release 3.0 is planned."}),
+    ("check", {"intent": "Post the release notes"}),
+    ("list_roles", {}),
+    ("status", {}),
+]
+
+
+@pytest.fixture(scope="module")
+def inspector() -> list[str]:
+    npx = shutil.which("npx")
+    if npx is None:
+        pytest.skip("npx is not installed")
+    command = [npx, "--yes", "--cache", str(NPM_CACHE), INSPECTOR, "--cli"]
+    done = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"npx cannot run {INSPECTOR}: {done.stderr.strip()[-300:]}")
+    return command
+
+
+def asked(inspector: list[str], server: list[str], *options: str) -> Any:
+    done = subprocess.run(
+        [*inspector, *server, *options],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, "MCP_INSPECTOR_SECRET_STORE": "memory", "NPM_CONFIG_LOGLEVEL": "error"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def arguments(fields: dict[str, Any]) -> list[str]:
+    pairs = [
+        f"{name}={value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in fields.items()
+    ]
+    return ["--tool-arg", *pairs] if pairs else []
+
+
+def check_server(inspector: list[str], server: list[str]) -> None:
+    tools = asked(inspector, server, "--method", "tools/list")["tools"]
+    # A whole bundle is too long for a command line.
+    assert {tool["name"] for tool in tools} == {name for name, _ in CALLS} | {"replay"}
+    for name, fields in CALLS:
+        options = ["--method", "tools/call", "--tool-name", name, *arguments(fields)]
+        answer = asked(inspector, server, *options)
+        assert not answer.get("isError"), answer
+        assert answer["content"][0]["text"] and answer["structuredContent"]
+    resources = asked(inspector, server, "--method", "resources/list")["resources"]
+    uri = next(one["uri"] for one in resources if one["uri"].startswith("rolebundle://document/"))
+    read = asked(inspector, server, "--method", "resources/read", "--uri", uri)
+    assert "not instructions" in read["contents"][0]["text"]
+
+
+def test_it_calls_every_tool_over_standard_input_and_output(
+    inspector: list[str], sample_without_vectors: Path, tmp_path: Path
+) -> None:
+    # In a file, because the inspector takes options of the command for its own.
+    command = [sys.executable, "-m", "rolebundle", "mcp", "--db", str(sample_without_vectors)]
+    servers = {
+        "here": {"command": command[0], "args": [*command[1:], "--overlay-dir", str(OVERLAYS)]}
+    }
+    config = tmp_path / "servers.json"
+    config.write_text(json.dumps({"mcpServers": servers}))
+    check_server(inspector, ["--config", str(config), "--server", "here"])
+
+
+def test_it_calls_every_tool_over_http_and_is_refused_without_the_token(
+    inspector: list[str], sample_without_vectors: Path, tmp_path: Path
+) -> None:
+    with http_server(sample_without_vectors, token_file=tmp_path / "token") as server:
+        at = [server.url, "--transport", "http"]
+        bearer = f"Authorization: {server.headers['Authorization']}"
+        check_server(inspector, [*at, "--header", bearer])
+        done = subprocess.run(
+            [*inspector, *at, "--method", "tools/list"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode != 0 and "retrieve" not in done.stdout
