@@ -16,8 +16,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable
 from importlib.metadata import version
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 from time import sleep
+from types import FrameType
 from typing import Any, Protocol, TextIO, cast
 from urllib.parse import quote, unquote
 
@@ -223,7 +224,14 @@ def serve_http(
     sys.stderr.write(
         f"serving MCP at http://{guard.hosts[0]}{HTTP_PATH}; its bearer token is in {token_file}\n"
     )
-    uvicorn.Server(settings).run(sockets=[listener])
+
+    class HttpServer(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            super().handle_exit(sig, frame)
+            # Calls that run are refused with a code while their connections are still open.
+            Thread(target=worker.stop, daemon=True).start()
+
+    HttpServer(settings).run(sockets=[listener])
     worker.stop()
     if signals or not worker.has_ended:
         # The interpreter's own exit waits for threads.

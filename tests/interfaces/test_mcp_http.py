@@ -204,6 +204,41 @@ def test_a_signal_ends_it_while_a_client_listens(
     assert "Traceback" not in errors
 
 
+SLOW = """
+import sys, time
+from rolebundle.engine import Engine
+from rolebundle.errors import Interrupted
+stopped = []
+def slow(self, *arguments, **named):
+    print("begun", file=sys.stderr, flush=True)
+    for _ in range(600):
+        time.sleep(0.05)
+        if stopped:
+            raise Interrupted("interrupted", "the search was ended")
+Engine.retrieve = slow
+Engine.interrupt = lambda self: stopped.append(1)
+from rolebundle.interfaces.cli.main import main; main()
+"""
+
+
+def test_a_call_that_runs_when_a_signal_comes_is_refused_with_a_code(
+    sample_without_vectors: Path, tmp_path: Path
+) -> None:
+    async def talk(server: HttpServer) -> Any:
+        async with Client(streamable_http_client(server.url, http_client=server.client)) as client:
+            call = asyncio.create_task(client.call_tool("retrieve", {"task": TASK}))
+            assert server.process.stderr is not None
+            assert "begun" in await asyncio.to_thread(server.process.stderr.readline)
+            server.process.send_signal(signal.SIGTERM)
+            return await call
+
+    token = tmp_path / "token"
+    with http_server(sample_without_vectors, token_file=token, program=SLOW) as server:
+        error = error_of(asyncio.run(asyncio.wait_for(talk(server), 10)))
+        assert (error["code"], error["retryable"]) == ("interrupted", True)
+        assert server.process.wait(10) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

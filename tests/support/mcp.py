@@ -43,10 +43,13 @@ def server_of(db: Path, *more: str, program: str = SERVE) -> StdioServerParamete
 
 
 @contextmanager
-def http_server(db: Path, *more: str, token_file: Path) -> Iterator[HttpServer]:
+def http_server(
+    db: Path, *more: str, token_file: Path, program: str = SERVE
+) -> Iterator[HttpServer]:
     """A server over HTTP, at any free port."""
+    options = ("--http", "--port", "0", "--token-file", str(token_file), *more)
     process = subprocess.Popen(
-        command(db, "--http", "--port", "0", "--token-file", str(token_file), *more),
+        command(db, *options, program=program),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
