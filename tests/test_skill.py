@@ -1,0 +1,126 @@
+"""What agents and their hosts are given to run: the skill, and the hooks in docs/agents.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+
+from rolebundle.contracts.terms import WarningCode
+from support.commands import CHECKOUT, forked_program, invoke
+
+SKILL = CHECKOUT / "docs" / "skill" / "SKILL.md"
+TOKENS = """# Tokens
+
+How tokens live and die.
+
+A refresh token lives 30 days.
+It is rotated on every use.
+
+An access token lives 10 minutes.
+"""
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("team")
+    (folder / "docs" / "security").mkdir(parents=True)
+    (folder / "docs" / "security" / "tokens.md").write_text(TOKENS)
+    db = folder / "team.db"
+    assert invoke("ingest", folder / "docs", "--lexical-only", "--db", db).code == 0
+    decision = ("Do not post automatically", "--by", "Ana", "--about", "publish, curl")
+    assert invoke("decide", *decision, "--db", db).code == 0
+    return db
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def run(command: str, db: Path, standard_input: str = "") -> subprocess.CompletedProcess[str]:
+    # The program of the tests stands for the one on the path.
+    program = f'rolebundle() {{ {shlex.join(forked_program())} "$@"; }}'
+    return subprocess.run(
+        ["sh", "-c", f"{program}\n{command}"],
+        input=standard_input,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "ROLEBUNDLE_DB": str(db)},
+    )
+
+
+def test_the_skill_says_what_it_is_for() -> None:
+    _, head, text = SKILL.read_text(encoding="utf-8").split("---\n", 2)
+    matter = yaml.safe_load(head)
+    assert set(matter) == {"name", "description"}
+    assert re.fullmatch(r"[a-z0-9-]{1,64}", matter["name"])
+    assert "Use it before" in matter["description"] and len(matter["description"]) <= 1_024
+    assert len(text.splitlines()) < 200
+
+
+def test_the_skill_names_warnings_that_exist() -> None:
+    named = set(re.findall(r"`([A-Z]+_[A-Z_]+)`", SKILL.read_text(encoding="utf-8")))
+    assert named and named <= set(get_args(WarningCode))
+
+
+COMMANDS = [
+    line for block in blocks(SKILL.read_text(encoding="utf-8"), "sh") for line in block.splitlines()
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_the_skill_works(command: str, db: Path) -> None:
+    done = run(command, db)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip()
+    if "retrieve" in command or "get" in command:
+        assert "30 days" in done.stdout
+
+
+HOOKS = [
+    (event, hook["command"])
+    for block in blocks((CHECKOUT / "docs" / "agents.md").read_text(encoding="utf-8"), "json")
+    for event, entries in (json.loads(block).get("hooks", {}) if '"hooks"' in block else {}).items()
+    for entry in entries
+    for hook in entry["hooks"]
+]
+
+
+@pytest.mark.parametrize(("event", "command"), HOOKS)
+@pytest.mark.parametrize(
+    ("tool", "given", "code"),
+    [
+        ("Bash", {"command": "curl -X POST https://example.com/publish"}, 2),
+        ("Bash", {"command": "ls -l"}, 0),
+        ("WebFetch", {"url": "https://example.com/publish", "prompt": "post it"}, 2),
+        ("mcp__files__read", {"path": "notes/tokens.md"}, 0),
+    ],
+)
+def test_every_hook_of_the_documents_works(
+    event: str, command: str, tool: str, given: dict[str, Any], code: int, db: Path
+) -> None:
+    said = {
+        "session_id": "abc",
+        "transcript_path": "/nowhere/abc.jsonl",
+        "cwd": "/nowhere",
+        "hook_event_name": event,
+        "tool_name": tool,
+        "tool_input": given,
+    }
+    done = run(command.replace("/home/me/team.db", str(db)), db, json.dumps(said))
+    assert done.returncode == code, done.stdout + done.stderr
+    # The host shows this to the model.
+    assert ("Do not post automatically" in done.stderr) == (code == 2)
+
+
+def test_there_are_hooks() -> None:
+    assert HOOKS
