@@ -130,7 +130,8 @@ def handlers(engine: Engine) -> Iterator[Any]:
     worker = Worker(Operations(engine))
     worker.start()
     yield Handlers(LocalMethods(worker))
-    assert worker.stop(5)
+    worker.stop()
+    assert worker.has_ended
 
 
 def by_mcp(db: Path, method: str, fields: dict[str, Any]) -> Any:
