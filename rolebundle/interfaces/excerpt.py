@@ -91,10 +91,8 @@ def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars
     """
     if len(text) <= chars:
         return 0
-    weights: dict[int, float] = {}
-    for term, count in Counter(match.term for match in matches).items():
-        length = next(match.end - match.start for match in matches if match.term == term)
-        weights[term] = length / count
+    counts = Counter(match.term for match in matches)
+    weights = {match.term: (match.end - match.start) / counts[match.term] for match in matches}
     starts = [match.start for match in matches]
     best, best_key = 0, (0.0, 0)
     for match in matches:
@@ -107,7 +105,7 @@ def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars
                 ends.setdefault(other.term, other.end)
         # Of several parts with the same terms, the one that has them soonest.
         key = sum(weights[term] for term in sorted(ends)), start - max(ends.values(), default=0)
-        if key > best_key or not best_key[0]:
+        if key > best_key:
             best, best_key = start, key
     if len(text) - best < chars:
         # The passage ends soon, so there is space for what precedes.

@@ -10,6 +10,8 @@ from unicodedata import combining, east_asian_width
 DEFAULT_WIDTH = 100
 """Columns of what is no terminal."""
 _MIN_WIDTH = 40
+# Characters that may take another number of columns than one.
+_UNUSUAL = re.compile("[\u0300-\u036f\u0483-\u1fff\u200b-\u200f\u231a-\u2bff\u2e80-\U0010ffff]")
 _WORD = re.compile(r"\S+")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -26,7 +28,9 @@ def harmless(text: str) -> str:
 
 def columns(text: str) -> int:
     """How many columns a line takes."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    if text.isascii() or _UNUSUAL.search(text) is None:
+        return len(text)
+    return sum(map(_columns, text))
 
 
 def cut(line: str, width: int) -> str:
@@ -62,7 +66,8 @@ def spans(text: str, width: int, *, break_words: bool = False) -> list[tuple[int
 def _words(text: str, width: int, *, break_words: bool) -> Iterator[tuple[int, int]]:
     for word in _WORD.finditer(text):
         start, end = word.span()
-        while break_words and columns(text[start:end]) > width:
+        # A character takes at most two columns.
+        while break_words and 2 * (end - start) > width < columns(text[start:end]):
             middle = max(_fitting(text, start, width), start + 1)
             yield start, middle
             start = middle

@@ -37,7 +37,7 @@ class Terms:
             if term.startswith(_FORM):
                 self._forms[_indexed(term.removeprefix(_FORM))].append(number)
                 continue
-            phrase = tuple(token.indexed for token in tokens(term))
+            phrase = tuple(indexed for _, _, indexed in tokens(term))
             if phrase:
                 self._phrases[phrase[0]].append((phrase, number))
         if self._forms:
@@ -53,11 +53,11 @@ class Terms:
         return sorted(found)
 
     def _words(self, text: Sequence[Token]) -> Iterator[Match]:
-        for position, token in enumerate(text):
-            for phrase, number in self._phrases.get(token.indexed, ()):
+        for position, (start, _, indexed) in enumerate(text):
+            for phrase, number in self._phrases.get(indexed, ()):
                 run = text[position : position + len(phrase)]
-                if tuple(part.indexed for part in run) == phrase:
-                    yield Match(token.start, run[-1].end, number)
+                if tuple(part for _, _, part in run) == phrase:
+                    yield Match(start, run[-1][1], number)
 
     def _other_forms(self, text: str) -> Iterator[Match]:
         # Delayed: compiling its patterns takes a tenth of a cold start. English needs none.
@@ -80,7 +80,7 @@ def _indexed(form: str) -> str:
     """A form as the index has it, which folds it like a word."""
     from rolebundle.text.forms import index_tokens
 
-    return " ".join(token.indexed for token in tokens(index_tokens(form)))
+    return " ".join(indexed for _, _, indexed in tokens(index_tokens(form)))
 
 
 def _places(text: str, part: str, start: int, end: int, number: int) -> Iterator[Match]:

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from rolebundle.storage.lexical_index import TOKENIZER
 
-
-class Token(NamedTuple):
-    """A token: its characters from ``start`` up to ``end`` in the text, and what is indexed."""
-
-    start: int
-    end: int
-    indexed: str
+Token = tuple[int, int, str]
+"""Its first character in the text, the one after its last, and what is indexed."""
 
 
 def tokens(text: str) -> list[Token]:
@@ -26,13 +21,13 @@ def tokens(text: str) -> list[Token]:
     read = characters = 0
     found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
     if text.isascii():
-        return [Token(*token) for token in found]
+        return found
     for start, end, indexed in found:
         # The tokenizer counts bytes.
         characters += len(data[read:start].decode())
         first, read = characters, end
         characters += len(data[start:end].decode())
-        result.append(Token(first, characters, indexed))
+        result.append((first, characters, indexed))
     return result
 
 
