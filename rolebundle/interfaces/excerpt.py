@@ -19,9 +19,8 @@ _BORDER = " |"
 # The dashes of a table, the underline of a heading, a fence.
 _RULE = re.compile(r"[\W_]*")
 _HEADING_MARKS = "#=*: "
-# Lines that do not go on from the line before, and lines that do not go on in the next one.
-_ITEM = re.compile(r"[-*+•>#|] ?|\w{1,3}[.)] ")
-_LINE_END = re.compile(r"[.!?…:;|。！？{})\]]$")
+_ITEM_MARKS = "-*+•>#|"
+_LINE_ENDS = ".!?…:;|。！？{})]"
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")
 
 
@@ -76,12 +75,18 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
         if _RULE.fullmatch(line) or line.strip(_HEADING_MARKS) in above:
             is_apart = True
             continue
-        if is_apart or _ITEM.match(line) or _LINE_END.search(lines[-1]):
+        if is_apart or lines[-1][-1] in _LINE_ENDS or _is_item(line):
             beginnings.append(length)
         beginnings += [length + match.end() for match in _SENTENCE_END.finditer(line)]
         lines.append(line)
         length, is_apart = length + len(line) + 1, False
     return " ".join(lines) or one_line(content, len(content)), beginnings
+
+
+def _is_item(line: str) -> bool:
+    """Whether a line begins a row, an item of a list or the like: ``|``, ``-``, ``12.``, ``a)``."""
+    first = line.partition(" ")[0]
+    return line[0] in _ITEM_MARKS or (len(first) <= 4 and first[-1] in ".)")
 
 
 def _start(text: str, beginnings: Sequence[int], matches: Sequence[Match], chars: int) -> int:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from unicodedata import combining, east_asian_width
 
 DEFAULT_WIDTH = 100
 """Columns of what is no terminal."""
 _MIN_WIDTH = 40
-# Characters that may take another number of columns than one.
-_UNUSUAL = re.compile("[\u0300-\u036f\u0483-\u1fff\u200b-\u200f\u231a-\u2bff\u2e80-\U0010ffff]")
 _WORD = re.compile(r"\S+")
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Control characters other than line break and tab, marks of direction, separators of lines.
+_CONTROLS = dict.fromkeys(
+    [
+        *(*range(9), *range(11, 32), *range(0x7F, 0xA0)),
+        *(0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)),
+    ],
+    "\N{REPLACEMENT CHARACTER}",
+)
 
 
 def terminal_width() -> int:
@@ -23,14 +29,12 @@ def terminal_width() -> int:
 
 def harmless(text: str) -> str:
     """A text of several lines without characters that could change what a terminal shows."""
-    return text if text.isprintable() else _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+    return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def columns(text: str) -> int:
     """How many columns a line takes."""
-    if text.isascii() or _UNUSUAL.search(text) is None:
-        return len(text)
-    return sum(map(_columns, text))
+    return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 def cut(line: str, width: int) -> str:
@@ -82,6 +86,7 @@ def _fitting(text: str, start: int, width: int) -> int:
     return end
 
 
+@cache
 def _columns(character: str) -> int:
     if combining(character):
         return 0
