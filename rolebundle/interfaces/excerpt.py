@@ -16,12 +16,10 @@ _WORD_SEARCH = 40
 """A part is cut at a space if there is one within so many characters."""
 _BORDER = " |"
 """What encloses a row of a table."""
-# The dashes of a table, the underline of a heading, a fence.
-_RULE = re.compile(r"[\W_]*")
 _HEADING_MARKS = "#=*: "
 _ITEM_MARKS = "-*+•>#|"
 _LINE_ENDS = ".!?…:;|。！？{})]"
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{2}[.!?…]) (?=[^\W_a-z])|(?<=[。！？])")
+_SENTENCE_END = re.compile(r"[.!?…] (?<=[^\W\d_]{2}. )(?=[^\W_a-z])|[。！？]")
 
 
 class Excerpt(NamedTuple):
@@ -72,7 +70,8 @@ def _joined(content: str, above: Collection[str]) -> tuple[str, list[int]]:
     length, is_apart = 0, True
     for original in content.splitlines():
         line = one_line(original, len(original))
-        if _RULE.fullmatch(line) or line.strip(_HEADING_MARKS) in above:
+        # The dashes of a table, the underline of a heading and a fence only separate.
+        if not any(map(str.isalnum, line)) or line.strip(_HEADING_MARKS) in above:
             is_apart = True
             continue
         if is_apart or lines[-1][-1] in _LINE_ENDS or _is_item(line):

@@ -53,8 +53,11 @@ class Terms:
         return sorted(found)
 
     def _words(self, text: Sequence[Token]) -> Iterator[Match]:
-        for position, (start, _, indexed) in enumerate(text):
-            for phrase, number in self._phrases.get(indexed, ()):
+        phrases = self._phrases
+        hits = [number for number, token in enumerate(text) if token[2] in phrases]
+        for position in hits:
+            start, _, indexed = text[position]
+            for phrase, number in phrases[indexed]:
                 run = text[position : position + len(phrase)]
                 if tuple(part for _, _, part in run) == phrase:
                     yield Match(start, run[-1][1], number)
