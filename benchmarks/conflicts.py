@@ -31,7 +31,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.document import Passage
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison

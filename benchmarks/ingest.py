@@ -29,7 +29,7 @@ from rolebundle.admin import Admin
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.embedding.texts import embedding_text
 from rolebundle.ingest.indexes import BATCH
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus

@@ -29,7 +29,7 @@ from documentation import Missing, Workplace, add_arguments, gather, print_table
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.lanes import query_vector

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rolebundle.embedding.provider import EmbeddingProvider as EmbeddingProvider
     from rolebundle.engine import Engine as Engine
     from rolebundle.errors import RolebundleError as RolebundleError
-    from rolebundle.ingest.sync import IngestOptions as IngestOptions
-    from rolebundle.ingest.sync import IngestReport as IngestReport
+    from rolebundle.ingest.options import IngestOptions as IngestOptions
+    from rolebundle.ingest.report import IngestReport as IngestReport
     from rolebundle.policy.overlays import ResolvedOverlay as ResolvedOverlay
     from rolebundle.policy.overlays import load_file as load_file
     from rolebundle.policy.overlays import load_role as load_role
@@ -39,8 +39,8 @@ _PUBLIC = {
     "CorpusStatus": "rolebundle.contracts.lookup:CorpusStatus",
     "EmbeddingProvider": "rolebundle.embedding.provider:EmbeddingProvider",
     "Engine": "rolebundle.engine:Engine",
-    "IngestOptions": "rolebundle.ingest.sync:IngestOptions",
-    "IngestReport": "rolebundle.ingest.sync:IngestReport",
+    "IngestOptions": "rolebundle.ingest.options:IngestOptions",
+    "IngestReport": "rolebundle.ingest.report:IngestReport",
     "Lookup": "rolebundle.contracts.lookup:Lookup",
     "Overlay": "rolebundle.contracts.overlay:Overlay",
     "ResolvedOverlay": "rolebundle.policy.overlays:ResolvedOverlay",

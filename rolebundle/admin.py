@@ -73,7 +73,9 @@ if TYPE_CHECKING:
     from rolebundle.contracts.reports import BridgeReport
     from rolebundle.contracts.roots import Root, RootChange
     from rolebundle.contracts.terms import MarkState
-    from rolebundle.ingest.sync import IngestOptions, IngestReport, OnReading, Reading
+    from rolebundle.ingest.options import IngestOptions
+    from rolebundle.ingest.reading_progress import OnReading, Reading
+    from rolebundle.ingest.report import IngestReport
     from rolebundle.ingest.watch import Watcher, WatchOptions
     from rolebundle.retrieval.warm import WarmReport
     from rolebundle.storage.marks import MarkKind
@@ -143,7 +145,8 @@ class Admin:
 
         The corpus file is created if it is missing. Pending purges are completed first.
         """
-        from rolebundle.ingest.sync import IngestOptions, ingest
+        from rolebundle.ingest.options import IngestOptions
+        from rolebundle.ingest.sync import ingest
 
         options = replace(options or IngestOptions(), lexical_only=lexical_only)
         with self._open_writer(create=True) as corpus:

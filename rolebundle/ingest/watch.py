@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 from rolebundle.contracts.document import iso_utc
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, WrongFile
 from rolebundle.ingest.heartbeat import Heartbeat
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.prepare import VerifiedFiles
+from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import is_below
-from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.storage.location import heartbeat_path
 
 if TYPE_CHECKING:

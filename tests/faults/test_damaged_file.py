@@ -15,6 +15,7 @@ from rolebundle.admin import Admin
 from rolebundle.contracts.doctor import RepairReport
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage import check, digests, store
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds, sampled
@@ -288,7 +289,7 @@ def test_drift_is_found_and_mended(corpus_file: Path, tree: Path, what: str) -> 
     assert codes_of(corpus_file) == set()
     with open_writer(corpus_file) as corpus:
         # Without the seal, it is not known either what earlier ingests limited.
-        options = sync.IngestOptions(max_trust="authoritative")
+        options = IngestOptions(max_trust="authoritative")
         sync.ingest(corpus, [tree], HashingProvider(), options)
     assert contents(corpus_file) == expected
     assert_sound(corpus_file)

@@ -13,6 +13,7 @@ import pytest
 
 from rolebundle.errors import DocumentError
 from rolebundle.ingest import prepare, sync, walk
+from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import invoke
@@ -32,12 +33,12 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "notes"
 
 
-def ingest(tree: Path) -> sync.IngestReport:
+def ingest(tree: Path) -> IngestReport:
     with open_writer(tree.parent / "c.db") as corpus:
         return sync.ingest(corpus, [tree], None)
 
 
-def skipped(report: sync.IngestReport) -> dict[str, str]:
+def skipped(report: IngestReport) -> dict[str, str]:
     return {skip.path: skip.code for skip in report.skipped}
 
 

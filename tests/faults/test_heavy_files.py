@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.opening import open_writer
 from support.killing import Report, run_child
 
@@ -117,8 +118,8 @@ def test_the_cap_is_a_setting(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "a.md").write_text("x" * 2000, encoding="utf-8")
     with open_writer(tmp_path / "c.db") as corpus:
-        report = sync.ingest(corpus, [tmp_path / "tree"], None, sync.IngestOptions(size_cap=1999))
+        report = sync.ingest(corpus, [tmp_path / "tree"], None, IngestOptions(size_cap=1999))
         assert [skip.code for skip in report.skipped] == ["too_large"]
-        report = sync.ingest(corpus, [tmp_path / "tree"], None, sync.IngestOptions(size_cap=2000))
+        report = sync.ingest(corpus, [tmp_path / "tree"], None, IngestOptions(size_cap=2000))
         assert report.added == 1
     assert (tmp_path / "c.db").stat().st_size < MEGABYTE

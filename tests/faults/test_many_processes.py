@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError
-from rolebundle.ingest import indexes, sync
+from rolebundle.ingest import batches, indexes, sync
 from rolebundle.storage import documents, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
@@ -125,7 +125,7 @@ def _race(db: Path, trees: list[Path]) -> None:
 
 def test_writers_that_race_lose_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also from the first moment on, when both find no file."""
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
+    monkeypatch.setattr(batches, "_FILES_PER_BATCH", 2)
     monkeypatch.setattr(indexes, "BATCH", 4)
     with scratch_folder() as folder:
         first_tree, second_tree = tree_of(folder, "one"), tree_of(folder, "two")

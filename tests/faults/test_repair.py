@@ -15,7 +15,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.doctor import RepairReport
 from rolebundle.contracts.terms import TrustTier
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.workspace import Workspace
 from support.amounts import rounds

@@ -19,7 +19,8 @@ from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.terms import ACTIONS, ORIGINS, TRUST_TIERS, Sensitivity, trust_rank
 from rolebundle.ingest import sync
 from rolebundle.ingest.authority import Authority
-from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
 from rolebundle.storage.documents import all_documents, passages
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds, sampled

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.scan.style_sheets import rules_of
 from rolebundle.storage import quarantine

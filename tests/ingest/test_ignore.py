@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rolebundle.ingest import sync
 from rolebundle.ingest.metadata import FileDefaults
-from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import FileEntry, Skipped, walk
 from rolebundle.storage.opening import open_reader, open_writer
 from support.sound import paths_in

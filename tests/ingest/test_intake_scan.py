@@ -14,8 +14,8 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.ingest import sync
 from rolebundle.ingest.intake_scan import IntakeDocument, scan_documents
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import Block, ParsedDocument, ReadyChunk
-from rolebundle.ingest.sync import IngestOptions
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage import quarantine
 from rolebundle.storage.opening import open_reader, open_writer

@@ -15,6 +15,7 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.engine import Engine
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import sync
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.remembered import (
     UNTRUSTED,
     Flags,
@@ -23,7 +24,6 @@ from rolebundle.ingest.remembered import (
     limits_in,
     remember,
 )
-from rolebundle.ingest.sync import IngestOptions
 from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import path_flags
 from rolebundle.storage.documents import all_documents

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from rolebundle.contracts.roots import Root
 from rolebundle.errors import UsageError
 from rolebundle.ingest import root_changes, sync
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.roots import Surroundings, plan
-from rolebundle.ingest.sync import IngestOptions, IngestReport
 from rolebundle.storage import path_flags, roots
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer

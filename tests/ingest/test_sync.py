@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from rolebundle.errors import ConfigurationError, UsageError
-from rolebundle.ingest import sync
-from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest import batches, reading_progress, sync
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.reading_progress import Reading
+from rolebundle.ingest.report import IngestReport
 from rolebundle.policy.overlays import load_file
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
@@ -88,7 +90,7 @@ VECTORS = "SELECT chunk, input_hash, vector_hash FROM embedded ORDER BY chunk"
 
 
 def test_segments_of_many_commits_are_merged(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 1)
+    monkeypatch.setattr(batches, "_FILES_PER_BATCH", 1)
     for number in range(40):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
     world.ingest()
@@ -440,22 +442,22 @@ def test_a_large_corpus_gets_an_approximate_index(
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_reading_is_watched(world: World, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_SECONDS_BETWEEN_REPORTS", -1.0)
+    monkeypatch.setattr(reading_progress, "_SECONDS_BETWEEN_REPORTS", -1.0)
     world.ingest()
     for number in range(80):
         world.write(f"many/{number}.md", f"# {number}\n\nText {number}.\n")
-    seen: list[sync.Reading] = []
+    seen: list[Reading] = []
     options = IngestOptions(workers=workers)
     with open_writer(world.db) as corpus:
         sync.ingest(corpus, [world.tree], None, options, on_reading=seen.append)
     sizes = sum(path.stat().st_size for path in world.tree.rglob("*.md"))
     assert [now.files for now in seen if not now.slow] == list(range(7, 87))
-    assert seen[-1] == sync.Reading(86, 86, sizes, sizes, 80)
+    assert seen[-1] == Reading(86, 86, sizes, sizes, 80)
     assert [now.bytes for now in seen] == sorted(now.bytes for now in seen)
 
 
 def test_an_interrupted_ingest_goes_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync, "_FILES_PER_BATCH", 2)
+    monkeypatch.setattr(batches, "_FILES_PER_BATCH", 2)
 
     def interrupting(step: str, done: int, _total: int) -> None:
         if (step, done) == ("reading", 4):

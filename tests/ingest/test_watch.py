@@ -25,7 +25,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import CorpusBusy, RolebundleError, UsageError
 from rolebundle.ingest import watch
 from rolebundle.ingest.heartbeat import is_alive, read_heartbeat
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.watch import WatchOptions
 from rolebundle.storage.location import heartbeat_path
 from rolebundle.storage.opening import open_reader, open_writer

@@ -17,10 +17,11 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.parsed import ParsedDocument
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.readers.base import ReaderOptions
-from rolebundle.ingest.sync import IngestOptions, ingest
+from rolebundle.ingest.sync import ingest
 from rolebundle.scan.characters import HIDDEN, TO_LATIN
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.text.decoding import decode, split_lines

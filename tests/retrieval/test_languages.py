@@ -9,7 +9,7 @@ import pytest
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 
 DOCUMENTS = {
     "de": "Die Schlüssel der Server werden vom Betrieb jeden Monat erneuert und geprüft.",

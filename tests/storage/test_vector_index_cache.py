@@ -12,7 +12,8 @@ import pytest
 
 from rolebundle.contracts.index import IndexIdentity
 from rolebundle.ingest import sync
-from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
 from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer

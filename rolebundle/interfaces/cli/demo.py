@@ -21,7 +21,7 @@ from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.embedding.registry import ProviderSpec
 from rolebundle.engine import Engine
 from rolebundle.errors import EmbedderError
-from rolebundle.ingest.sync import IngestReport
+from rolebundle.ingest.report import IngestReport
 from rolebundle.interfaces.cli.names import role_names
 from rolebundle.interfaces.cli.options import color_option, request_options
 from rolebundle.interfaces.layout import cut, terminal_width, wrapped

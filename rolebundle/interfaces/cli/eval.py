@@ -34,7 +34,7 @@ from rolebundle.evaluation.golden import corpus_folder, find_golden_set, load_go
 from rolebundle.evaluation.governance import Role
 from rolebundle.evaluation.questions import References, from_collection, from_golden
 from rolebundle.evaluation.report import comparison_tables, tables
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,

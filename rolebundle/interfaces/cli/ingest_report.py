@@ -10,7 +10,7 @@ from pathlib import PurePath
 import click
 
 from rolebundle.contracts.reports import IngestResult
-from rolebundle.ingest.sync import ERROR_CODES, IngestReport
+from rolebundle.ingest.report import ERROR_CODES, IngestReport
 from rolebundle.ingest.walk import Skipped
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.retrieval.passage_text import one_line

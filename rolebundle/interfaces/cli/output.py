@@ -17,7 +17,7 @@ from rolebundle.text.counts import counted
 __all__ = ["Bars", "counted", "duration", "print_json", "progress_bar", "writable"]
 
 if TYPE_CHECKING:
-    from rolebundle.ingest.sync import Reading
+    from rolebundle.ingest.reading_progress import Reading
 
 _DETAIL_CHARS = 80
 _UNITS = ((86_400, "days"), (3_600, "h"), (60, "min"))

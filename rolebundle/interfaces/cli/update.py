@@ -9,7 +9,7 @@ import click
 
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import UsageError
-from rolebundle.ingest.sync import IngestOptions
+from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.ingest import refuse_problems, run_options
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (

@@ -14,7 +14,8 @@ import click
 from rolebundle.admin import Admin
 from rolebundle.contracts.request import IngestRequest
 from rolebundle.errors import CorpusBusy
-from rolebundle.ingest.sync import IngestOptions, IngestReport
+from rolebundle.ingest.options import IngestOptions
+from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.watch import MAX_REMOVED, WatchOptions
 from rolebundle.interfaces.cli.ingest import refuse_problems
 from rolebundle.interfaces.cli.ingest_report import print_report

@@ -1,0 +1,92 @@
+"""The settings of an ingest run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rolebundle.contracts.roots import ScanOptions
+from rolebundle.contracts.terms import TrustTier
+from rolebundle.ingest.authority import GOVERNANCE_KEYS
+from rolebundle.ingest.indexes import NO_CONNECTION
+from rolebundle.ingest.prepare import VerifiedFiles
+from rolebundle.scan.settings import ScanSettings
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Settings of a run. ``None`` stands for what an earlier ingest of the root was given.
+
+    Attributes:
+        flags: metadata of all files. Manifests and front matter take precedence, but may only lower
+            what governs a document. The value ``None`` lifts a remembered one.
+        max_trust: the highest trust tier that manifests and documents may declare.
+        manifests: whether folder manifests count. Default: they do.
+        reader: the reader of files for which no manifest names one. Default: by the file's name.
+        separator: in a ``separated`` file, a line that begins with this text starts a new document.
+        chunking: ``size``, ``overlap`` and ``maximum`` in characters; overrides the manifest.
+        size_cap: the maximum file size in bytes; larger files are skipped.
+        ignore: whether ignore files, and folders and files that are left out by default, count.
+            Default: they do.
+        scan: settings of the intake scan; False for no scan. Weights and thresholds are not
+            remembered.
+        lexical_only: whether the run does not embed; only remembered, for :func:`update`.
+        workers: the number of processes that parse; 1 parses in the current process.
+        connection: how to connect to the embedding model later, as JSON; stored with a new index.
+        reread: read every file, also those that did not change.
+        verified: what earlier runs of this process found out; files that were not touched since
+            are not read. ``None``: every file is read.
+        max_removed: the largest share of the documents of one path that the run may remove.
+        optimize: build the approximate indexes of large compartments at the end.
+    """
+
+    flags: Mapping[str, object] = field(default_factory=dict)
+    max_trust: TrustTier | None = None
+    manifests: bool | None = None
+    reader: str | None = None
+    separator: str | None = None
+    chunking: Mapping[str, int] = field(default_factory=dict)
+    size_cap: int | None = None
+    ignore: bool | None = None
+    scan: ScanSettings | Literal[False] | None = None
+    lexical_only: bool | None = None
+    workers: int = 1
+    connection: str = NO_CONNECTION
+    reread: bool = False
+    verified: VerifiedFiles | None = None
+    max_removed: float = 1.0
+    optimize: bool = True
+
+    def root_options(self) -> dict[str, Any]:
+        """The given options that a root remembers, by their name in ``RootOptions``."""
+        given = {
+            "reader": self.reader,
+            "separator": self.separator,
+            "max_size": self.size_cap,
+            "ignore": self.ignore,
+            "lexical_only": self.lexical_only,
+            "scan": None if self.scan is None else _scan_options(self.scan),
+            "chunking": self.chunking or None,
+            "meta": {key: value for key, value in self.flags.items() if key not in GOVERNANCE_KEYS}
+            or None,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _scan_options(scan: ScanSettings | Literal[False]) -> ScanOptions:
+    if scan is False:
+        return ScanOptions(enabled=False)
+    patterns = "" if scan.patterns is None else str(scan.patterns.absolute())
+    return ScanOptions(secrets=scan.secrets, patterns=patterns)
+
+
+def scan_settings(options: IngestOptions, remembered: ScanOptions) -> ScanSettings | None:
+    """The settings of the intake scan for a root that remembers these; ``None`` for no scan."""
+    if options.scan is not None:
+        return options.scan or None
+    if not remembered.enabled:
+        return None
+    patterns = Path(remembered.patterns) if remembered.patterns else None
+    return ScanSettings(secrets=remembered.secrets, patterns=patterns)

@@ -1,0 +1,64 @@
+"""The result of an ingest run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rolebundle.contracts.terms import TrustTier
+from rolebundle.ingest.walk import Skipped
+
+ERROR_CODES = frozenset(
+    {"bad_metadata", "bad_front_matter", "duplicate_document_id", "duplicate_chunk_id"}
+)
+"""Errors in documents that their author must correct. The run continues; its exit code is 10."""
+
+
+@dataclass(slots=True)
+class Grant:
+    """How many documents a manifest, or documents themselves, raised to a trust tier.
+
+    ``path`` is the manifest's; empty for the documents themselves.
+    """
+
+    path: str
+    trust_tier: TrustTier
+    documents: int
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """The result of a run.
+
+    Attributes:
+        added, updated, unchanged, removed: numbers of files.
+        skipped: files, folders and records that were not stored.
+        flagged: the number of stored documents with findings of the intake scan.
+        quarantined: the number of stored documents that the intake scan quarantined.
+        notes: remarks on files that were stored, and on manifests.
+        grants: what manifests gave to documents that were stored in this run.
+        documents, chunks: totals of the corpus after the run.
+        embedded: the number of chunks that got a vector in this run.
+        waiting: the number of chunks of the corpus without a vector.
+        embedding_problem: why chunks are waiting; empty if the model was not used or had no error.
+        optimized: the number of approximate indexes that were built.
+    """
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+    flagged: int = 0
+    quarantined: int = 0
+    notes: list[Skipped] = field(default_factory=list)
+    grants: list[Grant] = field(default_factory=list)
+    documents: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    waiting: int = 0
+    embedding_problem: str = ""
+    optimized: int = 0
+
+    def refused(self) -> list[Skipped]:
+        """Skipped documents whose code is in ``ERROR_CODES``."""
+        return [skipped for skipped in self.skipped if skipped.code in ERROR_CODES]

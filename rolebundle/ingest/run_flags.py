@@ -1,0 +1,107 @@
+"""The governance flags that hold in a run: those of earlier runs, and those that it was given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolebundle.contracts.declared import DeclaredMetadata
+from rolebundle.contracts.roots import Root
+from rolebundle.errors import ConfigurationError
+from rolebundle.ingest.authority import GOVERNANCE_KEYS, Authority
+from rolebundle.ingest.manifests import ManifestPolicy
+from rolebundle.ingest.metadata import FileDefaults, check_max_trust, validated
+from rolebundle.ingest.remembered import (
+    Flags,
+    Remembered,
+    combined,
+    describe,
+    flags_at,
+    lifting_options,
+    limits_in,
+    without,
+)
+from rolebundle.ingest.roots import real_location
+from rolebundle.ingest.walk import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlags:
+    """The flags that are remembered before and after this run, and those that it was given."""
+
+    before: Remembered
+    after: Remembered
+    given: Flags
+
+    def flags_at(self, location: str) -> Flags:
+        """The flags that hold for a file or folder in this run."""
+        return combined(flags_at(self.after, location), self.given)
+
+    def policy_at(self, location: str, approved: Mapping[str, str]) -> ManifestPolicy:
+        """Which manifests count at and below a path, as it is spelled."""
+        real = real_location(Path(location))
+        excluded = [
+            location.rstrip(os.sep) + rest
+            for path, rest in self.nested(real).items()
+            if self.flags_at(path).get("manifests") is False
+        ]
+        enabled = self.flags_at(real).get("manifests") is not False
+        return ManifestPolicy(enabled, approved, frozenset(excluded))
+
+    def nested(self, location: str) -> dict[str, str]:
+        """The remembered paths below a folder → what follows the folder in them."""
+        prefix = location.rstrip(os.sep) + os.sep
+        return {
+            path: path[len(prefix) - 1 :]
+            for path in sorted({*self.before, *self.after})
+            if path.startswith(prefix) and path != location
+        }
+
+    def _note(self, path: str, own: Flags, now: Flags) -> Iterator[Skipped]:
+        """What becomes of the flags ``own`` that were remembered for a path."""
+        kept = {key: value for key, value in without(own, self.given).items() if key in now}
+        replaced = {key: value for key, value in own.items() if now.get(key) != value}
+        if kept:
+            yield Skipped(
+                path,
+                "flags_remembered",
+                f"{path}: {describe(kept)}, as in an earlier ingest; "
+                f"{lifting_options(kept)} lifts it",
+            )
+        if replaced:
+            yield Skipped(
+                path,
+                "flags_replaced",
+                f"{path}: {describe(replaced)} of an earlier ingest is replaced",
+            )
+
+    def notes(self, start: str, location: str) -> list[Skipped]:
+        """What becomes of the flags that were remembered for a path and below it.
+
+        Args:
+            start: the path as it was given. Notes name it and not the real path.
+            location: its real path.
+        """
+        before = limits_in(flags_at(self.before, location))
+        notes = list(self._note(start, before, self.flags_at(location)))
+        for path, rest in self.nested(location).items():
+            own = limits_in(self.before.get(path, {}))
+            notes += self._note(start.rstrip(os.sep) + rest, own, self.flags_at(path))
+        return notes
+
+
+def defaults_for(flags: Flags, declared: DeclaredMetadata, root: Root) -> FileDefaults:
+    """The defaults of files for which these governance flags hold."""
+    limits = limits_in(flags)
+    governed = {key: value for key, value in limits.items() if key in GOVERNANCE_KEYS}
+    values = validated(governed, "flags of an earlier ingest", ConfigurationError, "bad_flag")
+    others = {
+        key: value for key, value in declared.declared_values().items() if key not in governed
+    }
+    max_trust = check_max_trust(limits.get("max_trust"), "flags of an earlier ingest")
+    authority, _ = Authority(default_source=root.source_id).with_level(
+        {**others, **values.declared_values()}, max_trust=max_trust
+    )
+    return FileDefaults(authority, root.options.reader, root.options.separator)

@@ -1,0 +1,247 @@
+"""What an ingest run is about to do: the roots after it, and the files of each path.
+
+Nothing is stored here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rolebundle.contracts.roots import Root
+from rolebundle.errors import ConfigurationError, UsageError
+from rolebundle.ingest.chunking import ChunkSettings
+from rolebundle.ingest.manifests import IgnoredManifest, check_path, read_manifest, root_of
+from rolebundle.ingest.metadata import validated
+from rolebundle.ingest.options import IngestOptions, scan_settings
+from rolebundle.ingest.prepare import TRANSIENT_CODES, RunSettings
+from rolebundle.ingest.remembered import LOST, Flags, Remembered, limits_in, remember
+from rolebundle.ingest.root_changes import manifests_below
+from rolebundle.ingest.roots import (
+    Surroundings,
+    Visit,
+    anchor_of,
+    existing_start,
+    find_moved,
+    holder_of,
+    is_below,
+    missing_root_note,
+    moved,
+    moved_flags,
+    moved_path,
+    plan,
+    real_location,
+    source_name,
+)
+from rolebundle.ingest.run_flags import RunFlags, defaults_for
+from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, leaves_out, walk
+from rolebundle.storage import approvals, path_flags
+from rolebundle.storage import roots as root_storage
+from rolebundle.storage.connection import Corpus
+from rolebundle.text.counts import counted
+
+_MANIFEST_CODES = frozenset({"manifest_ignored", "claim_refused"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run is about to do. ``moves`` maps the former paths of roots to their new ones."""
+
+    roots: list[Root]
+    walks: list[WalkResult]
+    flags: RunFlags
+    moves: dict[str, str]
+    notes: list[Skipped]
+
+
+def plan_run(
+    corpus: Corpus,
+    roots: Sequence[Root],
+    paths: Sequence[Path],
+    options: IngestOptions,
+    given: Flags,
+) -> RunPlan:
+    """Walk all paths, with the roots and flags that hold after the run.
+
+    Args:
+        corpus: an open corpus.
+        roots: its roots before the run.
+        paths: the files and folders of the run.
+        options: its settings.
+        given: what they say of governance.
+
+    Raises:
+        UsageError: a path does not exist, or a repair lost its flags.
+        ConfigurationError: a manifest or flag is invalid.
+    """
+    starts = [existing_start(path, roots) for path in paths]
+    flags: Remembered = path_flags.load(corpus)
+    approved = {
+        manifest.location: manifest.content_hash for manifest in approvals.approvals(corpus)
+    }
+    moves = _find_moves(corpus, roots, starts, flags)
+    notes: list[Skipped] = []
+    for old, new in moves.items():
+        roots = [moved(root, old, new) for root in roots]
+        real_old, real_new = real_location(Path(old)), real_location(Path(new))
+        flags = moved_flags(flags, real_old, real_new)
+        approved |= {
+            moved_path(path, old, new): approved[path] for path in manifests_below(approved, old)
+        }
+        notes.append(Skipped(new, "root_moved", f"{new}: is the root that was {old}"))
+    locations = [real_location(start) for start in starts]
+    for location in locations if given else ():
+        check_path(Path(location))
+    run_flags = RunFlags(flags, remember(flags, locations, given), given)
+
+    def base_of(start: Path) -> Path:
+        return root_of(start, run_flags.policy_at(str(start), approved))[0]
+
+    def sources_of_others(base: Path, with_foreign: bool) -> set[str] | None:
+        if source_name(base) in root_storage.sources_below(corpus, str(base)):
+            return None
+        return root_storage.sources_outside(corpus, str(base), with_foreign=with_foreign)
+
+    def is_foreign(start: Path) -> bool:
+        limits = limits_in(run_flags.flags_at(real_location(start)))
+        origin = limits.get("origin", "internal")
+        return limits.get("trust_tier") == "untrusted" or origin != "internal"
+
+    surroundings = Surroundings(base_of, sources_of_others, is_foreign, leaves_out)
+    planned = plan(roots, starts, options.root_options(), surroundings)
+    notes += [
+        Skipped(root.location, "root_missing", missing_root_note(root)) for root in planned.missing
+    ]
+    walks = []
+    for visit in planned.visits:
+        anchor = anchor_of(planned.roots, visit.root)
+        walks.append(_walk_visit(visit, base_of(anchor), options, approved, run_flags))
+    return RunPlan(planned.roots, walks, run_flags, moves, notes)
+
+
+def _find_moves(
+    corpus: Corpus, roots: Sequence[Root], starts: Sequence[Path], flags: Remembered
+) -> dict[str, str]:
+    moves: dict[str, str] = {}
+    for start in starts:
+        is_known = holder_of(roots, str(start)) or root_storage.files_below(corpus, str(start))
+        root = (
+            None
+            if is_known
+            else find_moved(
+                [root for root in roots if root.location not in moves],
+                start,
+                lambda location: root_storage.content_hashes(corpus, location),
+                flags,
+                DEFAULT_SIZE_CAP,
+            )
+        )
+        if root is not None:
+            moves[root.location] = str(start)
+    return moves
+
+
+@dataclass(frozen=True, slots=True)
+class WalkResult:
+    """The files at and below one path.
+
+    ``unreadable`` lists the locations of files and folders that could not be read. Their documents
+    stay in the corpus. ``notes`` are remarks on manifests.
+    """
+
+    visit: Visit
+    base: Path
+    files: list[FileEntry]
+    skipped: list[Skipped]
+    notes: list[Skipped]
+    unreadable: list[str]
+    settings: RunSettings
+
+    def missing(self, known: Iterable[str], present: Container[str]) -> list[str]:
+        """Known locations of the visit that are neither present nor below an unreadable one."""
+        start = str(self.visit.start)
+        elsewhere = [*self.unreadable, *self.visit.excluded]
+        return [
+            location
+            for location in known
+            if location not in present  # first, because nearly all of them are present
+            and is_below(location, start)
+            and not any(is_below(location, folder) for folder in elsewhere)
+        ]
+
+    def left_out(self, removed: Sequence[str]) -> list[Skipped]:
+        """Notes on removed files that still exist, but are left out."""
+        entries = {
+            str(self.base / entry.path): entry for entry in self.skipped if entry.code == "ignored"
+        }
+        counts: Counter[str] = Counter()
+        for location in removed if entries else ():
+            path = Path(location)
+            found = (str(parent) for parent in (path, *path.parents) if str(parent) in entries)
+            counts.update([next(found, "")])
+        del counts[""]
+        return [
+            Skipped(
+                entries[path].path,
+                "left_corpus",
+                f"{entries[path].path}: {counted(count, 'file')} left the corpus: "
+                f"{entries[path].message}",
+            )
+            for path, count in counts.items()
+        ]
+
+
+def _walk_visit(
+    visit: Visit,
+    base: Path,
+    options: IngestOptions,
+    approved: Mapping[str, str],
+    run_flags: RunFlags,
+) -> WalkResult:
+    start, root = visit.start, visit.root
+    location = real_location(start)
+    flags_here = run_flags.flags_at(location)
+    if LOST in flags_here:
+        raise UsageError(
+            "flags_lost",
+            f"{start}: a repair lost what --untrusted, --max-trust and --meta said of it before",
+            "give them again, or --max-trust authoritative if there were none",
+        )
+    declared = validated(
+        {**root.options.meta, **options.flags}, "command line", ConfigurationError, "bad_flag"
+    )
+    policy = run_flags.policy_at(str(start), approved)
+    _, ignored = root_of(start, policy)
+    files: list[FileEntry] = []
+    skipped: list[Skipped] = []
+    # A note on a folder covers what is below it.
+    notes = [] if visit.is_nested else run_flags.notes(str(start), location)
+    notes += [
+        Skipped(m.location, "manifest_ignored", f"{m.location}: ignored, because {m.reason}")
+        for m in ignored
+    ]
+    nested_defaults = {
+        str(start).rstrip(os.sep) + rest: defaults_for(run_flags.flags_at(path), declared, root)
+        for path, rest in run_flags.nested(location).items()
+    }
+    defaults = defaults_for(flags_here, declared, root)
+    ignore = root.options.ignore
+    for entry in walk(
+        base, start, defaults, policy, nested_defaults, visit.excluded, ignore=ignore
+    ):
+        if isinstance(entry, FileEntry):
+            files.append(entry)
+        elif entry.code in _MANIFEST_CODES:
+            notes.append(entry)
+        else:
+            skipped.append(entry)
+    unreadable = [str(base / entry.path) for entry in skipped if entry.code in TRANSIENT_CODES]
+    manifest = read_manifest(base, base, policy)
+    from_manifest = {} if isinstance(manifest, IgnoredManifest) else manifest.chunking
+    chunks = ChunkSettings(**{**from_manifest, **root.options.chunking})
+    size_cap = DEFAULT_SIZE_CAP if root.options.max_size is None else root.options.max_size
+    settings = RunSettings(chunks, size_cap, scan_settings(options, root.options.scan))
+    return WalkResult(visit, base, files, skipped, notes, unreadable, settings)
