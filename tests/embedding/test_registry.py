@@ -45,7 +45,7 @@ def test_an_unknown_provider_is_refused_with_the_list(text: str):
         ProviderSpec("static", "another"),
         ProviderSpec("static", prefixes=("", "")),
         ProviderSpec("onnx", "e5-small-v2"),
-        ProviderSpec("onnx", prefixes=("query: ", "passage: ")),
+        ProviderSpec("onnx", url="http://127.0.0.1"),
         ProviderSpec("static", url="http://127.0.0.1"),
         ProviderSpec("sentence-transformers", "m", allow_host="gpu.lan"),
     ],
