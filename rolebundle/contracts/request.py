@@ -82,7 +82,7 @@ class Where(Contract):
     domain: Alternatives | None = Field(None, description="domain")
     tags: Alternatives | None = Field(None, description="Tags; one of them is enough.")
     path: Alternatives | None = Field(
-        None, description="Glob of the path or uri, such as guides/**."
+        None, description="Glob of the path or uri, such as manual/**."
     )
     attributes: Annotated[dict[Name, Alternatives], Field(max_length=MAX_ATTRIBUTES)] | None = (
         Field(
@@ -131,8 +131,8 @@ class RetrievalRequest(Contract):
     )
     where: Where | None = Field(
         None,
-        description="Search only documents that match every key. A key has one value or a list of "
-        "alternatives.",
+        description="Search only documents that match every key. Of several values of a key, one "
+        "is enough.",
     )
     seen: Annotated[list[Reference], Field(max_length=MAX_SEEN)] | None = Field(
         None,
@@ -249,7 +249,7 @@ class ListRequest(Contract):
 
     prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
         None,
-        description="A folder, a path, a source_id, or a glob such as guides/**. Default: all "
+        description="A folder, a path, a source_id, or a glob such as manual/**. Default: all "
         "documents.",
     )
     agent: Name | None = Field(None, description=_AGENT)
@@ -265,7 +265,7 @@ class MultiGetRequest(Contract):
     """A request for several passages or documents."""
 
     ids: Annotated[list[Reference], Field(min_length=1, max_length=MAX_REFERENCES)] = Field(
-        description="References as for `get`, or globs of paths, such as guides/*.md."
+        description="References as for `get`, or globs of paths, such as notes/*.txt."
     )
     agent: Name | None = Field(None, description=_AGENT)
     max_chars: Annotated[int, Field(ge=MIN_MULTI_CHARS)] | None = Field(

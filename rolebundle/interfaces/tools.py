@@ -35,7 +35,7 @@ Schema = dict[str, Any]
 INSTRUCTIONS = (
     "rolebundle answers from one local corpus under a role's policy. Choose the tool by what you "
     "need. What do the documents say about something: `retrieve`. The text behind a reference (a "
-    "chunk_id, a document_id, a path, path:12-20): `get`; behind several or a glob: `multi_get`. "
+    "chunk_id, a document_id, a path, path:30-44): `get`; behind several or a glob: `multi_get`. "
     "Which documents there are: `ls`. Why a passage was found or not: `why`. What several roles "
     "get for one task: `compare`. Whether an earlier answer still holds: `replay`. Before an "
     "action with effects (send, publish, change, delete, order): `check`. Before you hand over "
@@ -166,9 +166,9 @@ TOOLS = (
             "max_chars",
         ),
         {
-            "task": "How long does a refresh token live?",
-            "role": "security-reviewer",
-            "where": {"path": ["security/**"], "updated_after": "2026-01-01"},
+            "task": "Which languages must the help pages have?",
+            "role": "technical-writer",
+            "where": {"path": ["help/**"], "updated_after": "2025-06-01"},
         },
     ),
     Tool(
@@ -182,7 +182,7 @@ TOOLS = (
         "`not_found` may name similar ones.",
         GetRequest,
         ("id", "max_chars"),
-        {"id": "wiki/guide.md:12-20"},
+        {"id": "manual/setup.md:30-44"},
     ),
     Tool(
         "multi_get",
@@ -193,7 +193,7 @@ TOOLS = (
         "reference that did not fit; `failures` lists those that gave nothing.",
         MultiGetRequest,
         ("ids", "max_chars"),
-        {"ids": ["wiki/guide.md#906cdc508a", "guides/*.md"], "max_chars": 20000},
+        {"ids": ["manual/setup.md#5f2c81d0aa", "faq/*.txt"], "max_chars": 15000},
     ),
     Tool(
         "ls",
@@ -205,7 +205,7 @@ TOOLS = (
         "the same prefix and this value as `after`.",
         ListRequest,
         ("prefix", "after", "limit"),
-        {"prefix": "product", "limit": 20},
+        {"prefix": "manual", "limit": 50},
     ),
     Tool(
         "why",
@@ -218,7 +218,11 @@ TOOLS = (
         "`id`. It finds no other passages.",
         WhyRequest,
         ("task", "id", "role", "where", "action", "as_of"),
-        {"task": "Plan release 3.0", "id": "product/old-plan.md", "role": "product-manager"},
+        {
+            "task": "Choose a colour for links",
+            "id": "design/colours.md",
+            "role": "technical-writer",
+        },
     ),
     Tool(
         "compare",
@@ -229,7 +233,7 @@ TOOLS = (
         "the roles in `roles`. For one role call `retrieve`.",
         CompareRequest,
         ("task", "roles", "where", "action", "limit", "as_of"),
-        {"task": "Plan release 3.0", "roles": ["security-reviewer", "product-manager"]},
+        {"task": "Set the price of support", "roles": ["product-manager", "technical-writer"]},
     ),
     Tool(
         "replay",
@@ -241,7 +245,7 @@ TOOLS = (
         "unchanged. If you have only the question, call `retrieve`.",
         ReplayRequest,
         ("bundle",),
-        {"bundle": {"schema_version": "1.0", "query": {}, "selected": [], "rejected": []}},
+        {"bundle": {"version": "1.0", "query": {}, "selected": [], "rejected": []}},
     ),
     Tool(
         "verify",
@@ -256,8 +260,8 @@ TOOLS = (
         VerifyRequest,
         ("draft", "chunk_ids", "role", "publish", "redact"),
         {
-            "draft": "The token expires after 30 days [1].",
-            "chunk_ids": ["wiki/guide.md#906cdc508a"],
+            "draft": "Support answers within 4 hours [1].",
+            "chunk_ids": ["manual/support.md#5f2c81d0aa"],
         },
     ),
     Tool(
@@ -271,7 +275,7 @@ TOOLS = (
         "text that you wrote call `verify`.",
         CheckRequest,
         ("intent", "action", "role"),
-        {"intent": "Post the release notes on the public blog", "action": "external_send"},
+        {"intent": "Rename a field of the public interface", "action": "execute"},
     ),
     Tool(
         "mark",
@@ -285,9 +289,9 @@ TOOLS = (
         MarkRequest,
         ("id", "state", "reason"),
         {
-            "id": "wiki/guide.md#906cdc508a",
+            "id": "manual/support.md#5f2c81d0aa",
             "state": "rejected",
-            "reason": "The server's settings say 14 days.",
+            "reason": "The contract says 4 hours.",
         },
         writes=True,
     ),
@@ -302,8 +306,8 @@ TOOLS = (
         RememberRequest,
         ("fact", "source", "scope"),
         {
-            "fact": "The signing key is changed every March.",
-            "source": "security/keys.md:8-14",
+            "fact": "The office in Porto closes at 17:00.",
+            "source": "manual/offices.md:3-5",
         },
         writes=True,
     ),
@@ -339,7 +343,7 @@ TOOLS = (
         "paths. It can take minutes.",
         IngestRequest,
         ("paths",),
-        {"paths": ["/home/me/notes"]},
+        {"paths": ["/srv/share/manual"]},
         writes=True,
         deletes=True,
     ),

@@ -68,6 +68,21 @@ def test_a_description_says_when_to_call_it_and_shows_how(tool: Tool) -> None:
     assert f"`{tool.name}`" in INSTRUCTIONS or tool.writes
 
 
+def texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for inner in value.values() for text in texts(inner)]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+@each_tool
+def test_an_example_does_not_give_away_the_answer_to_a_task(tool: Tool) -> None:
+    given = [text for text in texts(tool.example) if text not in ("1.0", "rejected", "execute")]
+    situations = " ".join(task["situation"] for task in read_tasks())
+    assert not [text for text in given if text in situations]
+
+
 def test_an_approval_can_be_withheld() -> None:
     retrieve = TOOLS[0]
     assert "approval" in retrieve.input_schema()["properties"]
