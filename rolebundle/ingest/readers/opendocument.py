@@ -7,7 +7,7 @@ tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rolebundle.ingest.parsed import ParsedDocument
@@ -19,25 +19,31 @@ from rolebundle.ingest.readers.extracted import (
     TextBlocks,
     hidden_kind,
 )
+from rolebundle.ingest.readers.opendocument_styles import (
+    DRAW,
+    FO,
+    NAMES,
+    PRESENTATION,
+    STYLE,
+    TABLE,
+    TEXT,
+    Look,
+    Styles,
+    centimetres,
+)
 from rolebundle.ingest.readers.package import (
     Package,
     integer_in,
     local_name,
-    number_in,
     properties_of,
     reading,
 )
-from rolebundle.scan.hidden_style import WHITE, color
+from rolebundle.scan.hidden_style import WHITE
 
-_NAMES = "urn:oasis:names:tc:opendocument:xmlns:"
-_OFFICE, _TEXT, _TABLE, _DRAW, _STYLE = (
-    f"{{{_NAMES}{name}:1.0}}" for name in ("office", "text", "table", "drawing", "style")
-)
-_PRESENTATION = f"{{{_NAMES}presentation:1.0}}"
-_SVG = f"{{{_NAMES}svg-compatible:1.0}}"
-_FO = f"{{{_NAMES}xsl-fo-compatible:1.0}}"
-_P, _H, _LIST = f"{_TEXT}p", f"{_TEXT}h", f"{_TEXT}list"
-_TABLE_TAG, _ROW, _PAGE = f"{_TABLE}table", f"{_TABLE}table-row", f"{_DRAW}page"
+_OFFICE = f"{{{NAMES}office:1.0}}"
+_SVG = f"{{{NAMES}svg-compatible:1.0}}"
+_P, _H, _LIST = f"{TEXT}p", f"{TEXT}h", f"{TEXT}list"
+_TABLE_TAG, _ROW, _PAGE = f"{TABLE}table", f"{TABLE}table-row", f"{DRAW}page"
 _BODIES = frozenset(_OFFICE + name for name in ("text", "spreadsheet", "presentation", "drawing"))
 _INDEXES = frozenset(
     "table-of-content illustration-index table-index object-index user-index alphabetical-index"
@@ -46,22 +52,12 @@ _INDEXES = frozenset(
 _STREAMED = (
     f"{_OFFICE}automatic-styles",
     *(_P, _H, _LIST, _TABLE_TAG, _ROW, _PAGE),
-    *(f"{_TEXT}{name}" for name in ("section", "tracked-changes", *sorted(_INDEXES))),
-    *(f"{_DRAW}{name}" for name in ("frame", "custom-shape", "g", "rect")),
+    *(f"{TEXT}{name}" for name in ("section", "tracked-changes", *sorted(_INDEXES))),
+    *(f"{DRAW}{name}" for name in ("frame", "custom-shape", "g", "rect")),
 )
-_CELLS = frozenset((f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"))
+_CELLS = frozenset((f"{TABLE}table-cell", f"{TABLE}covered-table-cell"))
 _CODE_STYLES = frozenset(("preformatted_20_text", "source_20_code", "code"))
 _SPACE = re.compile(r"[ \t\r\n]+")
-_LENGTH = re.compile(r"(-?[\d.]+)(cm|mm|in|pt|pc|px)?")
-_CENTIMETRES = {
-    "cm": 1.0,
-    "mm": 0.1,
-    "in": 2.54,
-    "pt": 0.0353,
-    "pc": 0.423,
-    "px": 0.0265,
-    None: 1.0,
-}
 _MAX_REPEATED = 100
 _MAX_CELLS = 1_000_000
 _MAX_LIST_LEVEL = 10
@@ -100,124 +96,6 @@ def _document(package: Package) -> ParsedDocument:
     return walk.blocks.document(properties, walk.hidden, walk.notes())
 
 
-def _centimetres(value: str | None) -> float | None:
-    match = _LENGTH.fullmatch(value or "")
-    return number_in(match[1], 0) * _CENTIMETRES[match[2]] if match else None
-
-
-# Looks
-
-_Look = Mapping[str, Any]
-"""``hidden``, ``color``, ``fill`` and ``size`` of a text, as far as they are known."""
-
-
-class _Styles:
-    """The styles of a document, by family and name."""
-
-    def __init__(self) -> None:
-        self._elements: dict[tuple[str, str], Any] = {}
-        self._lists: dict[str, Any] = {}
-        self._looks: dict[tuple[str, str], dict[str, Any]] = {}
-
-    def add(self, root: Any) -> None:
-        """Add all styles below ``root``."""
-        for style in root.iter(f"{_STYLE}style", f"{_STYLE}default-style"):
-            key = style.get(f"{_STYLE}family", ""), style.get(f"{_STYLE}name", "")
-            self._elements[key] = style
-        for style in root.iter(f"{_TEXT}list-style"):
-            self._lists[style.get(f"{_STYLE}name", "")] = style
-
-    def look(self, family: str, name: str | None) -> _Look:
-        """The look that a style gives, with what it inherits."""
-        key = family, name or ""
-        if key in self._looks:
-            return self._looks[key]
-        chain = []
-        element = self._elements.get(key)
-        while element is not None and element not in chain:
-            chain.append(element)
-            parent = element.get(f"{_STYLE}parent-style-name")
-            element = self._elements.get((family, parent)) if parent else None
-        default = self._elements.get((family, ""))
-        if default is not None and default not in chain:
-            chain.append(default)
-        look: dict[str, Any] = {}
-        for element in reversed(chain):
-            look |= _own_look(element)
-        self._looks[key] = look
-        return look
-
-    def base_name(self, name: str | None) -> str:
-        """The name of a paragraph's style; of an automatic one, that of its parent."""
-        element = self._elements.get(("paragraph", name or ""))
-        parent = "" if element is None else element.get(f"{_STYLE}parent-style-name", "")
-        return (parent if re.fullmatch(r"P\d+", name or "") else name or "").lower()
-
-    def used_masters(self) -> set[str]:
-        """The names of the master pages that styles refer to."""
-        name = f"{_STYLE}master-page-name"
-        return {value for style in self._elements.values() if (value := style.get(name))}
-
-    def list_level(self, name: str, level: int) -> Any:
-        """The definition of a list's level; ``None`` if there is none."""
-        for definition in self._lists.get(name, ()):
-            if definition.get(f"{_TEXT}level") == str(level):
-                return definition
-        return None
-
-
-def _own_look(style: Any) -> dict[str, Any]:  # noqa: PLR0912
-    look: dict[str, Any] = {}
-    for properties in style:
-        name = local_name(properties)
-        if name == "text-properties":
-            if properties.get(f"{_TEXT}display") is not None:
-                look["hidden"] = properties.get(f"{_TEXT}display") == "none"
-            if found := properties.get(f"{_FO}color"):
-                look["color"] = color(found.lower())
-            size = _centimetres(properties.get(f"{_FO}font-size"))
-            if size is not None:
-                look["size"] = size / _CENTIMETRES["pt"]
-            elif (share := properties.get(f"{_FO}font-size", "")).endswith("%"):
-                look["size"] = 12.0 * number_in(share[:-1], 100) / 100
-            scale = properties.get(f"{_STYLE}text-scale", "100%")
-            if number_in(scale.rstrip("%"), 100) <= 5:
-                look["hidden"] = True
-            # LibreOffice writes an opacity of 0 for texts in the automatic color.
-            is_automatic = properties.get(f"{_STYLE}use-window-font-color") == "true"
-            for key, value in properties.attrib.items():
-                if (
-                    key.endswith("}opacity")
-                    and number_in(value.rstrip("%"), 100) <= 5
-                    and not is_automatic
-                ):
-                    look["hidden"] = True
-            if is_automatic:
-                look["color"] = None
-        if name == "graphic-properties" and properties.get(f"{_DRAW}fill"):
-            solid = properties.get(f"{_DRAW}fill") == "solid"
-            look["fill"] = (
-                color(properties.get(f"{_DRAW}fill-color", "").lower()) if solid else None
-            )
-            if properties.get(f"{_DRAW}fill") == "none":
-                del look["fill"]
-        found = properties.get(f"{_FO}background-color")
-        if found and found != "transparent":
-            look["fill"] = color(found.lower())
-        for key, hides in (("display", "false"), ("visibility", "hidden")):
-            for names in (_TABLE, _PRESENTATION):
-                if properties.get(names + key) == hides:
-                    look["hidden"] = True
-        if properties.get(f"{_FO}line-height") and name == "paragraph-properties":
-            height = _centimetres(properties.get(f"{_FO}line-height"))
-            if height is not None and height < 0.07:
-                look["hidden"] = True
-    return look
-
-
-# Content
-
-
 class _Walk:
     """Reads a document into blocks."""
 
@@ -225,12 +103,12 @@ class _Walk:
         self.blocks = TextBlocks(package.too_large)
         self.hidden = HiddenTexts()
         self._package = package
-        self._styles = _Styles()
+        self._styles = Styles()
         self._root = package.parse("styles.xml")
         self._styles.add(self._root)
         self._notes: list[str] = []
         self._note_count = self._cell_count = 0
-        self._boxes: list[tuple[Any, _Look]] = []
+        self._boxes: list[tuple[Any, Look]] = []
         self._left_out: dict[str, int] = {}
         self._pages = 0
         # The table whose rows are being read.
@@ -272,15 +150,12 @@ class _Walk:
         """Add the texts at the head and foot of the pages that the document uses, each once."""
         used = self._styles.used_masters() | {"Standard", "Default"}
         lines: dict[str, None] = {}
-        for master in self._root.iter(f"{_STYLE}master-page"):
-            if master.get(f"{_STYLE}name") not in used or self._sheet or self._pages:
+        for master in self._root.iter(f"{STYLE}master-page"):
+            if master.get(f"{STYLE}name") not in used or self._sheet or self._pages:
                 continue
             for part in master:
                 name = local_name(part)
-                if (
-                    name.startswith(("header", "footer"))
-                    and part.get(f"{_STYLE}display") != "false"
-                ):
+                if name.startswith(("header", "footer")) and part.get(f"{STYLE}display") != "false":
                     for line in self._flat(part, {}).split("\n"):
                         if re.search(r"[^\W\d_]{2}", line):
                             lines[" ".join(line.split())] = None
@@ -288,18 +163,18 @@ class _Walk:
             self.blocks.heading("Page header and footer", 1, is_title=False)
             self.blocks.add("paragraph", "\n".join(lines))
 
-    def _block(self, element: Any, look: _Look) -> None:  # noqa: PLR0912
+    def _block(self, element: Any, look: Look) -> None:  # noqa: PLR0912
         name = local_name(element)
         if element.tag in {_P, _H}:
             self._paragraph(element, look)
         elif element.tag == _LIST:
             self._list(element, look, 1, "")
         elif name == "tracked-changes":
-            for change in element.iter(f"{_TEXT}deletion"):
+            for change in element.iter(f"{TEXT}deletion"):
                 self.hidden.add("tracked_deletion", _all_text(change), is_usual=True)
         elif name == "section":
-            style = self._styles.look("section", element.get(f"{_TEXT}style-name"))
-            if element.get(f"{_TEXT}display") in {"none", "condition"} or style.get("hidden"):
+            style = self._styles.look("section", element.get(f"{TEXT}style-name"))
+            if element.get(f"{TEXT}display") in {"none", "condition"} or style.get("hidden"):
                 self.hidden.add("invisible_element", _all_text(element))
             else:
                 for child in element:
@@ -308,21 +183,21 @@ class _Walk:
             self._whole_table(element)
         elif name in _INDEXES:
             pass  # its entries are headings of the document
-        elif element.tag.startswith(_DRAW):
+        elif element.tag.startswith(DRAW):
             self._drawing(element, look)
             self._after("")
         elif name in {"numbered-paragraph", "list-item", "list-header"}:
             for child in element:
                 self._block(child, look)
 
-    def _paragraph(self, element: Any, look: _Look, label: str = "", anchor: str = "") -> None:
+    def _paragraph(self, element: Any, look: Look, label: str = "", anchor: str = "") -> None:
         whole = self._text_of(element, look)
         text = whole.strip()
-        base = self._styles.base_name(element.get(f"{_TEXT}style-name"))
+        base = self._styles.base_name(element.get(f"{TEXT}style-name"))
         if text:
             if element.tag == _H or base in {"title", "heading"}:
                 is_title = base == "title"
-                level = 1 if is_title else integer_in(element.get(f"{_TEXT}outline-level"), 1)
+                level = 1 if is_title else integer_in(element.get(f"{TEXT}outline-level"), 1)
                 self.blocks.heading(f"{label} {text}".strip(" -"), level, anchor)
             elif label:
                 self.blocks.add("list", f"{label} {' '.join(text.split())}", anchor)
@@ -345,12 +220,12 @@ class _Walk:
         for note in notes:
             self.blocks.add("paragraph", note, anchor)
 
-    def _list(self, element: Any, look: _Look, level: int, style: str, anchor: str = "") -> None:
-        style = element.get(f"{_TEXT}style-name") or style
+    def _list(self, element: Any, look: Look, level: int, style: str, anchor: str = "") -> None:
+        style = element.get(f"{TEXT}style-name") or style
         definition = self._styles.list_level(style, level)
         is_numbered = definition is not None and local_name(definition).endswith("number")
-        suffix = definition.get(f"{_STYLE}num-suffix", ".") if is_numbered else ""
-        form = definition.get(f"{_STYLE}num-format", "1") if is_numbered else ""
+        suffix = definition.get(f"{STYLE}num-suffix", ".") if is_numbered else ""
+        form = definition.get(f"{STYLE}num-format", "1") if is_numbered else ""
         number = 0
         for item in element:
             if local_name(item) not in {"list-item", "list-header"}:
@@ -371,30 +246,30 @@ class _Walk:
 
     # Text inside of paragraphs
 
-    def _text_of(self, element: Any, look: _Look) -> str:
+    def _text_of(self, element: Any, look: Look) -> str:
         """The visible text of a paragraph. Its text boxes and notes are kept for later."""
-        own = self._styles.look("paragraph", element.get(f"{_TEXT}style-name"))
+        own = self._styles.look("paragraph", element.get(f"{TEXT}style-name"))
         look = {**look, **own} if own else look
-        for part in element.iter(f"{_TEXT}hidden-paragraph") if len(element) else ():
-            if part.get(f"{_TEXT}is-hidden") == "true":
+        for part in element.iter(f"{TEXT}hidden-paragraph") if len(element) else ():
+            if part.get(f"{TEXT}is-hidden") == "true":
                 look = {**look, "hidden": True}
         parts: list[str] = []
         self._inline(element, look, parts)
         return "".join(parts)
 
-    def _inline(self, element: Any, look: _Look, parts: list[str]) -> None:  # noqa: PLR0912
+    def _inline(self, element: Any, look: Look, parts: list[str]) -> None:  # noqa: PLR0912
         self._add(element.text, look, parts)
         for child in element:
             name = local_name(child)
             if name == "s":
-                count = integer_in(child.get(f"{_TEXT}c"), 1)
+                count = integer_in(child.get(f"{TEXT}c"), 1)
                 parts.append(" " * min(count, _MAX_REPEATED))
             elif name == "tab":
                 parts.append("\t")
             elif name == "line-break":
                 parts.append("\n")
             elif name == "span":
-                own = self._styles.look("text", child.get(f"{_TEXT}style-name"))
+                own = self._styles.look("text", child.get(f"{TEXT}style-name"))
                 self._inline(child, {**look, **own}, parts)
             elif name == "note":
                 self._note(child, parts, look)
@@ -402,16 +277,15 @@ class _Walk:
                 self.hidden.add("comment", _all_text(child), is_usual=True)
             elif name in {"hidden-text", "variable-set", "user-field-get"}:
                 hides = (
-                    child.get(f"{_TEXT}is-hidden") == "true"
-                    or child.get(f"{_TEXT}display") == "none"
+                    child.get(f"{TEXT}is-hidden") == "true" or child.get(f"{TEXT}display") == "none"
                 )
                 self._inline(child, {**look, "hidden": True} if hides else look, parts)
             elif name == "ruby":
-                for base in child.findall(f"{_TEXT}ruby-base"):
+                for base in child.findall(f"{TEXT}ruby-base"):
                     self._inline(base, look, parts)
             elif name == "script":
                 self.hidden.add("field_code", _all_text(child), is_usual=True)
-            elif isinstance(child.tag, str) and child.tag.startswith(_DRAW):
+            elif isinstance(child.tag, str) and child.tag.startswith(DRAW):
                 if name == "a":
                     for part in child:
                         self._drawing(part, look)
@@ -423,7 +297,7 @@ class _Walk:
                 self._inline(child, look, parts)
             self._add(child.tail, look, parts)
 
-    def _add(self, text: str | None, look: _Look, parts: list[str]) -> None:
+    def _add(self, text: str | None, look: Look, parts: list[str]) -> None:
         if not text:
             return
         if look.get("hidden"):
@@ -436,8 +310,8 @@ class _Walk:
             # White space collapses; more than one space is an element.
             parts.append(_SPACE.sub(" ", text))
 
-    def _note(self, note: Any, parts: list[str], look: _Look) -> None:
-        body = note.find(f"{_TEXT}note-body")
+    def _note(self, note: Any, parts: list[str], look: Look) -> None:
+        body = note.find(f"{TEXT}note-body")
         if look.get("hidden"):
             self.hidden.add("invisible_element", _all_text(note))
         elif body is not None:
@@ -448,14 +322,14 @@ class _Walk:
             if text:
                 self._notes.append(f"{label} {text}")
 
-    def _drawing(self, element: Any, look: _Look) -> None:
+    def _drawing(self, element: Any, look: Look) -> None:
         """A picture, a shape or a text box."""
         name = local_name(element)
         if name in {"desc", "title"} and element.tag.startswith(_SVG):
             self.hidden.add("alt_text", element.text or "", is_usual=True)
             return
-        style = self._styles.look("graphic", element.get(f"{_DRAW}style-name"))
-        box = [_centimetres(element.get(_SVG + key)) for key in ("x", "y", "width", "height")]
+        style = self._styles.look("graphic", element.get(f"{DRAW}style-name"))
+        box = [centimetres(element.get(_SVG + key)) for key in ("x", "y", "width", "height")]
         is_far = any(place is not None and abs(place) > _FAR for place in box[:2])
         is_flat = any(side is not None and side < 0.04 for side in box[2:]) and name == "frame"
         if look.get("hidden") or style.get("hidden") or is_far or is_flat:
@@ -470,10 +344,10 @@ class _Walk:
         if any(child.tag in {_P, _H, _LIST} for child in element):
             self._boxes.append((element, inner))
         for child in element:
-            if isinstance(child.tag, str) and child.tag.startswith((_DRAW, _SVG)):
+            if isinstance(child.tag, str) and child.tag.startswith((DRAW, _SVG)):
                 self._drawing(child, inner)
 
-    def _flat(self, element: Any, look: _Look) -> str:
+    def _flat(self, element: Any, look: Look) -> str:
         """The visible text of an element with blocks, one line for each paragraph."""
         lines = []
         for child in element:
@@ -513,7 +387,7 @@ class _Walk:
             self._row_number = 0
             self._sheet = None
             if table.getparent().tag == f"{_OFFICE}spreadsheet":
-                self._sheet = SheetBlocks(self.blocks, table.get(f"{_TABLE}name", ""))
+                self._sheet = SheetBlocks(self.blocks, table.get(f"{TABLE}name", ""))
                 if self._is_hidden_table(table):
                     self._leave_out("hidden sheets")
         if self._sheet is None:
@@ -521,7 +395,7 @@ class _Walk:
             return
         self._row_number += 1
         number = self._row_number
-        self._row_number += integer_in(row.get(f"{_TABLE}number-rows-repeated"), 1) - 1
+        self._row_number += integer_in(row.get(f"{TABLE}number-rows-repeated"), 1) - 1
         if self._is_hidden_table(table):
             self.hidden.add("hidden_cells", _all_text(row), is_usual=True)
             return
@@ -537,7 +411,7 @@ class _Walk:
         self._table, self._rows = None, []
 
     def _is_hidden_table(self, table: Any) -> bool:
-        return bool(self._styles.look("table", table.get(f"{_TABLE}style-name")).get("hidden"))
+        return bool(self._styles.look("table", table.get(f"{TABLE}style-name")).get("hidden"))
 
     def _row_cells(self, row: Any) -> list[str]:
         """The visible cells of a row of a table without hidden columns."""
@@ -545,23 +419,23 @@ class _Walk:
 
     def _cells(self, row: Any, hidden_columns: Sequence[bool]) -> tuple[list[str], list[bool]]:
         """The visible cells of a row, and for each whether it is a text."""
-        style = self._styles.look("table-row", row.get(f"{_TABLE}style-name"))
-        visibility = row.get(f"{_TABLE}visibility", "visible")
+        style = self._styles.look("table-row", row.get(f"{TABLE}style-name"))
+        visibility = row.get(f"{TABLE}visibility", "visible")
         if visibility in {"collapse", "filter"} or style.get("hidden"):
             if text := _all_text(row):
                 self._leave_out("hidden rows")
                 self.hidden.add("hidden_cells", text, is_usual=True)
             return [], []
-        table = self._styles.look("table", _table_of(row).get(f"{_TABLE}style-name"))
+        table = self._styles.look("table", _table_of(row).get(f"{TABLE}style-name"))
         # A template of a slide's table has colors that are not known here.
-        look: _Look = {**({"fill": None} if self._pages else {}), **table, **style}
+        look: Look = {**({"fill": None} if self._pages else {}), **table, **style}
         cells: list[str] = []
         is_text: list[bool] = []
         column = 0
         for cell in row:
             if cell.tag not in _CELLS:
                 continue
-            repeated = integer_in(cell.get(f"{_TABLE}number-columns-repeated"), 1)
+            repeated = integer_in(cell.get(f"{TABLE}number-columns-repeated"), 1)
             # The cells to the right of the last column are one that is repeated 16,000 times.
             hides = [*hidden_columns[column : column + min(repeated, _MAX_REPEATED)]]
             hides += [False] * (min(repeated, _MAX_REPEATED) - len(hides))
@@ -583,10 +457,10 @@ class _Walk:
             raise self._package.too_large(f"more than {_MAX_CELLS:,} cells")
         return cells, is_text[: len(cells)]
 
-    def _cell(self, cell: Any, look: _Look) -> str:
+    def _cell(self, cell: Any, look: Look) -> str:
         for comment in cell.findall(f"{_OFFICE}annotation"):
             self.hidden.add("comment", _all_text(comment), is_usual=True)
-        own = self._styles.look("table-cell", cell.get(f"{_TABLE}style-name"))
+        own = self._styles.look("table-cell", cell.get(f"{TABLE}style-name"))
         return self._flat(cell, {**look, **own} if own else look)
 
     # Slides
@@ -594,21 +468,21 @@ class _Walk:
     def _page(self, page: Any) -> None:  # noqa: PLR0912
         self._pages += 1
         anchor = f"slide {self._pages}"
-        style = self._styles.look("drawing-page", page.get(f"{_DRAW}style-name"))
+        style = self._styles.look("drawing-page", page.get(f"{DRAW}style-name"))
         if style.get("hidden"):
             self._leave_out("hidden slides")
             self.hidden.add("hidden_slide", _all_text(page), is_usual=True)
             return
         title, notes = "", []
-        shapes: list[tuple[Any, _Look]] = []
+        shapes: list[tuple[Any, Look]] = []
         for shape in page:
             if local_name(shape) == "notes":
-                texts = [self._flat(box, {}) for box in shape.iter(f"{_DRAW}text-box")]
+                texts = [self._flat(box, {}) for box in shape.iter(f"{DRAW}text-box")]
                 notes = [line for text in texts for line in text.split("\n") if line.strip()]
                 continue
             if not isinstance(shape.tag, str) or local_name(shape) == "forms":
                 continue
-            role = shape.get(f"{_PRESENTATION}class", "")
+            role = shape.get(f"{PRESENTATION}class", "")
             if role in {"footer", "date-time", "page-number", "header"}:
                 continue
             if self._is_off_slide(shape):
@@ -644,13 +518,13 @@ class _Walk:
 
     def _is_off_slide(self, shape: Any) -> bool:
         x, y, width, height = (
-            _centimetres(shape.get(_SVG + key)) for key in ("x", "y", "width", "height")
+            centimetres(shape.get(_SVG + key)) for key in ("x", "y", "width", "height")
         )
         if x is None or y is None:
             return False
-        layout = next(self._root.iter(f"{_STYLE}page-layout-properties"), None)
+        layout = next(self._root.iter(f"{STYLE}page-layout-properties"), None)
         page_width, page_height = (
-            None if layout is None else _centimetres(layout.get(f"{_FO}page-{side}"))
+            None if layout is None else centimetres(layout.get(f"{FO}page-{side}"))
             for side in ("width", "height")
         )
         return (
@@ -669,9 +543,9 @@ def _table_of(element: Any) -> Any:
 def _hidden_columns(table: Any) -> list[bool]:
     """For each column whether it is hidden, up to the last one that is."""
     columns: list[bool] = []
-    for column in table.iter(f"{_TABLE}table-column"):
-        repeated = integer_in(column.get(f"{_TABLE}number-columns-repeated"), 1)
-        is_hidden = column.get(f"{_TABLE}visibility", "visible") in {"collapse", "filter"}
+    for column in table.iter(f"{TABLE}table-column"):
+        repeated = integer_in(column.get(f"{TABLE}number-columns-repeated"), 1)
+        is_hidden = column.get(f"{TABLE}visibility", "visible") in {"collapse", "filter"}
         columns += [is_hidden] * min(repeated, 20_000 - len(columns))
     while columns and not columns[-1]:
         columns.pop()
