@@ -179,7 +179,11 @@ class HostFile:
             is_new_file=is_new_file,
         )
         self._save(self._record_file(server), record.model_dump_json(indent=2).encode("utf-8"))
-        self._replace(text, changed)
+        try:
+            self._replace(text, changed)
+        except StorageError:
+            self._restore_record(server, change)
+            raise
         return self._backup(server)
 
     def undo(self, server: str) -> None:
@@ -273,7 +277,10 @@ class HostFile:
         if self._host.is_toml:
             raise self._refused(f"the entry {change.server!r} was edited since")
         # Another program has written the file anew since.
-        return json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
+        whole = json.dumps(expected, indent=_indent(text), ensure_ascii=text.isascii()) + "\n"
+        if self._parsed(whole) != expected:
+            raise self._refused("would lose something")
+        return whole
 
     def _check(self, changed: str, original: str, server: str, entry: Entry) -> None:
         """Refuse a text that is not what was there before, with the entry."""
@@ -286,7 +293,7 @@ class HostFile:
         return ConfigurationError(
             "host_file_not_plain",
             f"{self.path}: {what}; nothing was written",
-            "add the printed configuration by hand",
+            "edit the file by hand; `rolebundle connect` prints what it needs",
         )
 
     # -- files ---------------------------------------------------------------------------------
@@ -354,6 +361,14 @@ class HostFile:
             return HostChange.model_validate_json(self._record_file(server).read_bytes())
         except (OSError, ValidationError):
             return None
+
+    def _restore_record(self, server: str, change: HostChange | None) -> None:
+        """Keep the record of the change that is still in the file."""
+        if change is None:
+            with suppress(OSError):
+                self._record_file(server).unlink()
+        else:
+            self._save(self._record_file(server), change.model_dump_json(indent=2).encode("utf-8"))
 
     def _save(self, file: Path, data: bytes) -> None:
         """Keep something of a host's file, which may hold secrets of other servers."""

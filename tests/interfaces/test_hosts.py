@@ -311,6 +311,34 @@ def test_no_permission_is_said_and_changes_nothing(
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".partial")]
 
 
+def test_a_write_that_fails_leaves_the_way_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = host_file(tmp_path, CLAUDE)
+    file.write("rolebundle", ENTRY)
+
+    def refuse(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hosts, "_copy_permissions", lambda _path, partial: refuse(partial))
+        with pytest.raises(StorageError):
+            file.write("rolebundle", OTHER)
+    file.undo("rolebundle")
+    assert file.path.read_text() == CLAUDE
+
+
+def test_a_file_that_cannot_be_written_anew_as_it_is_stays(tmp_path: Path) -> None:
+    file = host_file(tmp_path, '{"far": 1e999}')
+    file.write("rolebundle", ENTRY)
+    # Written anew by another program, so that the piece of text is not there.
+    text = file.path.read_text().replace("\n", "").replace(" ", "").replace("myvenv", "my venv")
+    file.path.write_text(text)
+    with pytest.raises(ConfigurationError):
+        file.undo("rolebundle")
+    assert file.path.read_text() == text
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pipes")
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "file")
