@@ -28,7 +28,7 @@ from retrieve import build
 from rolebundle.embedding.static import StaticProvider
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage import approximate_index, vector_index, vector_search
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
@@ -94,11 +94,11 @@ def whole(corpus: Corpus, index: EmbeddingIndex, queries: Sequence[bytes]) -> li
             "ORDER BY distance"
         )
         proposed = [rowid for (rowid,) in both.execute(sql, (query, times * _RESULTS))]
-        return _best(vector_index.score(corpus, index, query, proposed))
+        return _best(vector_search.score(corpus, index, query, proposed))
 
     def fast(query: bytes) -> list[int]:
         proposed = approximate_index.nearest(corpus, part, query, 2 * _RESULTS)
-        return _best(vector_index.score(corpus, index, query, proposed))
+        return _best(vector_search.score(corpus, index, query, proposed))
 
     ways: dict[str, Search] = {
         "float, exact": exact,
@@ -146,11 +146,11 @@ def among(
     chosen = json.dumps(sorted(random.Random(1).sample(rowids, int(share * len(rowids)))))
 
     def through_all(query: bytes) -> list[int]:
-        sql = vector_index.search_sql(own, within=True)
+        sql = vector_search.search_sql(own, within=True)
         return [row[0] for row in corpus.rows(sql, (query, _RESULTS, chosen))]
 
     def one_by_one(query: bytes) -> list[int]:
-        sql = vector_index.NEAREST_OF_FEW_SQL
+        sql = vector_search.NEAREST_OF_FEW_SQL
         return [row[0] for row in corpus.rows(sql, (query, index.id, chosen, _RESULTS))]
 
     return measure({"vec0 with `rowid IN`": through_all, "one by one": one_by_one}, queries)

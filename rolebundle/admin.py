@@ -50,7 +50,7 @@ from rolebundle.storage import (
     gate_baselines,
     path_flags,
     roots,
-    vector_index,
+    vector_cache,
 )
 from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
@@ -385,8 +385,8 @@ class Admin:
         It has the vectors of texts that were removed or changed, in case they come back.
         """
         with self._open_writer() as corpus, corpus.writing():
-            count, _ = vector_index.cache_size(corpus)
-            vector_index.clear_cache(corpus)
+            count, _ = vector_cache.cache_size(corpus)
+            vector_cache.clear_cache(corpus)
             return count
 
     def flagged_documents(self, verdict: str = "quarantine") -> list[Flagged]:

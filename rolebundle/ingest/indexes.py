@@ -18,7 +18,14 @@ from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProv
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
-from rolebundle.storage import approximate_index, documents, store, vector_index
+from rolebundle.storage import (
+    approximate_index,
+    documents,
+    store,
+    vector_cache,
+    vector_index,
+    vector_search,
+)
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.vector_index import EmbeddingIndex
@@ -301,13 +308,13 @@ class _IndexFiller:
 
     def fill_from_cache(self) -> int:
         """Store cached vectors of texts that were embedded before; return their number."""
-        if vector_index.cache_size(self.corpus)[0] == 0:
+        if vector_cache.cache_size(self.corpus)[0] == 0:
             return 0
         done = 0
         for batch in self.batches():
             hashes = {rowid: input_hash(text) for rowid, text in batch.texts.items()}
             model = self.index.identity.model
-            cached = vector_index.cached_vectors(self.corpus, model, list(hashes.values()))
+            cached = vector_cache.cached_vectors(self.corpus, model, list(hashes.values()))
             embedded = [
                 (rowid, text, cached[hashes[rowid]])
                 for rowid, text in batch.texts.items()
@@ -583,7 +590,7 @@ def _sampled_recall(corpus: Corpus, part: IndexPart, state: ApproximateState) ->
     trial = part._replace(approximate=state.write())
     hits = total = 0
     for vector in vector_index.sample_vectors(corpus, part, SAMPLE_QUERIES):
-        exact = vector_index.exact_neighbours(corpus, part, vector, SAMPLE_NEIGHBOURS)
+        exact = vector_search.exact_neighbours(corpus, part, vector, SAMPLE_NEIGHBOURS)
         proposed = set(approximate_index.nearest(corpus, trial, vector, 2 * SAMPLE_NEIGHBOURS))
         hits += sum(rowid in proposed for rowid, _ in exact)
         total += len(exact)

@@ -32,7 +32,7 @@ from rolebundle.retrieval.filter import (
     rejects_other_roles,
 )
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage import documents, vector_index
+from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import latest_version
 from rolebundle.storage.sqlite_file import DAMAGE_HINT, damaged
@@ -41,7 +41,7 @@ from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 
 POOL_DEPTH = 100
 """How many chunks each lane proposes at first."""
-MAX_DEPTH = vector_index.MAX_NEIGHBOURS
+MAX_DEPTH = vector_search.MAX_NEIGHBOURS
 """The bound of law 2: a lane is not asked for more than this many chunks at once."""
 
 
@@ -237,7 +237,7 @@ class Lanes:
     def _nearest(self, depth: int, document_ids: Sequence[int] | None) -> list[SemanticHit]:
         if self.index is None:
             return []
-        nearest = vector_index.search(self.corpus, self.index, self.vector, depth, document_ids)
+        nearest = vector_search.search(self.corpus, self.index, self.vector, depth, document_ids)
         return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
 
     def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:
@@ -249,7 +249,7 @@ class Lanes:
     def _cosines(self, rowids: Sequence[int]) -> list[SemanticHit]:
         if self.index is None or not rowids:
             return []
-        cosines = vector_index.score(self.corpus, self.index, self.vector, rowids)
+        cosines = vector_search.score(self.corpus, self.index, self.vector, rowids)
         return [
             SemanticHit(rowid, cosine, proposed=False) for rowid, cosine in sorted(cosines.items())
         ]

@@ -21,7 +21,7 @@ from rolebundle.contracts.replay import Whereabouts
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.bundle import passage_mark
 from rolebundle.retrieval.lanes import corpus_state
-from rolebundle.storage import approximate_index, documents, vector_index
+from rolebundle.storage import approximate_index, documents, vector_cache, vector_index
 from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
@@ -250,7 +250,7 @@ def corpus_status(corpus: Corpus, problems: Sequence[Problem] | None = None) -> 
         indexes = [
             _index_status(corpus, index, state.chunks) for index in vector_index.all_indexes(corpus)
         ]
-        cached, _ = vector_index.cache_size(corpus)
+        cached, _ = vector_cache.cache_size(corpus)
     by_source: dict[str, list[tuple[str, int, int]]] = {}
     for source_id, tier, document_count, chunk_count in sizes:
         by_source.setdefault(source_id, []).append((tier, document_count, chunk_count))

@@ -32,6 +32,7 @@ from rolebundle.storage import (
     rerank_cache,
     roots,
     store,
+    vector_cache,
     vector_index,
 )
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
@@ -88,7 +89,7 @@ def erase(
     store.remove_documents(corpus, rows)
     # The cache knows a text only by its hash. So vectors of earlier versions of these documents
     # cannot be distinguished from those of other documents.
-    vector_index.clear_cache(corpus)
+    vector_cache.clear_cache(corpus)
     _forget_files(corpus, documents)
     _forget_claims(corpus, documents)
     decisions.erase_decisions(corpus, decided, purged_at)

@@ -18,7 +18,7 @@ from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
 from rolebundle.storage.location import is_there, rerank_cache_path
 from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, create_file, is_missing_or_empty
-from rolebundle.storage.vector_index import model_key
+from rolebundle.storage.vector_cache import model_key
 
 VERSION = 1
 MAX_BYTES = 256 * 1024 * 1024

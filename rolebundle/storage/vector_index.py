@@ -1,32 +1,24 @@
-"""The embedding indexes: their identities, their vectors, and the search in them.
+"""The embedding indexes: their identities and their vectors.
 
 An index has one part for each compartment: a vec0 table with the vectors of its chunks. Vectors are
-little-endian float32 blobs of unit length, so cosine = 1 − d²/2 for the L2 distance d that
-sqlite-vec measures. The cache at the end keeps vectors whose chunk is gone.
+little-endian float32 blobs of unit length.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
 from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
-from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row, check_types
-from rolebundle.storage.ties import first_by_score, search_with_ties
-
-MAX_NEIGHBOURS = 4096
-"""sqlite-vec's own limit of k."""
-MAX_CACHE_BYTES = 50 * 1024 * 1024
-"""Maximum size of the cache in bytes. The oldest vectors are deleted first."""
+from rolebundle.storage.vector_cache import cache_vectors
 
 _COLUMNS = (
     "id, provider, model, model_digest, dimensions, query_prefix, passage_prefix, chunker, "
@@ -364,117 +356,6 @@ def count_vectors(corpus: Corpus, index: EmbeddingIndex) -> int:
     return sum(part.vectors for part in current_parts(corpus, index))
 
 
-# -- search --------------------------------------------------------------------------------------
-
-
-def search_sql(part: IndexPart, *, within: bool = False) -> str:
-    """The nearest chunks. Bindings: vector, k[, documents as JSON]."""
-    restricted = (
-        " AND rowid IN (SELECT id FROM chunk WHERE document IN (SELECT value FROM json_each(?)))"
-    )
-    return (
-        f"SELECT rowid, distance FROM {part.table} WHERE embedding MATCH ? AND k = ?"
-        f"{restricted if within else ''} ORDER BY distance"
-    )
-
-
-def search(
-    corpus: Corpus,
-    index: EmbeddingIndex,
-    vector: bytes,
-    limit: int,
-    within: Sequence[int] | None = None,
-) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of all parts, nearest first.
-
-    Ties at the edge go to the lower chunk id; among more than ``MAX_NEIGHBOURS`` equal vectors of a
-    part, to those that sqlite-vec returns.
-
-    For a minority of the documents the distance of each vector is computed one by one: sqlite-vec's
-    search goes through all vectors, even if it is restricted.
-    """
-    corpus.load_vectors()
-    k = min(limit, MAX_NEIGHBOURS)
-    if within is not None and _are_few(corpus, within):
-        chosen = json.dumps(list(within))
-        neighbours = search_with_ties(
-            lambda most: _cosines(
-                corpus.rows(NEAREST_OF_FEW_SQL, (vector, index.id, chosen, most))
-            ),
-            k,
-        )
-    else:
-        neighbours = {
-            rowid: cosine
-            for part in index.parts
-            if part.vectors
-            for rowid, cosine in _nearest(corpus, index, part, vector, k, within).items()
-        }
-    return list(first_by_score(corpus, neighbours, k).items())
-
-
-NEAREST_OF_FEW_SQL = (
-    "SELECT e.chunk, vec_distance_L2(e.vector, ?) AS distance FROM chunk c "
-    "CROSS JOIN embedded e ON e.index_id = ? AND e.chunk = c.id "
-    "WHERE c.document IN (SELECT value FROM json_each(?)) ORDER BY distance, e.chunk LIMIT ?"
-)
-"""The nearest chunks of some documents. Bindings: vector, index, documents as JSON, limit."""
-_MAX_FEW_SHARE = 0.5
-"""Up to this share of the documents their vectors are measured one by one. At 307,849 chunks the
-two ways take 8 and 95 ms for 1% of the documents, 45 and 178 ms for 10%, 330 and 235 ms for 90%."""
-
-
-def _are_few(corpus: Corpus, documents: Sequence[int]) -> bool:
-    total = sum(
-        compartment.documents for compartment in compartments.searchable_compartments(corpus)
-    )
-    return len(documents) < _MAX_FEW_SHARE * total
-
-
-def _nearest(
-    corpus: Corpus,
-    index: EmbeddingIndex,
-    part: IndexPart,
-    vector: bytes,
-    k: int,
-    within: Sequence[int] | None,
-) -> Mapping[int, float]:
-    """The nearest of one part, with those that tie with the last of them.
-
-    Exact, unless the part has a usable approximate index. That one proposes twice as many, and
-    their cosines are computed from the vectors themselves. If its buckets hold too few, or its
-    tables are damaged, the exact search is used after all: fewer neighbours would look as if the
-    corpus had no more.
-    """
-    if within is None and approximate_index.is_usable(corpus, part):
-        try:
-            proposed = approximate_index.nearest(corpus, part, vector, 2 * k)
-        except CorpusCorrupt:
-            proposed = []
-        scored = score(corpus, index, vector, proposed)
-        if len(scored) >= min(k, part.vectors):
-            return scored
-    sql = search_sql(part, within=within is not None)
-    chosen = () if within is None else (json.dumps(list(within)),)
-    return search_with_ties(
-        lambda most: _cosines(corpus.rows(sql, (vector, most, *chosen))), k, MAX_NEIGHBOURS
-    )
-
-
-def _cosines(rows: Iterable[Row]) -> dict[int, float]:
-    return {rowid: _cosine(distance) for rowid, distance in rows}
-
-
-def exact_neighbours(
-    corpus: Corpus, part: IndexPart, vector: bytes, limit: int
-) -> list[tuple[int, float]]:
-    """The ``limit`` nearest (rowid, cosine) of one part, by its vec0 table alone."""
-    return [
-        (rowid, _cosine(distance))
-        for rowid, distance in corpus.rows(search_sql(part), (vector, limit))
-    ]
-
-
 def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
     """About ``count`` vectors of a part, evenly spread over its rows."""
     rowids = corpus.each(f"SELECT rowid FROM {part.table}")
@@ -485,23 +366,6 @@ def sample_vectors(corpus: Corpus, part: IndexPart, count: int) -> list[bytes]:
         )
         for (rowid,) in sample
     ]
-
-
-def score(
-    corpus: Corpus, index: EmbeddingIndex, vector: bytes, rowids: Sequence[int]
-) -> dict[int, float]:
-    """The cosine of those of ``rowids`` that have a vector."""
-    corpus.load_vectors()
-    rows = corpus.rows(
-        "SELECT chunk, vec_distance_L2(vector, ?) FROM embedded WHERE index_id = ? "
-        "AND chunk IN (SELECT value FROM json_each(?))",
-        (vector, index.id, json.dumps(list(rowids))),
-    )
-    return _cosines(rows)
-
-
-def _cosine(distance: float) -> float:
-    return 1.0 - distance * distance / 2.0
 
 
 # -- comparing scopes ----------------------------------------------------------------------------
@@ -549,68 +413,3 @@ def vector_blocks(
             return
         yield [OwnedVector(*row) for row in rows]
         after = rows[-1][0]
-
-
-# -- cache ---------------------------------------------------------------------------------------
-
-
-def model_key(model: ModelIdentity) -> str:
-    """A digest of everything about a model that changes its vectors."""
-    texts = (
-        model.provider,
-        model.model,
-        model.digest,
-        str(model.dimensions),
-        model.query_prefix,
-        model.passage_prefix,
-    )
-    return blake2b("\0".join(texts).encode(), digest_size=12).hexdigest()
-
-
-def cache_vectors(
-    corpus: Corpus, model: ModelIdentity, vectors: Sequence[tuple[str, bytes]]
-) -> None:
-    """Keep (input hash, vector) of chunks that left an index; the oldest beyond the limit go.
-
-    If the same text comes back, moved or restored, its vector is found here without a model.
-    """
-    key = model_key(model)
-    corpus.run_many(
-        "INSERT OR REPLACE INTO embedding_cache (model, input_hash, vector, digest) "
-        "VALUES (?, ?, ?, ?)",
-        ((*row, row_digest(row)) for row in ((key, *vector) for vector in vectors)),
-    )
-    corpus.run(
-        "DELETE FROM embedding_cache WHERE id <= (SELECT max(id) - ? FROM embedding_cache)",
-        (MAX_CACHE_BYTES // (4 * model.dimensions),),
-    )
-
-
-def cached_vectors(
-    corpus: Corpus, model: ModelIdentity, input_hashes: Sequence[str]
-) -> dict[str, bytes]:
-    """Input hash → vector, for those in the cache that are intact and as long as the model's."""
-    key = model_key(model)
-    rows = corpus.rows(
-        "SELECT input_hash, vector, digest FROM embedding_cache WHERE model = ? "
-        "AND length(vector) = ? AND input_hash IN (SELECT value FROM json_each(?))",
-        (key, 4 * model.dimensions, json.dumps(list(input_hashes))),
-    )
-    return {
-        input_hash: vector
-        for input_hash, vector, digest in rows
-        if row_digest((key, input_hash, vector)) == digest
-    }
-
-
-def cache_size(corpus: Corpus) -> tuple[int, int]:
-    """How many vectors the cache has, and how many bytes they take."""
-    count, total = corpus.rows(
-        "SELECT count(*), coalesce(sum(length(vector)), 0) FROM embedding_cache"
-    )[0]
-    return int(count), int(total)
-
-
-def clear_cache(corpus: Corpus) -> None:
-    """Empty the cache. Call it inside a write transaction."""
-    corpus.run("DELETE FROM embedding_cache")

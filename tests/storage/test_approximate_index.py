@@ -15,7 +15,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import indexes
-from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage import approximate_index, vector_index, vector_search
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -95,7 +95,7 @@ def vector(number: int) -> bytes:
 
 
 def found(corpus: Corpus, number: int, limit: int) -> list[tuple[int, float]]:
-    return vector_index.search(corpus, active(corpus), vector(number), limit)
+    return vector_search.search(corpus, active(corpus), vector(number), limit)
 
 
 def proposed(corpus: Corpus, number: int, k: int = 50) -> list[int]:

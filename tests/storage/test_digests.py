@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from rolebundle.policy.access import deny_matcher, set_policy
-from rolebundle.storage import check, digests, facts, quarantine, seal, store, vector_index
+from rolebundle.storage import (
+    check,
+    digests,
+    facts,
+    quarantine,
+    seal,
+    store,
+    vector_cache,
+    vector_index,
+)
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -146,9 +155,9 @@ def test_a_damaged_cached_vector_is_not_used(corpus: Corpus) -> None:
     assert index is not None
     model = index.identity.model
     [(name, vector)] = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
-    assert vector_index.cached_vectors(corpus, model, [name]) == {name: vector}
+    assert vector_cache.cached_vectors(corpus, model, [name]) == {name: vector}
     corpus.run("UPDATE embedding_cache SET vector = zeroblob(length(vector))")
-    assert vector_index.cached_vectors(corpus, model, [name]) == {}
+    assert vector_cache.cached_vectors(corpus, model, [name]) == {}
 
 
 @pytest.mark.parametrize("change", ["digest = x'00'", "page = 7"])

@@ -13,7 +13,7 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
 from rolebundle.retrieval import lexical
-from rolebundle.storage import lexical_index, opening, partition, store, vector_index
+from rolebundle.storage import lexical_index, opening, partition, store, vector_index, vector_search
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
@@ -262,7 +262,7 @@ class TestFromTheFirstSchema:
         with open_reader(old) as corpus:
             index = vector_index.active_index(corpus)
             assert index is not None
-            found = dict(vector_index.search(corpus, index, vector, 4000))
+            found = dict(vector_search.search(corpus, index, vector, 4000))
         assert found == pytest.approx({row: 1 - far * far / 2 for row, far in expected})
         assert len(found) == len(expected) > 40
 

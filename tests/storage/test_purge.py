@@ -15,7 +15,14 @@ from rolebundle.contracts.document import Mark
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.errors import ConfigurationError, StorageError
 from rolebundle.policy.purge import PurgeSelection, finish_purges, purge
-from rolebundle.storage import approximate_index, marks, store, vector_index
+from rolebundle.storage import (
+    approximate_index,
+    marks,
+    store,
+    vector_cache,
+    vector_index,
+    vector_search,
+)
 from rolebundle.storage import documents as stored
 from rolebundle.storage import purge as erasure
 from rolebundle.storage.check import find_problems
@@ -148,7 +155,7 @@ def test_no_byte_of_a_canary_is_left(rounds: int) -> None:
             assert {one.document_id for _, one in stored.all_documents(corpus)} == set(
                 names(here.staying)
             )
-            assert vector_index.cache_size(corpus) == (0, 0)
+            assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 def test_the_search_for_canaries_finds_words_in_an_index() -> None:
@@ -249,10 +256,10 @@ def test_an_earlier_version_is_not_in_the_cache(tmp_path: Path) -> None:
     db = build(tmp_path, [document("a", ["first wording"])], PROVIDER)
     with open_writer(db) as corpus:
         fill(corpus, [document("a", ["second wording"])], PROVIDER)
-        assert vector_index.cache_size(corpus)[0] == 1
+        assert vector_cache.cache_size(corpus)[0] == 1
     purged(db, PurgeSelection(["a"]))
     with open_reader(db) as corpus:
-        assert vector_index.cache_size(corpus) == (0, 0)
+        assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 def test_everything_can_be_purged(tmp_path: Path) -> None:
@@ -316,7 +323,7 @@ class TestTheApproximateIndex:
             assert index is not None
             assert [bool(part.approximate) for part in index.parts] == [False, True]
             assert vector_index.stale_reason(corpus, index) == ""
-            assert vector_index.search(corpus, index, bytes(32), 5)
+            assert vector_search.search(corpus, index, bytes(32), 5)
         assert_sound(db)
 
     def test_without_its_extension_nothing_is_purged(

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError
-from rolebundle.storage import compartments, lexical_index, opening, vector_index
+from rolebundle.storage import compartments, lexical_index, opening, vector_index, vector_search
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
 from rolebundle.storage.opening import open_reader, open_writer
@@ -214,9 +214,9 @@ class TestWhatIsAllowed:
             assert index is not None
             assert index.vectors == len(rows)
             vector = restricted.value("SELECT vector FROM main.embedded WHERE chunk = 3")
-            found = [row for row, _ in vector_index.search(restricted, index, vector, 100)]
+            found = [row for row, _ in vector_search.search(restricted, index, vector, 100)]
             assert sorted(found) == rows
-            assert [*vector_index.score(restricted, index, vector, [1, 2, 3, 4])] == rows
+            assert [*vector_search.score(restricted, index, vector, [1, 2, 3, 4])] == rows
             assert [*stored.passages(restricted, [1, 2, 3, 4])] == rows
 
     def test_is_what_was_allowed_last(self, restricted: Corpus) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from rolebundle.contracts.index import IndexIdentity, Noise
 from rolebundle.errors import CorpusCorrupt
-from rolebundle.storage import vector_index
+from rolebundle.storage import vector_index, vector_search
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
@@ -65,17 +65,17 @@ class TestSearch:
         return read
 
     def test_nearest_first_with_their_cosines(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        found = vector_index.search(corpus, index, unit(1, 0), 10)
+        found = vector_search.search(corpus, index, unit(1, 0), 10)
         assert [row for row, _ in found] == [1, 2, 3, 4]
         assert [cosine for _, cosine in found] == pytest.approx([1, 0.6, 0, -1], abs=1e-6)
 
     def test_at_most_as_many_as_asked(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        assert [row for row, _ in vector_index.search(corpus, index, unit(1, 0), 2)] == [1, 2]
+        assert [row for row, _ in vector_search.search(corpus, index, unit(1, 0), 2)] == [1, 2]
 
     def test_within_documents(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         # Rows 1–3 are the first document's. The restriction comes before the nearest are taken.
-        assert [r for r, _ in vector_index.search(corpus, index, unit(1, 0), 1, [2])] == [4]
-        assert vector_index.search(corpus, index, unit(1, 0), 9, []) == []
+        assert [r for r, _ in vector_search.search(corpus, index, unit(1, 0), 1, [2])] == [4]
+        assert vector_search.search(corpus, index, unit(1, 0), 9, []) == []
 
     @pytest.mark.parametrize("documents", [[1], [2], [1, 2], [2, 1, 99]])
     def test_few_and_many_documents_are_searched_with_the_same_result(
@@ -87,27 +87,27 @@ class TestSearch:
     ) -> None:
         found = []
         for few in (0.0, 2.0):
-            monkeypatch.setattr(vector_index, "_MAX_FEW_SHARE", few)
-            found.append(vector_index.search(corpus, index, unit(0.8, 0.6), 3, documents))
+            monkeypatch.setattr(vector_search, "_MAX_FEW_SHARE", few)
+            found.append(vector_search.search(corpus, index, unit(0.8, 0.6), 3, documents))
         rows, cosines = zip(*found[0], strict=True)
         assert [row for row, _ in found[1]] == list(rows)
         assert [cosine for _, cosine in found[1]] == pytest.approx(cosines, abs=1e-6)
 
     def test_given_rows_are_scored(self, corpus: Corpus, index: EmbeddingIndex) -> None:
-        found = vector_index.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
+        found = vector_search.score(corpus, index, unit(0, 1), [2, 3, 6, 99])
         assert found == pytest.approx({2: 0.8, 3: 1.0}, abs=1e-6)
 
     def test_a_limit_above_that_of_sqlite_vec_is_reduced(
         self, corpus: Corpus, index: EmbeddingIndex
     ) -> None:
-        assert len(vector_index.search(corpus, index, unit(1, 0), 1_000_000)) == 4
+        assert len(vector_search.search(corpus, index, unit(1, 0), 1_000_000)) == 4
 
 
 class TestAddAndRemove:
     def test_a_vector_is_replaced(self, corpus: Corpus, index: EmbeddingIndex) -> None:
         add(corpus, index, {1: unit(1, 0)})
         add(corpus, index, {1: unit(0, 1), 2: unit(1, 0)})
-        found = vector_index.score(corpus, index, unit(0, 1), [1, 2])
+        found = vector_search.score(corpus, index, unit(0, 1), [1, 2])
         assert found == pytest.approx({1: 1.0, 2: 0.0}, abs=1e-6)
         assert vector_index.count_vectors(corpus, index) == 2
         assert find_problems(corpus) == []

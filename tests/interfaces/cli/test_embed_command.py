@@ -10,7 +10,7 @@ import pytest
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.noise_sample import PAIRS
 from rolebundle.ingest.indexes import Optimized
-from rolebundle.storage import approximate_index, vector_index
+from rolebundle.storage import approximate_index, vector_cache, vector_index
 from rolebundle.storage.opening import open_reader, open_writer
 from support.commands import Outcome, invoke, is_coded
 from support.corpora import build, document
@@ -271,11 +271,11 @@ def test_clear_cache(db: Path) -> None:
     with open_writer(db) as corpus, corpus.writing():
         vector_index.remove(corpus, vector_index.all_indexes(corpus)[0], [1, 2])
         # All were made of "input", as far as the helper knows.
-        assert vector_index.cache_size(corpus)[0] == 1
+        assert vector_cache.cache_size(corpus)[0] == 1
     done = invoke("embed", "clear-cache", "--db", db)
     assert (done.code, done.err) == (0, "1 vector deleted\n")
     with open_reader(db) as corpus:
-        assert vector_index.cache_size(corpus) == (0, 0)
+        assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 class TestHelp:

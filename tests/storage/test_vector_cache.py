@@ -14,7 +14,7 @@ from rolebundle.contracts.index import IndexIdentity
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
-from rolebundle.storage import vector_index
+from rolebundle.storage import vector_cache, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
 from support.corpora import document, fill
@@ -34,13 +34,13 @@ def vector(number: int) -> bytes:
 
 def keep(corpus: Corpus, *numbers: int) -> None:
     with corpus.writing():
-        vector_index.cache_vectors(corpus, IDENTITY, [(f"h{n}", vector(n)) for n in numbers])
+        vector_cache.cache_vectors(corpus, IDENTITY, [(f"h{n}", vector(n)) for n in numbers])
 
 
 class TestKeys:
     def test_a_vector_is_found_by_its_model_and_its_input(self, corpus: Corpus) -> None:
         keep(corpus, 1, 2)
-        found = vector_index.cached_vectors(corpus, IDENTITY, ["h2", "h3"])
+        found = vector_cache.cached_vectors(corpus, IDENTITY, ["h2", "h3"])
         assert found == {"h2": vector(2)}
 
     @pytest.mark.parametrize(
@@ -60,37 +60,37 @@ class TestKeys:
     ) -> None:
         keep(corpus, 1)
         other = replace(IDENTITY, **change)
-        assert vector_index.model_key(other) != vector_index.model_key(IDENTITY)
-        assert vector_index.cached_vectors(corpus, other, ["h1"]) == {}
+        assert vector_cache.model_key(other) != vector_cache.model_key(IDENTITY)
+        assert vector_cache.cached_vectors(corpus, other, ["h1"]) == {}
 
     def test_text_that_moves_from_one_prefix_to_the_other_changes_the_key(self) -> None:
         one = replace(IDENTITY, query_prefix="ab", passage_prefix="c")
         other = replace(IDENTITY, query_prefix="a", passage_prefix="bc")
-        assert vector_index.model_key(one) != vector_index.model_key(other)
+        assert vector_cache.model_key(one) != vector_cache.model_key(other)
 
     def test_a_vector_of_the_wrong_length_is_not_returned(self, corpus: Corpus) -> None:
         keep(corpus, 1)
         corpus.run("UPDATE embedding_cache SET vector = x'0000'")
-        assert vector_index.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1"]) == {}
 
 
 class TestBounds:
     def test_the_oldest_go_first(self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vector_index, "MAX_CACHE_BYTES", 3 * 4 * DIMENSIONS)
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 3 * 4 * DIMENSIONS)
         keep(corpus, 1, 2)
         keep(corpus, 3, 4, 5)
-        assert vector_index.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
-        found = vector_index.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
+        assert vector_cache.cache_size(corpus) == (3, 3 * 4 * DIMENSIONS)
+        found = vector_cache.cached_vectors(corpus, IDENTITY, [f"h{n}" for n in range(9)])
         assert found.keys() == {"h3", "h4", "h5"}
 
     def test_a_vector_that_is_cached_again_counts_as_new(
         self, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(vector_index, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
+        monkeypatch.setattr(vector_cache, "MAX_CACHE_BYTES", 2 * 4 * DIMENSIONS)
         keep(corpus, 1, 2)
         keep(corpus, 1)
         keep(corpus, 3)
-        assert vector_index.cached_vectors(corpus, IDENTITY, ["h1", "h2", "h3"]).keys() == {
+        assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2", "h3"]).keys() == {
             "h1",
             "h3",
         }
@@ -98,8 +98,8 @@ class TestBounds:
     def test_cleared(self, corpus: Corpus) -> None:
         keep(corpus, 1, 2)
         with corpus.writing():
-            vector_index.clear_cache(corpus)
-        assert vector_index.cache_size(corpus) == (0, 0)
+            vector_cache.clear_cache(corpus)
+        assert vector_cache.cache_size(corpus) == (0, 0)
 
 
 def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
@@ -111,7 +111,7 @@ def test_a_damaged_vector_is_not_kept(corpus: Corpus) -> None:
     corpus.run("UPDATE embedded SET vector = ? WHERE chunk = 2", (vector(3),))
     with corpus.writing():
         vector_index.remove(corpus, index, [1, 2])
-    assert vector_index.cached_vectors(corpus, IDENTITY, ["h1", "h2"]) == {"h1": vector(1)}
+    assert vector_cache.cached_vectors(corpus, IDENTITY, ["h1", "h2"]) == {"h1": vector(1)}
 
 
 # -- through ingest: what comes back is not embedded again ---------------------------------------
@@ -153,7 +153,7 @@ class World:
 
     def clear(self) -> None:
         with open_writer(self.db) as corpus, corpus.writing():
-            vector_index.clear_cache(corpus)
+            vector_cache.clear_cache(corpus)
 
 
 @pytest.fixture
@@ -221,8 +221,8 @@ def test_another_models_vectors_do_not_come_back(world: World) -> None:
     world.db.write_bytes(db)
     with open_writer(world.db) as corpus, corpus.writing():
         cached = corpus.rows("SELECT input_hash, vector FROM embedding_cache")
-        vector_index.clear_cache(corpus)
-        vector_index.cache_vectors(corpus, replace(IDENTITY, model="another"), cached)
+        vector_cache.clear_cache(corpus)
+        vector_cache.cache_vectors(corpus, replace(IDENTITY, model="another"), cached)
     before = world.provider.texts
     world.ingest()
     assert world.provider.texts > before
