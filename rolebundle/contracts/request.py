@@ -162,8 +162,8 @@ class RetrievalRequest(Contract):
     )
     rerank: Name | None = Field(
         None,
-        description="The model, as PROVIDER:MODEL, that scores the best passages again, or the "
-        "word none for no reranking. Default: the configured model.",
+        description="The model that scores the best passages again, as PROVIDER:MODEL, for "
+        "example onnx; or none. Default: the configured model.",
     )
     allow_weak: bool = Field(
         False,
