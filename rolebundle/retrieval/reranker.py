@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 MAX_MODELS = 2
 """How many models stay loaded. Requests name the model, so memory must be bounded."""
-DEADLINE_SHARE = 0.7
-"""The part of a request's deadline at which the reranking ends. The rest is for what follows it."""
+RESERVED_SHARE = 0.3
+"""The part of a request's deadline that is left for what follows the reranking."""
 
 Model = EmbeddingProvider | RerankServer
 
@@ -92,9 +92,8 @@ class RerankModels:
                 del self._models[next(iter(self._models))]
             self._models[model] = opened
         scorer = self._scorer(self._models[model], task)
-        until = None if deadline is None else perf_counter() + DEADLINE_SHARE * deadline
         is_served = parse_rerank_spec(model).provider in SERVED
-        return Reranker(scorer, corpus.raise_if_interrupted, until, is_served=is_served)
+        return Reranker(scorer, corpus.raise_if_interrupted, deadline, is_served=is_served)
 
     def _scorer(self, model: Model, task: str) -> Scorer:
         if isinstance(model, RerankServer):
@@ -127,9 +126,9 @@ class Reranker:
 
     Args:
         scorer: the model, with the task.
-        check_time: called before each use of the model, if there is no ``until``. Raises if the
+        check_time: called before each use of the model, if there is no deadline. Raises if the
             request was interrupted.
-        until: when the reranking ends, by ``perf_counter``; ``None`` for all passages.
+        deadline: seconds that the whole request may take from now on; ``None`` for no limit.
         is_served: whether the model is in a server. The process does not wait for it when it ends.
 
     Attributes:
@@ -144,12 +143,14 @@ class Reranker:
         self,
         scorer: Scorer,
         check_time: Callable[[], None] = lambda: None,
-        until: float | None = None,
+        deadline: float | None = None,
         *,
         is_served: bool = False,
     ) -> None:
         self._scorer, self._check_time = scorer, check_time
-        self._until, self._is_served = until, is_served
+        self._deadline, self._is_served = deadline, is_served
+        self._created = perf_counter()
+        self._until: float | None = None
         self._model: ModelIdentity | None = None
         self._scores: dict[str, float] = {}
         self._faults: dict[str, str] = {}
@@ -183,6 +184,10 @@ class Reranker:
             for text_hash, text in texts.items()
             if text_hash not in self._scores and text_hash not in self._faults
         }
+        if self._deadline is not None and self._until is None:
+            # What follows takes hardly longer than what came before, however busy the machine is.
+            reserved = max(RESERVED_SHARE * self._deadline, started - self._created)
+            self._until = self._created + self._deadline - reserved
         try:
             if missing and not self._problem:
                 self._score(missing)

@@ -123,7 +123,7 @@ def test_without_the_server_the_answer_is_the_plain_one(
 def test_a_deadline_takes_the_scores_that_are_there(
     db: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reranker, "DEADLINE_SHARE", 0.1)
+    monkeypatch.setattr(reranker, "RESERVED_SHARE", 0.9)
     answered = []
 
     def twice(handler: Handler) -> None:

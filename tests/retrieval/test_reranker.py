@@ -301,6 +301,8 @@ class TestWarm:
         self, db: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert invoke("embed", "--warm", "--db", db).code == 2
+        monkeypatch.setenv("ROLEBUNDLE_RERANK", "tei")
+        assert "are not cached" in invoke("embed", "--warm", "--db", db).err
         monkeypatch.setenv("ROLEBUNDLE_RERANK", FAKE)
         with known():
             run = invoke("embed", "--warm", "--db", db)
@@ -379,7 +381,7 @@ class TestDeadline:
     @pytest.fixture(autouse=True)
     def early(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The reranking ends early, so that a busy machine has time for the rest."""
-        monkeypatch.setattr(reranker, "DEADLINE_SHARE", 0.1)
+        monkeypatch.setattr(reranker, "RESERVED_SHARE", 0.9)
 
     def test_the_best_are_scored_first_and_the_answer_is_in_time(self, db: Path) -> None:
         with known() as model:

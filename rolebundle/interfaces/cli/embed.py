@@ -11,7 +11,13 @@ from click.core import ParameterSource
 from rolebundle.admin import Admin
 from rolebundle.contracts.reports import EmbeddingIndexes, EmbedPlan, EmbedResult
 from rolebundle.contracts.request import NO_RERANK
-from rolebundle.embedding.registry import SERVED, ProviderSpec, parse_spec
+from rolebundle.embedding.registry import (
+    RERANK_SERVERS,
+    SERVED,
+    ProviderSpec,
+    parse_rerank_spec,
+    parse_spec,
+)
 from rolebundle.errors import EmbedderError
 from rolebundle.interfaces.cli.options import (
     admin_for,
@@ -134,6 +140,8 @@ def _rerank_spec(embed_url: str, allow_host: str) -> ProviderSpec:
     model = rerank_setting()
     if model in ("", NO_RERANK):
         raise click.UsageError("--warm needs a --provider, or ROLEBUNDLE_RERANK")
+    if parse_rerank_spec(model).provider in RERANK_SERVERS:
+        raise click.UsageError(f"the scores of {model} depend on the question and are not cached")
     spec = parse_spec(model)
     if spec.provider not in SERVED:
         return spec
