@@ -36,6 +36,7 @@ from rolebundle.storage import roots as root_storage
 from rolebundle.storage.backup import page_problem, private_copy
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.file_format import check_path
 from rolebundle.storage.location import audit_path, heartbeat_path, is_there, rerank_cache_path
 from rolebundle.storage.opening import (
     corpus_format,
@@ -44,7 +45,6 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.partial import COMPANIONS, OWNER_ONLY, stale_partials
-from rolebundle.storage.sqlite_file import check_path
 from rolebundle.storage.vector_index import active_index, stale_reason
 from rolebundle.text.counts import counted
 

@@ -25,6 +25,7 @@ from rolebundle.storage import documents, path_flags, salvage, store, stored_pol
 from rolebundle.storage.backup import page_problem, private_copy, replace_file
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.file_format import check_path
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import (
     corpus_format,
@@ -35,7 +36,7 @@ from rolebundle.storage.opening import (
 )
 from rolebundle.storage.partial import partial_file, sync_file
 from rolebundle.storage.salvage import Salvaged
-from rolebundle.storage.sqlite_file import SqliteFile, check_path
+from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
 
 _BATCH = 1_000

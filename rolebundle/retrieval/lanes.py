@@ -35,7 +35,7 @@ from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import latest_version
-from rolebundle.storage.sqlite_file import DAMAGE_HINT, damaged
+from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
 

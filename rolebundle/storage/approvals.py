@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import check_types
+from rolebundle.storage.stored_values import check_types
 
 
 class Approval(NamedTuple):

@@ -17,14 +17,10 @@ from uuid import uuid4
 
 from rolebundle.contracts.audit import AuditEntry, AuditRow, AuditSettings
 from rolebundle.errors import CorpusBusy, CorpusCorrupt, RolebundleError, UsageError, WrongFile
+from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.location import is_there
-from rolebundle.storage.sqlite_file import (
-    FileFormat,
-    SqliteFile,
-    busy_timeout,
-    check_types,
-    create_file,
-)
+from rolebundle.storage.sqlite_file import SqliteFile, busy_timeout, create_file
+from rolebundle.storage.stored_values import check_types
 
 VERSION = 1
 """Of the file and of how rows are hashed."""

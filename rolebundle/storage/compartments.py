@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import check_types, parse_strings
+from rolebundle.storage.stored_values import check_types, parse_strings
 
 
 class Compartment(NamedTuple):

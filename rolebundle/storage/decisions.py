@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 
 from rolebundle.contracts.terms import ACTIONS, Action, Authority, DecisionEffect
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import check_types, damaged, parse_strings
+from rolebundle.storage.stored_values import check_types, damaged, parse_strings
 
 DECISION_TYPE = "decision"
 """The type of documents that are decisions."""

@@ -16,13 +16,8 @@ from rolebundle.contracts.document import (
 from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
 from rolebundle.storage import marks
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import (
-    Row,
-    check_types,
-    damaged,
-    parse_attributes,
-    parse_strings,
-)
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import check_types, damaged, parse_attributes, parse_strings
 
 _DOCUMENT_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "

@@ -15,8 +15,9 @@ from rolebundle.storage import digests, store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import Row, check_types, parse_strings
+from rolebundle.storage.sqlite_file import Row
 from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_values import check_types, parse_strings
 
 _RECORD = (
     "document, fact_hash, source_document, remembered_by, count, first_at, last_at, promoted_by"

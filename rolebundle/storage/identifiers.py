@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import parse_strings
+from rolebundle.storage.stored_values import parse_strings
 
 if TYPE_CHECKING:
     from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile

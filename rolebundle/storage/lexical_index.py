@@ -12,7 +12,8 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, damaged
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import damaged
 from rolebundle.storage.ties import first_by_score, search_with_ties
 
 # bm25() weights of title, headings, content, tags, hints.

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple, get_args
 from rolebundle.contracts.document import Mark
 from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, check_types, damaged
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import check_types, damaged
 
 MarkKind = Literal["chunk", "document"]
 

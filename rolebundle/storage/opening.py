@@ -19,14 +19,10 @@ from rolebundle.errors import StorageError, UsageError, WrongFile
 from rolebundle.resources import data_folder
 from rolebundle.storage import digests, seal, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.lexical_index import content_view
-from rolebundle.storage.sqlite_file import (
-    FileFormat,
-    SqliteFile,
-    busy_timeout,
-    is_missing_or_empty,
-    mapped_errors,
-)
+from rolebundle.storage.sqlite_errors import mapped_errors
+from rolebundle.storage.sqlite_file import SqliteFile, busy_timeout, is_missing_or_empty
 
 APPLICATION_ID = 0x52424E44
 """``RBND`` in the file's header."""

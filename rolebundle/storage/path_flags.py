@@ -8,7 +8,7 @@ from typing import Any
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import DAMAGE_HINT, check_types
+from rolebundle.storage.stored_values import DAMAGE_HINT, check_types
 
 
 def load(corpus: Corpus) -> dict[str, dict[str, Any]]:

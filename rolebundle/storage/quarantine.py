@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from rolebundle.storage import compartments, digests, partition
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, check_types
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import check_types
 
 
 class Scanned(NamedTuple):

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
+from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.location import is_there, rerank_cache_path
-from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, create_file, is_missing_or_empty
+from rolebundle.storage.sqlite_file import SqliteFile, create_file, is_missing_or_empty
 from rolebundle.storage.vector_cache import model_key
 
 VERSION = 1

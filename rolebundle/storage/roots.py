@@ -12,7 +12,7 @@ from rolebundle.contracts.roots import Root, RootOptions
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import DAMAGE_HINT, check_types
+from rolebundle.storage.stored_values import DAMAGE_HINT, check_types
 
 _COLUMNS = "location, prefix, source_id, options, documents, synced_at"
 _BELOW = "(f.location = ? OR (f.location >= ? AND f.location < ?))"

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import DAMAGE_HINT, SqliteFile
+from rolebundle.storage.sqlite_file import SqliteFile
+from rolebundle.storage.stored_values import DAMAGE_HINT
 
 _TABLES = (
     "corpus_state",

@@ -1,33 +1,22 @@
-"""Open and recognize the SQLite files of this package, and map their errors to ours.
+"""Opens the SQLite files of this package, and runs their statements.
 
 The corpus, the audit and the rerank cache are such files. Each kind has a `FileFormat`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import disk_usage
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import apsw
 
-from rolebundle.contracts.document import Attributes
-from rolebundle.errors import (
-    FULL_ERRNOS,
-    ConfigurationError,
-    CorpusBusy,
-    CorpusCorrupt,
-    Interrupted,
-    RolebundleError,
-    StorageError,
-    WrongFile,
-)
-from rolebundle.storage.file_length import is_cut_off
+from rolebundle.errors import ConfigurationError, StorageError
+from rolebundle.storage.file_format import FileFormat, check_identity, check_path
+from rolebundle.storage.sqlite_errors import error_detail, mapped_errors
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a writer waits for a lock, unless the environment variable sets another time."""
@@ -36,16 +25,8 @@ BUSY_TIMEOUT_ENVIRONMENT = "ROLEBUNDLE_BUSY_TIMEOUT_MS"
 _READER_CACHE_KIB = 16_384
 """Pages that a reader caches: an OR query reads the same ones several times."""
 
-DAMAGE_HINT = (
-    "run `rolebundle doctor`, then `rolebundle doctor --repair` or `rolebundle restore BACKUP`"
-)
-
 Row = tuple[Any, ...]
 Binding = str | int | float | bytes | None
-
-_CORRUPT = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
-_IO = (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError, apsw.NoLFSError)
-
 
 _NO_SHARED_MEMORY = (
     apsw.SQLITE_IOERR_SHMOPEN,
@@ -55,44 +36,6 @@ _NO_SHARED_MEMORY = (
 )
 _WITHOUT_LOCKS = "unix-none"
 """SQLite's file system that takes no lock and needs no shared memory."""
-
-
-UNUSABLE = "corpus_unusable"
-"""The code of an error for which SQLite gives no reason."""
-
-
-def _unchanged(path: Path, error: RolebundleError) -> RolebundleError:
-    return error
-
-
-def _no_views(kind: str, name: str, sql: str) -> bool:
-    return False
-
-
-class FileFormat(NamedTuple):
-    """How one kind of SQLite file is recognized, and how its errors are reported.
-
-    Attributes:
-        name: what the file is called in messages, with its article: ``"an audit"``.
-        application_id: the number in the file's header.
-        oldest: the oldest version (``user_version`` in the header) that can be opened.
-        newest: the newest version that can be opened.
-        foreign_hint: the next step if the file belongs to another application.
-        newer_hint: the next step if a newer rolebundle made the file.
-        missing: makes the error for a path that is not a regular file.
-        translate: turns an error about an SQLite file into the error of this kind of file.
-        is_own_view: whether a trigger or view (type, name, SQL) belongs in the schema.
-    """
-
-    name: str
-    application_id: int
-    oldest: int
-    newest: int
-    foreign_hint: str
-    newer_hint: str
-    missing: Callable[[Path], RolebundleError]
-    translate: Callable[[Path, RolebundleError], RolebundleError] = _unchanged
-    is_own_view: Callable[[str, str, str], bool] = _no_views
 
 
 @dataclass(slots=True)
@@ -314,86 +257,6 @@ def is_missing_or_empty(path: Path) -> bool:
         return False  # Opening it reports which permission is missing.
 
 
-def check_path(path: Path, file_format: FileFormat) -> None:
-    """Check that the path names a file with content.
-
-    Raises:
-        UsageError, WrongFile: it names no regular file; see ``FileFormat.missing``.
-        StorageError: there is no permission to look.
-        CorpusCorrupt: the file is empty, or shorter than its header says.
-    """
-    try:
-        if not path.is_file():
-            raise file_format.missing(path)
-        size = path.stat().st_size
-        was_cut_off = size > 0 and is_cut_off(path)
-    except OSError as error:
-        raise StorageError(
-            "no_permission",
-            f"{path}: it cannot be read ({error.strerror})",
-            "give yourself read permission, or name another file with --db",
-        ) from error
-    if size == 0:
-        empty = CorpusCorrupt(
-            "corpus_empty_file",
-            f"{path}: the file is empty, so it was cut off or never filled",
-            "run `rolebundle restore BACKUP`, or delete it and ingest the documents again",
-        )
-        raise file_format.translate(path, empty)
-    if was_cut_off:
-        cut_off = CorpusCorrupt(
-            "corpus_cut_off",
-            f"{path}: the file is damaged (it is shorter than its header says)",
-            DAMAGE_HINT,
-        )
-        raise file_format.translate(path, cut_off)
-
-
-def check_identity(db: apsw.Connection, path: Path, file_format: FileFormat) -> None:
-    """Refuse a file of another application or of a newer version. Reads only.
-
-    Args:
-        db: a connection to the file.
-        path: for messages.
-        file_format: what the file must be.
-
-    Raises:
-        WrongFile: the file belongs to another application, or has a newer schema.
-        CorpusCorrupt: it has a trigger or view that we never create, or too old a version.
-    """
-    if db.pragma("application_id") != file_format.application_id:
-        raise WrongFile(
-            "foreign_file",
-            f"{path}: is an SQLite file, but not {file_format.name}; it was not changed",
-            file_format.foreign_hint,
-        )
-    version = db.pragma("user_version")
-    if version > file_format.newest:
-        raise WrongFile(
-            "newer_schema",
-            f"{path}: is {file_format.name} of version {version}, this rolebundle knows versions "
-            f"up to {file_format.newest}; it was not changed",
-            file_format.newer_hint,
-        )
-    if version < file_format.oldest:
-        outdated = CorpusCorrupt(
-            "foreign_schema",
-            f"{path}: has the version {version}, which never existed",
-            "do not trust this file",
-        )
-        raise file_format.translate(path, outdated)
-    for kind, name, sql in db.execute(
-        "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'view') ORDER BY name"
-    ).fetchall():
-        if not file_format.is_own_view(str(kind), str(name), str(sql)):
-            foreign = CorpusCorrupt(
-                "foreign_schema",
-                f"{path}: contains the {kind} {name!r}, which rolebundle did not create",
-                "do not trust this file: ingest the documents into a new one with --db",
-            )
-            raise file_format.translate(path, foreign)
-
-
 def create_file(path: Path, file_format: FileFormat, fill: Callable[[SqliteFile], None]) -> bool:
     """Create a file that only its owner can read, complete with its first content.
 
@@ -472,7 +335,7 @@ def _connect_read_only(path: Path, patience_ms: int | None) -> tuple[apsw.Connec
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError) as error:
         # A file in WAL mode needs a shared-memory file beside it, which a read-only folder or a
         # full disk does not allow. Whoever writes has one, so nobody writes.
-        if isinstance(error, apsw.IOError) and _detail(error) not in _NO_SHARED_MEMORY:
+        if isinstance(error, apsw.IOError) and error_detail(error) not in _NO_SHARED_MEMORY:
             raise
         from urllib.parse import quote
 
@@ -513,189 +376,3 @@ def harden(db: apsw.Connection) -> None:
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     db.pragma("trusted_schema", False)
     db.pragma("cell_size_check", True)
-
-
-# -- errors ------------------------------------------------------------------------------------
-
-
-@contextmanager
-def mapped_errors(
-    path: Path, file_format: FileFormat, db: apsw.Connection | None = None
-) -> Iterator[None]:
-    """Raise SQLite's errors in the block as errors of this package.
-
-    Args:
-        path: the file.
-        file_format: what it is.
-        db: the connection, which knows the system's reason for an error.
-
-    Raises:
-        StorageError, CorpusBusy, CorpusCorrupt, Interrupted: see :func:`own_error`.
-    """
-    try:
-        yield
-    except apsw.Error as error:
-        reason, is_interrupted = 0, False
-        with suppress(apsw.ConnectionClosedError):  # Closing failed.
-            if db is not None:
-                reason = db.system_errno if _is_kind(error, _IO) else 0
-                is_interrupted = db.is_interrupted
-        own = own_error(error, path, reason, is_interrupted=is_interrupted)
-        raise file_format.translate(path, own) from error
-    except UnicodeDecodeError as error:
-        # Only text was stored. If something else comes back, the file was damaged.
-        damage = CorpusCorrupt(
-            "corpus_corrupt",
-            f"{path}: the file is damaged (a text in it is no longer UTF-8)",
-            DAMAGE_HINT,
-        )
-        raise file_format.translate(path, damage) from error
-
-
-def own_error(
-    error: apsw.Error, path: Path, reason: int = 0, *, is_interrupted: bool = False
-) -> RolebundleError:
-    """Our error for an error of SQLite about the file at ``path``.
-
-    Args:
-        error: the error.
-        path: the file.
-        reason: the system's error number, if there is one.
-        is_interrupted: whether an interrupt is in effect. If it comes while a virtual table is set
-            up, SQLite reports another error.
-    """
-    if _is_kind(error, apsw.FullError) or reason in FULL_ERRNOS or _has_no_room(error, path):
-        return StorageError(
-            "storage_full",
-            f"{path}: no room left to write ({error})",
-            "free some disk space and run the same command again; what was reported done is safe",
-        )
-    if _is_kind(error, apsw.InterruptError):
-        return interrupted(path)
-    if _is_kind(error, (apsw.BusyError, apsw.LockedError)):
-        return CorpusBusy(
-            "corpus_busy",
-            f"{path}: another process is writing to it",
-            "wait for the other ingest to end and run the same command again",
-        )
-    if _is_kind(error, _CORRUPT):
-        return CorpusCorrupt(
-            "corpus_corrupt",
-            f"{path}: the file is damaged ({error})",
-            DAMAGE_HINT,
-        )
-    if _is_kind(error, apsw.ReadOnlyError):
-        return StorageError(
-            "read_only",
-            f"{path}: the file or its folder is read-only",
-            "give yourself write permission, or choose another file with --db",
-        )
-    if _is_kind(error, _IO):
-        return StorageError(
-            "io_error",
-            f"{path}: reading or writing failed ({error})",
-            "check the disk and the permissions, then run the same command again",
-        )
-    if is_interrupted:
-        return interrupted(path)
-    return CorpusCorrupt(
-        UNUSABLE,
-        f"{path}: {type(error).__name__}: {error}",
-        "run `rolebundle doctor`",
-    )
-
-
-def interrupted(path: Path) -> Interrupted:
-    """The error of a search that was cancelled, or that is past its deadline."""
-    return Interrupted(
-        "interrupted",
-        f"{path}: the search was interrupted before it was done",
-        "ask again with a longer deadline_ms, or with lexical_only",
-    )
-
-
-def _has_no_room(error: apsw.Error, path: Path) -> bool:
-    """Whether there was no room for what SQLite does not name in its error.
-
-    That is the memory that readers and writers share, and what a virtual table writes: sqlite-vec
-    reports no reason.
-    """
-    if _detail(error) == apsw.SQLITE_IOERR_SHMSIZE:
-        return True
-    if not isinstance(error, apsw.SQLError):
-        return False
-    temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
-    for folder in (path.parent, temporary):
-        with suppress(OSError):
-            if disk_usage(folder).free == 0:
-                return True
-    return False
-
-
-def _detail(error: apsw.Error) -> int:
-    return getattr(error, "extendedresult", 0)
-
-
-def _is_kind(error: BaseException | None, kinds: type | tuple[type, ...]) -> bool:
-    # A FullError inside a transaction can surface as "cannot rollback", with the cause as context.
-    while error is not None:
-        if isinstance(error, kinds):
-            return True
-        error = error.__context__
-    return False
-
-
-def damaged(what: str) -> CorpusCorrupt:
-    """The error for something that was read and cannot be what was stored."""
-    return CorpusCorrupt(
-        "corpus_corrupt",
-        f"the corpus is damaged: {what} is not what was stored",
-        DAMAGE_HINT,
-    )
-
-
-def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None:
-    """Check a row's types. STRICT tables check what is written, not what a damaged page returns.
-
-    Raises:
-        CorpusCorrupt: they are not what the columns hold.
-    """
-    if [type(column) for column in row] != list(types):
-        raise damaged(what)
-
-
-def parse_strings(text: str, what: str) -> tuple[str, ...]:
-    """A JSON array of strings as it is stored.
-
-    Raises:
-        CorpusCorrupt: it is something else.
-    """
-    if text == "[]":
-        return ()
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise damaged(what)
-    return tuple(values)
-
-
-def parse_attributes(text: str) -> Attributes:
-    """A document's attributes as they are stored: a JSON object of arrays of strings.
-
-    Raises:
-        CorpusCorrupt: it is something else.
-    """
-    if text == "{}":
-        return ()
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict) or not all(
-        isinstance(texts, list) and all(isinstance(item, str) for item in texts)
-        for texts in values.values()
-    ):
-        raise damaged("the attributes of a document")
-    return tuple((key, tuple(texts)) for key, texts in values.items())

@@ -37,7 +37,8 @@ from rolebundle.storage.digests import (
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.sqlite_file import Row, check_types
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import check_types
 
 FileIdentity = tuple[str, str, str]
 """(path, content hash, recipe): a file with the same identity need not be read again."""

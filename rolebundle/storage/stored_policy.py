@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import check_types
+from rolebundle.storage.stored_values import check_types
 
 
 class StoredPolicy(NamedTuple):

@@ -17,7 +17,8 @@ from rolebundle.contracts.index import IndexIdentity, ModelIdentity, Noise
 from rolebundle.storage import approximate_index, compartments
 from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.sqlite_file import Row, check_types
+from rolebundle.storage.sqlite_file import Row
+from rolebundle.storage.stored_values import check_types
 from rolebundle.storage.vector_cache import cache_vectors
 
 _COLUMNS = (

@@ -15,7 +15,7 @@ from rolebundle.storage.approximate_index import IndexPart
 from rolebundle.storage.compartments import Compartment, searchable_compartments
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import documents_of
-from rolebundle.storage.sqlite_file import DAMAGE_HINT
+from rolebundle.storage.stored_values import DAMAGE_HINT
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 _WHOLE_WORD = re.compile(r"(?<!\S)[A-Za-z0-9]+(?!\S)")

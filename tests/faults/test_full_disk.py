@@ -161,7 +161,7 @@ def test_a_file_too_large_and_a_used_up_quota_are_full() -> None:
     import errno
 
     from rolebundle.errors import FULL_ERRNOS
-    from rolebundle.storage.sqlite_file import own_error
+    from rolebundle.storage.sqlite_errors import own_error
 
     assert {errno.ENOSPC, errno.EFBIG, errno.EDQUOT} == set(FULL_ERRNOS)
     for reason in FULL_ERRNOS:

@@ -10,6 +10,7 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, UsageError, WrongFile
 from rolebundle.storage import sqlite_file
+from rolebundle.storage.file_format import check_identity
 from rolebundle.storage.location import corpus_path
 from rolebundle.storage.opening import (
     APPLICATION_ID,
@@ -144,14 +145,14 @@ def test_check_identity(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     db = apsw.Connection(str(path))
     with pytest.raises(WrongFile, match="not a corpus"):
-        sqlite_file.check_identity(db, path, corpus_format())
+        check_identity(db, path, corpus_format())
     db.pragma("application_id", APPLICATION_ID)
-    sqlite_file.check_identity(db, path, corpus_format())
+    check_identity(db, path, corpus_format())
     db.pragma("user_version", latest_version() + 1)
     with pytest.raises(WrongFile, match="this rolebundle knows"):
-        sqlite_file.check_identity(db, path, corpus_format())
+        check_identity(db, path, corpus_format())
     db.pragma("user_version", latest_version())
     db.execute("CREATE TABLE t (a); CREATE VIEW v AS SELECT * FROM t")
     with pytest.raises(CorpusCorrupt, match="view 'v'"):
-        sqlite_file.check_identity(db, path, corpus_format())
+        check_identity(db, path, corpus_format())
     db.close()

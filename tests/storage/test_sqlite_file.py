@@ -11,9 +11,10 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, RolebundleError, StorageError, WrongFile
 from rolebundle.storage.audit import AUDIT_FORMAT
+from rolebundle.storage.file_format import FileFormat
 from rolebundle.storage.opening import corpus_format
 from rolebundle.storage.rerank_cache import CACHE_FORMAT
-from rolebundle.storage.sqlite_file import FileFormat, SqliteFile, create_file
+from rolebundle.storage.sqlite_file import SqliteFile, create_file
 
 FORMATS = {"corpus": corpus_format(), "audit": AUDIT_FORMAT, "rerank cache": CACHE_FORMAT}
 

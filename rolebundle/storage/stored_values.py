@@ -1,0 +1,69 @@
+"""Checks values that are read: a damaged page may return what was never stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from rolebundle.contracts.document import Attributes
+from rolebundle.errors import CorpusCorrupt
+
+DAMAGE_HINT = (
+    "run `rolebundle doctor`, then `rolebundle doctor --repair` or `rolebundle restore BACKUP`"
+)
+
+
+def damaged(what: str) -> CorpusCorrupt:
+    """The error for something that was read and cannot be what was stored."""
+    return CorpusCorrupt(
+        "corpus_corrupt",
+        f"the corpus is damaged: {what} is not what was stored",
+        DAMAGE_HINT,
+    )
+
+
+def check_types(row: Sequence[object], types: Sequence[type], what: str) -> None:
+    """Check a row's types. STRICT tables check what is written, not what a damaged page returns.
+
+    Raises:
+        CorpusCorrupt: they are not what the columns hold.
+    """
+    if [type(column) for column in row] != list(types):
+        raise damaged(what)
+
+
+def parse_strings(text: str, what: str) -> tuple[str, ...]:
+    """A JSON array of strings as it is stored.
+
+    Raises:
+        CorpusCorrupt: it is something else.
+    """
+    if text == "[]":
+        return ()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise damaged(what)
+    return tuple(values)
+
+
+def parse_attributes(text: str) -> Attributes:
+    """A document's attributes as they are stored: a JSON object of arrays of strings.
+
+    Raises:
+        CorpusCorrupt: it is something else.
+    """
+    if text == "{}":
+        return ()
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not all(
+        isinstance(texts, list) and all(isinstance(item, str) for item in texts)
+        for texts in values.values()
+    ):
+        raise damaged("the attributes of a document")
+    return tuple((key, tuple(texts)) for key, texts in values.items())
