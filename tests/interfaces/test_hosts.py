@@ -466,6 +466,7 @@ def test_a_name_that_is_no_text_is_refused() -> None:
     assert refused.value.code == "not_text"
 
 
+@pytest.mark.slow
 def test_the_printed_command_starts_the_server(home: Path, sample_without_vectors: Path) -> None:
     outcome = invoke("connect", "cursor", "--db", sample_without_vectors)
     entry = json.loads(outcome.out)["mcpServers"]["rolebundle"]
