@@ -188,7 +188,7 @@ class RetrievalRequest(Contract):
     deadline_ms: Annotated[int, Field(ge=1)] | None = Field(
         None,
         description="Stop the search after so many milliseconds, with an error that can be "
-        "retried. A model that reranks scores what it can in 70% of the time.",
+        "retried. A model that reranks scores what it can in 60% of the time.",
     )
 
     @model_validator(mode="after")

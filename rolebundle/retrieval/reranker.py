@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_MODELS = 2
 """How many models stay loaded. Requests name the model, so memory must be bounded."""
-RESERVED_SHARE = 0.3
+RESERVED_SHARE = 0.4
 """The part of a request's deadline that is left for what follows the reranking."""
 
 Model = EmbeddingProvider | RerankServer
@@ -185,8 +185,9 @@ class Reranker:
             if text_hash not in self._scores and text_hash not in self._faults
         }
         if self._deadline is not None and self._until is None:
-            # What follows takes hardly longer than what came before, however busy the machine is.
-            reserved = max(RESERVED_SHARE * self._deadline, started - self._created)
+            # What follows takes about as long as what came before, however busy the machine is,
+            # and twice that beside the passage that the model has begun.
+            reserved = max(RESERVED_SHARE * self._deadline, 2 * (started - self._created))
             self._until = self._created + self._deadline - reserved
         try:
             if missing and not self._problem:
