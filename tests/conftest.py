@@ -77,7 +77,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     home = tmp_path_factory.getbasetemp() / "home"
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))
-    names = ("ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
+    names = ("COLUMNS", "NO_COLOR", "ROLEBUNDLE_DB", "ROLEBUNDLE_DEBUG", "ROLEBUNDLE_RERANK")
     for name in names:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("ROLEBUNDLE_OVERLAYS", str(demo_overlays()))

@@ -11,7 +11,9 @@ from unicodedata import combining, east_asian_width
 DEFAULT_WIDTH = 100
 """Columns of what is no terminal."""
 _MIN_WIDTH = 40
+_HANGING = "  "
 _WORD = re.compile(r"\S+")
+_COMMAND = re.compile("`[^`]*`")
 # Control characters other than line break and tab, marks of direction, separators of lines.
 _CONTROLS = dict.fromkeys(
     [
@@ -22,9 +24,9 @@ _CONTROLS = dict.fromkeys(
 )
 
 
-def terminal_width() -> int:
-    """The columns of the terminal, at least 40."""
-    return max(_MIN_WIDTH, shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns)
+def terminal_width(without: int = DEFAULT_WIDTH) -> int:
+    """The columns of the terminal, at least 40; ``without`` a terminal so many."""
+    return max(_MIN_WIDTH, shutil.get_terminal_size((without, 24)).columns)
 
 
 def harmless(text: str) -> str:
@@ -48,6 +50,20 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     """A text on one line as lines with an indent. A word that is wider than a line stays whole."""
     lines = spans(text, width - len(indent))
     return [f"{indent}{text[start:end]}" for start, end in lines]
+
+
+def folded(line: str, width: int) -> list[str]:
+    """A line as several if it is too wide; the later ones are indented by two columns more.
+
+    Commands between backticks stay whole, so that they can be copied.
+    """
+    if columns(line) <= width:
+        return [line]
+    text = line.lstrip()
+    indent = " " * (len(line) - len(text))
+    whole = _COMMAND.sub(lambda command: command[0].replace(" ", "\0"), text)
+    first, *others = wrapped(whole, width - len(_HANGING), indent)
+    return [part.replace("\0", " ") for part in (first, *(f"{_HANGING}{part}" for part in others))]
 
 
 def spans(text: str, width: int, *, break_words: bool = False) -> list[tuple[int, int]]:

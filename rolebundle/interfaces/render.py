@@ -140,7 +140,7 @@ def passage(
 ) -> Iterator[str]:
     """The lines of a selected passage: score and place, title, reasons, notes, and an excerpt."""
     score = f"{chunk.scores.final:.3f} {score_bar(chunk.scores.final)}"
-    first = f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}"
+    first = cut(f"{chunk.rank or 0:>3}  {score}  {one_line(chunk.source_id, _LONG)}", width)
     yield from with_place(first, place_line(chunk.citation, chunk.chunk_id), width, style)
     yield title_line(chunk, width, style)
     reasons = [one_line(reason, _REASON_CHARS) for reason in chunk.reasons_selected]

@@ -16,7 +16,9 @@ from rolebundle.contracts.comparison import (
     Standing,
 )
 from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.contracts.terms import RANKED_LOWER
 from rolebundle.interfaces.cli.options import (
+    color_option,
     db_option,
     embed_options,
     engine_for,
@@ -24,11 +26,15 @@ from rolebundle.interfaces.cli.options import (
     overlay_dir_option,
     request_options,
 )
+from rolebundle.interfaces.layout import columns as display_width
+from rolebundle.interfaces.layout import folded, terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.render import score_bar
+from rolebundle.interfaces.style import PLAIN, Style
 from rolebundle.retrieval.passage_text import flag_note, one_line
 
 _NOTES_CHARS = 120
+_COPY_CHARS = 1_000
 
 
 @click.command()
@@ -55,6 +61,7 @@ _NOTES_CHARS = 120
 @overlay_dir_option
 @embed_options
 @json_option
+@color_option
 def compare(
     task: str,
     roles: str,
@@ -64,6 +71,7 @@ def compare(
     embed_url: str,
     allow_host: str,
     as_json: bool,
+    style: Style,
 ) -> None:
     """Compare what several ROLES get for TASK: what they share, what differs, and why.
 
@@ -80,70 +88,95 @@ def compare(
     if as_json:
         click.echo(comparison.model_dump_json(exclude_none=True, indent=2))
         return
-    print_table(comparison)
-    for line in _lines(comparison):
-        click.echo(line)
+    print_table(comparison, style)
+    width = terminal_width()
+    for line in _lines(comparison, style):
+        # A line that begins with two spaces has a locator, which is not broken.
+        is_place = line.startswith("  ") and not line.startswith("   ")
+        for part in [line] if is_place else folded(line, width):
+            click.echo(part, color=style.color)
 
 
-def print_table(comparison: Comparison) -> None:
+def print_table(comparison: Comparison, style: Style = PLAIN) -> None:
     """Print a column for each role and a row for each rank, as wide as the terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    title = Text(comparison.task_text)
-    table = Table(title=title, expand=True, show_lines=True, pad_edge=False)
+    width = terminal_width()
+    # A column has a space on both sides and a border on its right; the table one on its left.
+    inner = (width - 1) // max(1, len(comparison.roles)) - 3
+    table = Table(
+        title=Text(one_line(comparison.task_text, width)),
+        expand=True,
+        show_lines=True,
+        pad_edge=False,
+    )
     for view in comparison.roles:
-        table.add_column(view.role_id, ratio=1, overflow="fold")
-    columns = [_cells(comparison, place) for place in range(len(comparison.roles))]
+        table.add_column(one_line(view.role_id), ratio=1, overflow="fold")
+    columns = [_cells(comparison, place, inner, style) for place in range(len(comparison.roles))]
     for row in range(max(len(cells) for cells in columns)):
-        table.add_row(*(Text(cells[row] if row < len(cells) else "") for cells in columns))
+        cells = (cells[row] if row < len(cells) else "" for cells in columns)
+        table.add_row(*map(Text.from_ansi, cells))
     table.add_row(*(Text(_verdict(view)) for view in comparison.roles))
+    console = Console(
+        highlight=False,
+        width=width,
+        force_terminal=style.color,
+        color_system="standard" if style.color else None,
+    )
     # click knows what the terminal can show, and reports a closed pipe.
     with console.capture() as capture:
         console.print(table)
-    click.echo(capture.get(), nl=False)
+    click.echo(capture.get(), nl=False, color=style.color)
 
 
-def _cells(comparison: Comparison, place: int) -> list[str]:
+def _cells(comparison: Comparison, place: int, width: int, style: Style) -> list[str]:
     passages = {passage.chunk_id: passage for passage in comparison.passages}
-    return [_cell(passages[name], place) for name in comparison.roles[place].selected]
+    return [_cell(passages[name], place, width, style) for name in comparison.roles[place].selected]
 
 
-def _cell(passage: ComparedPassage, place: int) -> str:
+def _cell(passage: ComparedPassage, place: int, width: int, style: Style) -> str:
     score = passage.standings[place].score or 0.0
     path = list(dict.fromkeys([passage.title or passage.document_id, *passage.headings]))
+    title = " › ".join(path[:1] + path[-1:] if len(path) > 1 else path)
     lines = [
-        f"{score:.2f} {score_bar(score)} {passage.source_id}",
-        " › ".join(path[:1] + path[-1:] if len(path) > 1 else path),
-        passage.locator or passage.chunk_id,
-        flag_note(passage.flags),
+        f"{score:.2f} {score_bar(score)} {one_line(passage.source_id)}",
+        style("heading", one_line(title)),
+    ]
+    # A locator is never broken. If the column is too narrow, it is only in the list below.
+    locator = one_line(passage.locator or passage.chunk_id, _COPY_CHARS)
+    lines += [style("locator", locator)] if display_width(locator) <= width else []
+    lines += [style("caution", flag_note(passage.flags))] if passage.flags else []
+    return "\n".join(lines)
+
+
+def _verdict(view: RoleView) -> str:
+    counts = view.rejected_summary.items()
+    lower = ", ".join(f"{count} {code}" for code, count in counts if code in RANKED_LOWER)
+    rejected = ", ".join(f"{count} {code}" for code, count in counts if code not in RANKED_LOWER)
+    warnings = ", ".join(view.warnings)
+    lines = [
+        f"trust {view.trust_posture}, {view.freshness_posture}",
+        f"ranked lower: {lower}" if lower else "",
+        f"rejected: {rejected or 'none'}",
+        f"! {warnings}" if warnings else "",
     ]
     return "\n".join(filter(None, lines))
 
 
-def _verdict(view: RoleView) -> str:
-    rejected = ", ".join(f"{count} {code}" for code, count in view.rejected_summary.items())
-    warnings = ", ".join(view.warnings)
-    return (
-        f"trust {view.trust_posture}, {view.freshness_posture}\n"
-        f"rejected: {rejected or 'none'}" + (f"\n! {warnings}" if warnings else "")
-    )
-
-
-def _lines(comparison: Comparison) -> Iterator[str]:
+def _lines(comparison: Comparison, style: Style) -> Iterator[str]:
     yield ""
     for overlap in comparison.overlaps:
         yield _overlap(overlap)
     passages = {passage.chunk_id: passage for passage in comparison.passages}
     yield f"selected for all: {len(comparison.shared)}"
     for name in comparison.shared:
-        yield f"  {_place(passages[name])}"
+        yield f"  {_place(passages[name], style)}"
     for view in comparison.roles:
         yield f"selected for {view.role_id} only: {len(view.own)} of {len(view.selected)}"
         for name in view.own:
-            yield f"  {_place(passages[name])}"
+            yield f"  {_place(passages[name], style)}"
             yield from _elsewhere(passages[name])
     some = [
         passage
@@ -153,7 +186,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     if some:
         yield f"selected for some: {len(some)}"
     for passage in some:
-        yield f"  {_place(passage)}"
+        yield f"  {_place(passage, style)}"
         yield from _elsewhere(passage)
 
 
@@ -169,10 +202,11 @@ def _selected_count(passage: ComparedPassage) -> int:
     return sum(standing.state == "selected" for standing in passage.standings)
 
 
-def _place(passage: ComparedPassage) -> str:
+def _place(passage: ComparedPassage, style: Style) -> str:
     # Not cut to the width, because a person copies it from here.
-    place = f"{passage.source_id}  {one_line(passage.locator or passage.chunk_id, 1000)}"
-    return "  ".join(filter(None, [place, flag_note(passage.flags)]))
+    locator = one_line(passage.locator or passage.chunk_id, _COPY_CHARS)
+    place = f"{style('locator', locator)}  {one_line(passage.source_id)}"
+    return "  ".join(filter(None, [place, style("caution", flag_note(passage.flags))]))
 
 
 def _elsewhere(passage: ComparedPassage) -> Iterator[str]:

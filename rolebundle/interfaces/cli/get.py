@@ -11,10 +11,20 @@ import click
 from rolebundle.contracts.lookup import Lookup
 from rolebundle.contracts.request import GetRequest
 from rolebundle.interfaces.cli.names import document_names
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.cli.options import (
+    color_option,
+    db_option,
+    engine_for,
+    json_option,
+    request_options,
+)
 from rolebundle.interfaces.cli.output import writable
+from rolebundle.interfaces.layout import columns, harmless, terminal_width, wrapped
 from rolebundle.interfaces.shape import shaped_lookup
-from rolebundle.retrieval.passage_text import flag_note, mark_note
+from rolebundle.interfaces.style import Style
+from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
+
+_LONG = 1_000
 
 
 @click.command()
@@ -22,7 +32,10 @@ from rolebundle.retrieval.passage_text import flag_note, mark_note
 @db_option
 @request_options(GetRequest, only=["agent"])
 @json_option
-def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -> None:
+@color_option
+def get(
+    reference: str, db: str | None, fields: dict[str, Any], as_json: bool, style: Style
+) -> None:
     """Show a chunk, a document, or a part of one.
 
     REFERENCE is a chunk id, a document id, the path of a file (in the corpus or on this machine),
@@ -39,23 +52,33 @@ def get(reference: str, db: str | None, fields: dict[str, Any], as_json: bool) -
     if as_json:
         click.echo(writable(json.dumps(shaped_lookup(lookup), ensure_ascii=False, indent=2)))
     else:
-        click.echo(writable("\n".join(lookup_lines(lookup))))
+        click.echo(writable("\n".join(lookup_lines(lookup, style))), color=style.color)
 
 
-def lookup_lines(lookup: Lookup) -> Iterator[str]:
+def lookup_lines(lookup: Lookup, style: Style) -> Iterator[str]:
     """A lookup as text for a person."""
+    width = terminal_width()
     document = lookup.document
     file_date = f"file of {document.inferred_at}" if document.inferred_at else "undated"
     date = document.updated_at or file_date
-    yield f"{document.title} [{document.source_id}] · {document.trust_tier} · {date}"
+    title = one_line(f"{document.title} [{document.source_id}]", _LONG)
+    for line in wrapped(f"{title} · {document.trust_tier} · {date}", width):
+        yield style("heading", line)
     if document.valid_from or document.valid_until:
         valid = [document.valid_from or "always", document.valid_until or "any time"]
         yield f"valid from {valid[0]} until {valid[1]}"
     for document_id in document.superseded_by:
-        yield f"superseded by {document_id}"
+        yield style("caution", f"superseded by {one_line(document_id, _LONG)}")
     for passage in lookup.passages:
-        mark = mark_note(passage.mark.model_dump() if passage.mark else None)
-        labels = "".join(f"  {label}" for label in (flag_note(passage.flags), mark) if label)
         anchor = f" ({passage.anchor})" if passage.anchor else ""
-        yield f"\n── {passage.locator}{anchor}  {passage.chunk_id}{labels}"
-        yield passage.content
+        place = one_line(f"{passage.locator}{anchor}", _LONG)
+        name = one_line(passage.chunk_id, _LONG)
+        yield ""
+        if columns(f"── {place}  {name}") <= width:
+            yield f"── {style('locator', place)}  {name}"
+        else:
+            yield from (f"── {style('locator', place)}", f"   {name}")
+        mark = mark_note(passage.mark.model_dump() if passage.mark else None)
+        for label in filter(None, (flag_note(passage.flags), mark)):
+            yield from (style("caution", line) for line in wrapped(label, width, "   "))
+        yield harmless(passage.content)

@@ -9,13 +9,22 @@ import click
 
 from rolebundle.contracts.request import ListRequest
 from rolebundle.interfaces.cli.names import document_names
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.cli.options import (
+    color_option,
+    db_option,
+    engine_for,
+    json_option,
+    request_options,
+)
 from rolebundle.interfaces.cli.output import counted, writable
+from rolebundle.interfaces.layout import columns, cut, terminal_width
 from rolebundle.interfaces.parse import parsed
+from rolebundle.interfaces.style import Style
 from rolebundle.retrieval.passage_text import one_line
 
 _TITLE_CHARS = 60
 _ID_CHARS = 1_000
+_MIN_TITLE = 8
 
 
 @click.command()
@@ -23,7 +32,10 @@ _ID_CHARS = 1_000
 @db_option
 @request_options(ListRequest, without=["prefix"])
 @json_option
-def ls(prefix: str | None, db: str | None, fields: dict[str, Any], as_json: bool) -> None:
+@color_option
+def ls(
+    prefix: str | None, db: str | None, fields: dict[str, Any], as_json: bool, style: Style
+) -> None:
     """List documents with date, number of passages and title, ordered by id.
 
     PREFIX is a folder or path (in the corpus or on this machine), a source, or a glob. A date after
@@ -41,12 +53,18 @@ def ls(prefix: str | None, db: str | None, fields: dict[str, Any], as_json: bool
         values = listing.model_dump(exclude_none=True)
         click.echo(writable(json.dumps(values, ensure_ascii=False, indent=2)))
         return
+    width = terminal_width()
     for document in listing.documents:
         inferred = f"~{document.inferred_at[:10]}" if document.inferred_at else "undated"
         date = document.updated_at[:10] if document.updated_at else inferred
         chunks = counted(document.chunks, "passage")
         title = one_line(document.title, _TITLE_CHARS)
         name = one_line(document.document_id, _ID_CHARS)
-        click.echo(writable(f"{date:<11}  {chunks:>12}  {name}  {title}"))
+        before = f"{date:<11}  {chunks:>12}  "
+        space = width - columns(f"{before}{name}  ")
+        line = f"{before}{style('locator', name)}"
+        # The id is whole, because a person copies it; the title is in what is left of the line.
+        shown = cut(title, space) if space >= _MIN_TITLE else ""
+        click.echo(writable(f"{line}  {shown}".rstrip()), color=style.color)
     if listing.next:
         click.echo(writable(f"there are more: --after {listing.next}"), err=True)

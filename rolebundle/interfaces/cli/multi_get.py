@@ -12,10 +12,17 @@ from rolebundle.contracts.request import MultiGetRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.cli.names import document_names
-from rolebundle.interfaces.cli.options import db_option, engine_for, json_option, request_options
+from rolebundle.interfaces.cli.options import (
+    color_option,
+    db_option,
+    engine_for,
+    json_option,
+    request_options,
+)
 from rolebundle.interfaces.cli.output import counted, writable
 from rolebundle.interfaces.parse import parsed
 from rolebundle.interfaces.shape import shaped_lookups
+from rolebundle.interfaces.style import Style
 
 
 @click.command("multi-get")
@@ -29,8 +36,13 @@ from rolebundle.interfaces.shape import shaped_lookups
 @db_option
 @request_options(MultiGetRequest, only=["agent", "max_chars"])
 @json_option
+@color_option
 def multi_get(
-    references: tuple[str, ...], db: str | None, fields: dict[str, Any], as_json: bool
+    references: tuple[str, ...],
+    db: str | None,
+    fields: dict[str, Any],
+    as_json: bool,
+    style: Style,
 ) -> None:
     """Show several chunks, documents or parts of them.
 
@@ -49,8 +61,8 @@ def multi_get(
         click.echo(writable(json.dumps(shaped, ensure_ascii=False, indent=2)))
     else:
         shown = Lookups.model_validate(shaped)
-        texts = ("\n".join(lookup_lines(lookup)) for lookup in shown.lookups)
-        click.echo(writable("\n\n".join(texts)))
+        texts = ("\n".join(lookup_lines(lookup, style)) for lookup in shown.lookups)
+        click.echo(writable("\n\n".join(texts)), color=style.color)
         if shown.next:
             click.echo(writable(f"{shown.omitted} left out, from {shown.next} on"), err=True)
     if answer.failures:

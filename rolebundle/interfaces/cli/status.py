@@ -13,17 +13,21 @@ from rolebundle.errors import CorpusCorrupt, OverlayError
 from rolebundle.ingest.heartbeat import is_alive, seconds_since
 from rolebundle.interfaces.cli.options import (
     admin_for,
+    color_option,
     db_option,
     json_option,
     overlay_dir_option,
 )
 from rolebundle.interfaces.cli.output import duration
+from rolebundle.interfaces.layout import folded, harmless, terminal_width
+from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import corpus_path
 from rolebundle.text.counts import counted
 
 _LINE_CHARS = 300
+_UNLIMITED = 100_000
 
 
 @click.command()
@@ -32,12 +36,14 @@ _LINE_CHARS = 300
 @click.option("--check", is_flag=True, help="Compare content, indexes and hashes.")
 @click.option("--repair", is_flag=True, hidden=True)
 @json_option
+@color_option
 def status(
     db: str | None,
     overlay_dirs: tuple[Path, ...],
     check: bool,
     repair: bool,
     as_json: bool,
+    style: Style,
 ) -> None:
     """Show what the corpus holds, by source, and the state of its indexes.
 
@@ -61,7 +67,10 @@ def status(
         status = admin.status(folders, check=check)
     if problem:
         status = status.model_copy(update={"overlay_problem": problem})
-    click.echo(status.model_dump_json(indent=2) if as_json else _text(status))
+    if as_json:
+        click.echo(status.model_dump_json(indent=2))
+    else:
+        click.echo(_text(status, style), color=style.color)
     if status.problems:
         codes = ", ".join(sorted({problem.code for problem in status.problems}))
         raise CorpusCorrupt(
@@ -71,7 +80,7 @@ def status(
         )
 
 
-def _text(status: CorpusStatus) -> str:
+def _text(status: CorpusStatus, style: Style) -> str:
     corpus = status.corpus
     index = corpus.index
     lines = [
@@ -109,7 +118,7 @@ def _text(status: CorpusStatus) -> str:
     for offer in status.better_models:
         lines.append(
             f"  available: {offer.provider}:{offer.model}, {offer.brings}; about "
-            f"{duration(offer.seconds)}: {offer.command}"
+            f"{duration(offer.seconds)}: `{offer.command}`"
         )
     width = max((len(source.source_id) for source in status.sources), default=0)
     for source in status.sources:
@@ -130,7 +139,13 @@ def _text(status: CorpusStatus) -> str:
     if status.checked:
         lines.append("check: no problems" if not status.problems else "check: problems")
         lines += [f"  {problem.code}: {problem.message}" for problem in status.problems]
-    return "\n".join(lines)
+    # In a pipe, what is said of one thing stays on one line.
+    columns = terminal_width(without=_UNLIMITED)
+    shown = [part for line in lines for part in folded(harmless(line), columns)]
+    warning = ("!", "check: problems")
+    return "\n".join(
+        style("caution", line) if line.lstrip().startswith(warning) else line for line in shown
+    )
 
 
 def _roles(status: CorpusStatus) -> list[str]:

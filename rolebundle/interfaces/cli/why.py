@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.why import LaneTrace, ScoreTrace, Why
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
+    color_option,
     db_option,
     embed_options,
     engine_for,
@@ -21,7 +21,9 @@ from rolebundle.interfaces.cli.options import (
     overlay_option,
     request_options,
 )
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, folded, terminal_width
 from rolebundle.interfaces.parse import request_from
+from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.policy.overlays import load_file
 from rolebundle.retrieval.passage_text import flag_note, mark_note, one_line
 from rolebundle.text.counts import counted
@@ -43,6 +45,7 @@ _FOUND_BY = {"task_words": "task's words", "role_words": "role's words", "meanin
 @overlay_option
 @overlay_dir_option
 @embed_options
+@color_option
 def why(
     reference: str,
     task: str,
@@ -53,6 +56,7 @@ def why(
     overlay_dirs: tuple[Path, ...],
     embed_url: str,
     allow_host: str,
+    style: Style,
 ) -> None:
     """Explain why a passage was selected for ROLE and TASK, or was not.
 
@@ -73,45 +77,73 @@ def why(
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         answer = engine.why(request, reference, overlay)
-    click.echo(answer.model_dump_json(indent=2) if as_json else text(answer))
+    if as_json:
+        click.echo(answer.model_dump_json(indent=2))
+    else:
+        click.echo(text(answer, terminal_width(), style), color=style.color)
 
 
-def text(why: Why) -> str:
+def text(why: Why, width: int = DEFAULT_WIDTH, style: Style = PLAIN) -> str:
     """The answer for a person: the verdict, each step, and what would have to be different."""
-    lines = [one_line(f"{why.role_id or '(no role)'} · {why.task}", _WIDTH)]
+    lines = [style("heading", cut(one_line(f"{why.role_id or '(no role)'} · {why.task}"), width))]
     of = f"  (best ranked of {why.passages})" if why.passages > 1 else ""
-    # Not cut to the width, because a person copies the locator and the id from here.
-    place = f"{why.locator} ({why.anchor})" if why.anchor else why.locator
-    lines.append(f"{one_line(place, _COPY_CHARS)}  {one_line(why.chunk_id, _COPY_CHARS)}{of}")
-    lines += [flag_note(why.flags)] if why.flags else []
-    lines += [mark_note(why.mark.model_dump())] if why.mark else []
-    lines += [
-        one_line(f"{name} claims to supersede its document, but may not", 2 * _WIDTH)
-        for name in why.ignored_claims or ()
+    lines += _passage("", why.locator, why.anchor, f"{why.chunk_id}{of}", width, style)
+    notes = [flag_note(why.flags), mark_note(why.mark.model_dump() if why.mark else None)]
+    notes += [
+        f"{name} claims to supersede its document, but may not" for name in why.ignored_claims or ()
     ]
-    lines += [
-        one_line(f"its document declares {claim}; the owner does not allow it", 2 * _WIDTH)
+    notes += [
+        f"its document declares {claim}; the owner does not allow it"
         for claim in why.refused_claims or ()
     ]
-    lines += ["", _verdict(why), ""]
-    lines += _words(why)
-    lines += _labelled("lanes", (_lane(lane) for lane in why.lanes))
+    for note in filter(None, notes):
+        lines += [style("caution", line) for line in folded(one_line(note, 2 * _WIDTH), width)]
+    kind: Kind = "good" if why.outcome == "selected" else "rejected"
+    lines += ["", *(style(kind, line) for line in folded(_verdict(why), width)), ""]
     pool = why.pool
     refills = f", after {counted(pool.refills, 'refill')}" if pool.refills else ""
-    lines += _labelled("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"])
-    lines += _labelled("filter", _filter(why))
-    lines += _labelled("score", _score(why.score))
-    lines += _labelled("place", [_place(why)])
-    lines += _labelled(
-        "lost to",
-        (
-            f"{passage.rank or '–':>3}  {passage.final:.3f}  "
-            f"{one_line(passage.locator, _COPY_CHARS)}  {one_line(passage.chunk_id, _COPY_CHARS)}"
-            for passage in why.lost_to
-        ),
-    )
-    lines += _labelled("needs", (line for need in why.needs for line in _bullet(need)))
+    for label, steps in (
+        ("words", _words(why)),
+        ("lanes", [_lane(lane) for lane in why.lanes]),
+        ("pool", [f"{counted(pool.candidates, 'candidate')}{refills}"]),
+        ("filter", _filter(why)),
+        ("score", _score(why.score)),
+        ("place", [_place(why)]),
+    ):
+        lines += _labelled(label, _folded(steps, width), style)
+    passages = [
+        line
+        for other in why.lost_to
+        for line in _passage(
+            f"{other.rank or '–':>3}  {other.final:.3f}  ",
+            other.locator,
+            None,
+            other.chunk_id,
+            width - _LABEL_WIDTH,
+            style,
+        )
+    ]
+    lines += _labelled("lost to", passages, style)
+    needs = (f"- {one_line(need, 10 * _WIDTH)}" for need in why.needs)
+    lines += _labelled("needs", _folded(needs, width), style)
     return "\n".join(lines)
+
+
+def _passage(
+    before: str, locator: str, anchor: str | None, name: str, width: int, style: Style
+) -> list[str]:
+    """A locator and an id, on a line each if they need it: a person copies them from here."""
+    place = one_line(f"{locator} ({anchor})" if anchor else locator, _COPY_CHARS)
+    name = one_line(name, _COPY_CHARS)
+    first = f"{before}{style('locator', place)}"
+    if columns(f"{before}{place}  {name}") <= width:
+        return [f"{first}  {name}"]
+    return [first, f"{' ' * columns(before)}{name}"]
+
+
+def _folded(lines: Iterable[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from folded(line, width - _LABEL_WIDTH)
 
 
 def _verdict(why: Why) -> str:
@@ -127,7 +159,7 @@ def _verdict(why: Why) -> str:
 
 def _words(why: Why) -> list[str]:
     words = why.words
-    shown = [
+    return [
         f"{name}: {_some(listed)}"
         for name, listed in (
             ("has", words.task_found),
@@ -136,7 +168,6 @@ def _words(why: Why) -> list[str]:
         )
         if listed
     ]
-    return _labelled("words", shown)
 
 
 def _some(words: Sequence[str]) -> str:
@@ -205,18 +236,6 @@ def _place(why: Why) -> str:
     return f"{would}{score.place} of {score.of} by final score: {result}"
 
 
-def _bullet(need: str) -> list[str]:
-    # Not broken inside an id, so that it can be copied.
-    return textwrap.wrap(
-        one_line(need, 10 * _WIDTH),
-        _WIDTH - _LABEL_WIDTH,
-        initial_indent="- ",
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _labelled(label: str, lines: Iterable[str]) -> list[str]:
-    labels = [label]
-    return [f"{labels.pop() if labels else '':<{_LABEL_WIDTH}}{line}" for line in lines]
+def _labelled(label: str, lines: Iterable[str], style: Style) -> list[str]:
+    first, other = style("heading", f"{label:<{_LABEL_WIDTH}}"), " " * _LABEL_WIDTH
+    return [f"{other if number else first}{line}" for number, line in enumerate(lines)]
