@@ -28,8 +28,9 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import ConfigurationError
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 _BATCH = 4_000
@@ -84,7 +85,7 @@ def _fill(base: Path, path: Path, size: int) -> None:
 def _store(corpus: Corpus, batch: list[tuple[StoredFile, list[StoredDocument]]]) -> None:
     with corpus.writing():
         store.put_files(corpus, batch)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
 
 
 def _documents(base: Path, size: int) -> Iterator[StoredDocument]:

@@ -28,7 +28,7 @@ from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.roots import source_name
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage.store import StoredChunk
+from rolebundle.storage.stored_document import StoredChunk
 
 MAX_FILES = 3_000
 """The most files whose content is read. Of more, every n-th one is."""

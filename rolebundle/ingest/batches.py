@@ -13,6 +13,7 @@ from rolebundle.ingest.walk import Skipped
 from rolebundle.policy.access import deny_matcher
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.identifiers import Renamed
 
 _CHUNKS_PER_BATCH = 8_000
@@ -67,7 +68,7 @@ def store_batch(
             deny_matcher(corpus),
             renamed,
         )
-        store.increment_generation(corpus)
+        increment_generation(corpus)
     report.notes += [
         Skipped(path, "claim_refused", f"{path}: {claim} belongs to another document")
         for path, claim in renamed

@@ -27,7 +27,7 @@ from rolebundle.contracts.terms import ContentType
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest.parsed import Block, ParsedDocument
 from rolebundle.storage.digests import content_hash
-from rolebundle.storage.store import StoredChunk
+from rolebundle.storage.stored_document import StoredChunk
 
 CHUNKER_VERSION = "structure-2"
 

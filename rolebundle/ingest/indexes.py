@@ -21,13 +21,13 @@ from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import (
     approximate_index,
     documents,
-    store,
     vector_cache,
     vector_index,
     vector_search,
 )
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.counts import counted
 
@@ -186,7 +186,7 @@ def build_index(
             waiting = count_waiting(corpus, index)
             if waiting == 0:
                 vector_index.activate_index(corpus, index)
-                store.increment_generation(corpus)
+                increment_generation(corpus)
                 return index, EmbeddingReport(embedded, 0)
         if report.problem or report.embedded == 0:
             return index, EmbeddingReport(embedded, waiting, report.problem)
@@ -209,7 +209,7 @@ def _remove_outdated_vectors(
             texts = _texts(corpus, list(stored))
             outdated = [row for row, text in texts.items() if stored[row] != input_hash(text)]
             vector_index.remove(corpus, index, outdated)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
         return vector_index.set_chunker(corpus, index, input_version)
 
 
@@ -340,7 +340,7 @@ class _IndexFiller:
             rows = [(rowid, input_hash(text), vector) for rowid, text, vector in embedded]
             if rows:
                 vector_index.add(self.corpus, self.index, rows)
-                store.increment_generation(self.corpus)
+                increment_generation(self.corpus)
         self.own_changes += bool(rows)
         return len(rows)
 
@@ -473,7 +473,7 @@ def use_index(corpus: Corpus, index: EmbeddingIndex) -> None:
                 "complete it with `rolebundle embed --provider … --model …`, which activates it",
             )
         vector_index.activate_index(corpus, index)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
 
 
 def drop_index(corpus: Corpus, index: EmbeddingIndex) -> None:

@@ -25,6 +25,7 @@ from rolebundle.ingest.roots import (
 )
 from rolebundle.storage import approvals, documents, path_flags, roots, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 
 
 def root_at(corpus: Corpus, path: Path) -> Root:
@@ -108,7 +109,7 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
         store.remove_files(corpus, files)
         store.drop_unused(corpus)
         roots.save(corpus, kept)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
         after = documents.counts(corpus).documents
     return RootChange(location=root.location, documents=before - after)
 
@@ -129,7 +130,7 @@ def apply_move(corpus: Corpus, old: str, new: str) -> int:
         approvals.revoke(corpus, path)
         approval = approved[path]._replace(location=moved_path(path, old, new))
         approvals.approve(corpus, approval)
-    store.increment_generation(corpus)
+    increment_generation(corpus)
     return roots.count_documents(corpus, new)
 
 

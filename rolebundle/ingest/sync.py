@@ -46,6 +46,8 @@ from rolebundle.ingest.workers import (
 from rolebundle.storage import compartments, documents, lexical_index, path_flags, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.stored_document import FileIdentity
 from rolebundle.storage.vector_index import EmbeddingIndex
 
 
@@ -180,7 +182,7 @@ def _prepared(
     paths: Sequence[Path],
     provider: EmbeddingProvider | None,
     options: IngestOptions,
-    known: Mapping[str, store.FileIdentity],
+    known: Mapping[str, FileIdentity],
 ) -> tuple[RunPlan, EmbeddingIndex | None, str]:
     """Walk all paths, then store the roots and flags, so that they also hold after a kill.
 
@@ -229,7 +231,7 @@ def _index_for(
 def _ingest_files(
     corpus: Corpus,
     walk_result: WalkResult,
-    known: dict[str, store.FileIdentity],
+    known: dict[str, FileIdentity],
     options: IngestOptions,
     report: IngestReport,
     progress: Progress,
@@ -274,7 +276,7 @@ def _ingest_files(
 def _check_removals(
     corpus: Corpus,
     walk_result: WalkResult,
-    known: Mapping[str, store.FileIdentity],
+    known: Mapping[str, FileIdentity],
     max_removed: float,
 ) -> None:
     """Check that a walk does not miss too many documents.
@@ -324,5 +326,5 @@ def _remove(corpus: Corpus, locations: Sequence[str], report: IngestReport) -> N
     with corpus.writing():
         store.remove_files(corpus, locations)
         store.drop_unused(corpus)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
     report.removed += len(locations)

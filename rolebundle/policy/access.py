@@ -26,8 +26,8 @@ from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
 from rolebundle.storage import compartments, documents, stored_policy
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
-from rolebundle.storage.store import increment_generation
 from rolebundle.storage.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
 

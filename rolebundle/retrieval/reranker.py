@@ -32,9 +32,9 @@ from rolebundle.embedding.rerank_server import RerankServer
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.scorers import CosineScorer, Score, Scorer, ServerScorer
+from rolebundle.storage.chunks import indexed_title
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.location import rerank_cache_path
-from rolebundle.storage.store import indexed_title
 
 if TYPE_CHECKING:
     from rolebundle.contracts.terms import WarningCode

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rolebundle.errors import UsageError
 from rolebundle.storage import quarantine, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.quarantine import Flagged
 
 
@@ -32,7 +33,7 @@ def release_document(corpus: Corpus, document_id: str) -> None:
     """
     with corpus.writing():
         quarantine.release(corpus, _quarantined_document(corpus, document_id))
-        store.increment_generation(corpus)
+        increment_generation(corpus)
 
 
 def drop_document(corpus: Corpus, document_id: str) -> None:
@@ -44,7 +45,7 @@ def drop_document(corpus: Corpus, document_id: str) -> None:
     with corpus.writing():
         store.remove_document(corpus, _quarantined_document(corpus, document_id).row)
         store.drop_unused(corpus)
-        store.increment_generation(corpus)
+        increment_generation(corpus)
 
 
 def _quarantined_document(corpus: Corpus, document_id: str) -> Flagged:

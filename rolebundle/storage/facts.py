@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from rolebundle.storage import digests, store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.partition import DeniedPatterns
 from rolebundle.storage.row_digest import row_digest
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
 from rolebundle.storage.stored_values import check_types, parse_strings
 
 _RECORD = (
@@ -144,7 +145,7 @@ def put_fact(
         (file.location,),
     )
     _put_record(corpus, row, record)
-    store.increment_generation(corpus)
+    increment_generation(corpus)
     [fact] = _facts(corpus.rows(f"{_FACTS} WHERE d.id = ?", (row,)))
     return fact
 
@@ -163,7 +164,7 @@ def count_again(corpus: Corpus, fact: Fact, at: str, *, renew: bool) -> Fact:
     if renew:
         with digests.kept_true(corpus, [fact.row]):
             corpus.run("UPDATE document SET updated_at = ? WHERE id = ?", (at, fact.row))
-    store.increment_generation(corpus)
+    increment_generation(corpus)
     return fact._replace(record=record)
 
 
@@ -173,7 +174,7 @@ def promote(corpus: Corpus, fact: Fact, promoted_by: str) -> Fact:
     _put_record(corpus, fact.row, record)
     with digests.kept_true(corpus, [fact.row]):
         corpus.run("UPDATE document SET trust_tier = 'general' WHERE id = ?", (fact.row,))
-    store.increment_generation(corpus)
+    increment_generation(corpus)
     return fact._replace(record=record, trust_tier="general")
 
 
@@ -184,7 +185,7 @@ def forget(corpus: Corpus, fact: Fact) -> None:
     )
     store.remove_files(corpus, [location for (location,) in rows])
     store.drop_unused(corpus)
-    store.increment_generation(corpus)
+    increment_generation(corpus)
 
 
 def citing(corpus: Corpus, document_ids: Sequence[str]) -> set[int]:
@@ -210,7 +211,7 @@ def without_record(corpus: Corpus) -> set[int]:
     rows = corpus.rows(
         "SELECT d.id FROM document d JOIN file f ON f.id = d.file WHERE f.location LIKE ? "
         "AND d.id NOT IN (SELECT document FROM remembered)",
-        (f"{store.REMEMBERED}%",),
+        (f"{REMEMBERED}%",),
     )
     return {row for (row,) in rows}
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from rolebundle.storage import digests
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.storage.stored_values import parse_strings
 
-if TYPE_CHECKING:
-    from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
-
-Files = list[tuple["StoredFile", Sequence["StoredDocument"]]]
+Files = list[tuple[StoredFile, Sequence[StoredDocument]]]
 
 
 class Renamed(NamedTuple):

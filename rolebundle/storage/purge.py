@@ -38,9 +38,11 @@ from rolebundle.storage import (
 from rolebundle.storage.approximate_index import ApproximateState, IndexPart
 from rolebundle.storage.backup import KEPT
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.partial import files_beside
+from rolebundle.storage.stored_values import json_array
 
 _THESE = "IN (SELECT value FROM json_each(?))"
 _CLAIMS = ("supersedes", "contradicts", "refused_claims")
@@ -98,7 +100,7 @@ def erase(
         # All of them: documents that moved or changed left words in other compartments.
         lexical_index.rebuild(corpus, compartment.id)
     overwrite_remains(corpus)
-    store.increment_generation(corpus)
+    increment_generation(corpus)
     receipt = uuid4().hex
     corpus.run(
         "INSERT INTO purge (id, purged_at, documents, chunks, vectors, state) "
@@ -248,7 +250,7 @@ def _delete_claims(corpus: Corpus, names: set[str], chosen: tuple[str]) -> None:
         for row, claimed in claims:
             remaining = tuple(name for name in json.loads(claimed) if name not in names)
             corpus.run(
-                f"UPDATE document SET {column} = ? WHERE id = ?", (store.json_array(remaining), row)
+                f"UPDATE document SET {column} = ? WHERE id = ?", (json_array(remaining), row)
             )
     corpus.run(f"DELETE FROM supersession WHERE superseded {_THESE}", chosen)
 

@@ -1,110 +1,25 @@
-"""Writing files, documents and chunks. Every function here runs inside the caller's transaction.
-
-A chunk that did not change keeps its row, its place in the lexical index and its vector.
-"""
+"""Writing files and documents. Every function here runs inside the caller's transaction."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from json.encoder import encode_basestring
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
-from rolebundle.contracts.document import Attributes, DocumentMetadata, attribute_texts
-from rolebundle.contracts.terms import ContentType
+from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.errors import DocumentError
-from rolebundle.storage import (
-    compartments,
-    identifiers,
-    lexical_index,
-    partition,
-    quarantine,
-    vector_index,
-)
+from rolebundle.storage import compartments, identifiers, partition, quarantine
+from rolebundle.storage.chunks import chunk_columns, insert_chunks, remove_chunks, update_chunks
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.digests import (
-    DOCUMENT_COLUMNS,
-    FILE_ROW,
-    INDEXED_COLUMNS,
-    UNINDEXED_COLUMNS,
-    chunk_digest,
-    document_digest,
-    file_digest,
-)
+from rolebundle.storage.digests import DOCUMENT_COLUMNS, FILE_ROW, document_digest, file_digest
 from rolebundle.storage.partition import DeniedPatterns, no_denied_patterns
-from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.row_digest import row_digest
+from rolebundle.storage.rows import assignments, insert, next_row
 from rolebundle.storage.sqlite_file import Row
-from rolebundle.storage.stored_values import check_types
-
-FileIdentity = tuple[str, str, str]
-"""(path, content hash, recipe): a file with the same identity need not be read again."""
-
-REMEMBERED = "remembered:"
-"""How the location of a remembered fact begins. No file of a machine has such an absolute path."""
+from rolebundle.storage.stored_document import REMEMBERED, FileIdentity, StoredDocument, StoredFile
+from rolebundle.storage.stored_values import check_types, json_array, json_object
 
 _FILE_COLUMNS = FILE_ROW.removeprefix("id, ")
-_EMBEDDED = 4  # vectors are computed from title, headings, content and tags
-
-
-class StoredChunk(NamedTuple):
-    """A chunk as it is stored. A tuple, because hundreds of thousands come out of the workers."""
-
-    chunk_id: str
-    headings: tuple[str, ...]
-    content: str
-    content_type: ContentType
-    content_hash: str
-    start_line: int
-    end_line: int
-    page: int = 0
-    anchor: str = ""
-    tags: tuple[str, ...] = ()
-    applicable_roles: tuple[str, ...] = ()
-    excluded_roles: tuple[str, ...] = ()
-    forms: str = ""
-    """Further word forms for the index (``rolebundle/text/forms.py``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file as it was read. ``location`` is absolute, ``path`` relative to the ingested folder.
-
-    ``size`` in bytes and ``modified_ns``, the time of its last change, are 0 if unknown.
-    """
-
-    location: str
-    path: str
-    content_hash: str
-    recipe: str
-    size: int = 0
-    modified_ns: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A document with its chunks, in order, and what the intake scan found in it."""
-
-    metadata: DocumentMetadata
-    chunks: tuple[StoredChunk, ...]
-    scanned: Scanned | None = None
-
-    def __reduce__(self) -> tuple[object, ...]:
-        # It is pickled as bare tuples, which takes half the time between processes.
-        return _restored, (
-            self.metadata,
-            tuple(tuple(chunk) for chunk in self.chunks),
-            self.scanned,
-        )
-
-
-def _restored(
-    metadata: DocumentMetadata, chunks: Iterable[Row], scanned: Scanned | None
-) -> StoredDocument:
-    return StoredDocument(metadata, tuple(map(StoredChunk._make, chunks)), scanned)
 
 
 def known_files(corpus: Corpus) -> dict[str, FileIdentity]:
@@ -179,11 +94,6 @@ def remove_files(corpus: Corpus, locations: Iterable[str]) -> None:
 def remove_document(corpus: Corpus, row: int) -> None:
     """Remove one document. Its file stays, so that it is not read again until it changes."""
     remove_documents(corpus, [row])
-
-
-def increment_generation(corpus: Corpus) -> None:
-    """Count the generation up. Every transaction that changes an answer ends with this."""
-    corpus.run("UPDATE corpus_state SET generation = generation + 1")
 
 
 def drop_unused(corpus: Corpus) -> None:
@@ -482,157 +392,3 @@ def remove_documents(corpus: Corpus, document_rows: Sequence[int]) -> None:
         compartments.add_to_counts(corpus, compartment, documents=-count)
     corpus.run("DELETE FROM document WHERE id IN (SELECT value FROM json_each(?))", (chosen,))
     corpus.run("UPDATE corpus_state SET documents = documents - ?", (len(document_rows),))
-
-
-# -- chunks --------------------------------------------------------------------------------------
-
-
-def indexed_title(title: str, content: str) -> str:
-    """The title under which a chunk is indexed, lexically and as a vector."""
-    # A title that is the whole text would be indexed twice, and count for more than a text.
-    return "" if content == title else title
-
-
-def chunk_columns(metadata: DocumentMetadata, chunks: Sequence[StoredChunk]) -> dict[str, Row]:
-    """Chunk id → the other columns of the chunk's row."""
-    return {
-        chunk.chunk_id: (
-            indexed_title(metadata.title, chunk.content),
-            json_array(chunk.headings),
-            chunk.content,
-            json_array(_distinct(metadata.tags, chunk.tags)),
-            json_array(_hints(metadata, ordinal, chunk.forms)),
-            ordinal,
-            chunk.content_type,
-            chunk.content_hash,
-            chunk.start_line,
-            chunk.end_line,
-            chunk.page,
-            json_array(chunk.applicable_roles or metadata.applicable_roles),
-            json_array(_distinct(metadata.excluded_roles, chunk.excluded_roles)),
-            chunk.anchor,
-        )
-        for ordinal, chunk in enumerate(chunks)
-    }
-
-
-def _hints(metadata: DocumentMetadata, ordinal: int, forms: str) -> tuple[str, ...]:
-    """Words for the index alone. They are no part of what is shown or embedded of a chunk."""
-    hints = metadata.retrieval_hints
-    if metadata.attributes and ordinal == 0:
-        # Only in the first chunk: in each one they would make all chunks of the document longer,
-        # and match where the text does not.
-        hints += attribute_texts(metadata.attributes)
-    return (*hints, forms) if forms else hints
-
-
-def update_chunks(
-    corpus: Corpus, document_row: int, compartment: int, now: Mapping[str, Row]
-) -> dict[str, Row]:
-    """Update and remove a document's stored chunks to match ``now``. Return the new ones."""
-    before: dict[str, Row] = {
-        row[0]: row[1:]
-        for row in corpus.rows(
-            f"SELECT chunk_id, id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest FROM chunk "
-            "WHERE document = ?",
-            (document_row,),
-        )
-    }
-    remove_chunks(corpus, [row[0] for name, row in before.items() if name not in now])
-    for name, values in now.items():
-        if name in before:
-            rowid, *old = before[name]
-            digest = chunk_digest((rowid, document_row, name, *values))
-            _update_chunk(corpus, compartment, rowid, tuple(old), (*values, digest))
-    return {name: values for name, values in now.items() if name not in before}
-
-
-def _update_chunk(corpus: Corpus, compartment: int, rowid: int, old: Row, values: Row) -> None:
-    if old == values:
-        return
-    indexed = INDEXED_COLUMNS.count(",") + 1
-    reindex = old[:indexed] != values[:indexed]
-    if reindex:
-        lexical_index.remove_chunks(corpus, compartment, [rowid])
-    if old[:_EMBEDDED] != values[:_EMBEDDED]:
-        _remove_vectors(corpus, [rowid])
-    corpus.run(
-        f"UPDATE chunk SET {assignments(f'{INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest')} "
-        "WHERE id = ?",
-        (*values, rowid),
-    )
-    if reindex:
-        lexical_index.add_range(corpus, compartment, rowid, rowid)
-
-
-def insert_chunks(corpus: Corpus, rows: Sequence[Row]) -> None:
-    """Insert chunks. Each row is (document row, chunk id, *columns)."""
-    if not rows:
-        return
-    first = next_row(corpus, "chunk")
-    insert(
-        corpus,
-        f"chunk (id, document, chunk_id, {INDEXED_COLUMNS}, {UNINDEXED_COLUMNS}, digest)",
-        [
-            (*row, chunk_digest(row))
-            for row in ((first + offset, *row) for offset, row in enumerate(rows))
-        ],
-    )
-    last = first + len(rows) - 1
-    for compartment, count in compartments.count_by_compartment(corpus, first, last).items():
-        lexical_index.add_range(corpus, compartment, first, last)
-        compartments.add_to_counts(corpus, compartment, chunks=count)
-    corpus.run("UPDATE corpus_state SET chunks = chunks + ?", (len(rows),))
-
-
-def remove_chunks(corpus: Corpus, rowids: Sequence[int]) -> None:
-    """Remove chunks from the table and from all indexes."""
-    if not rowids:
-        return
-    for compartment, chunks in compartments.chunks_by_compartment(corpus, rowids).items():
-        lexical_index.remove_chunks(corpus, compartment, chunks)
-        compartments.add_to_counts(corpus, compartment, chunks=-len(chunks))
-    _remove_vectors(corpus, rowids)
-    corpus.run(
-        "DELETE FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
-    )
-    corpus.run("UPDATE corpus_state SET chunks = chunks - ?", (len(rowids),))
-
-
-def _remove_vectors(corpus: Corpus, rowids: Sequence[int]) -> None:
-    for index in vector_index.all_indexes(corpus):
-        vector_index.remove(corpus, index, rowids)
-
-
-def next_row(corpus: Corpus, table: str) -> int:
-    """The first rowid after all rows of the table."""
-    return 1 + int(corpus.value(f"SELECT coalesce(max(id), 0) FROM {table}"))
-
-
-def insert(corpus: Corpus, target: str, rows: Sequence[Row]) -> None:
-    """Insert rows into ``target``: a table and its columns."""
-    if rows:
-        places = ", ".join("?" * len(rows[0]))
-        corpus.run_many(f"INSERT INTO {target} VALUES ({places})", rows)
-
-
-def assignments(columns: str) -> str:
-    """The SET part of an UPDATE of these columns."""
-    return ", ".join(f"{name} = ?" for name in columns.split(", "))
-
-
-@lru_cache(maxsize=4096)
-def json_array(values: tuple[str, ...]) -> str:
-    """Strings as they are stored. Cached, because neighbouring chunks share most of theirs."""
-    return f"[{', '.join(map(encode_basestring, values))}]"
-
-
-@lru_cache(maxsize=4096)
-def json_object(attributes: Attributes) -> str:
-    """Attributes as they are stored."""
-    return json.dumps(dict(attributes), ensure_ascii=False)
-
-
-def _distinct(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second))) if second else first

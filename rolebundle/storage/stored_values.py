@@ -1,9 +1,14 @@
-"""Checks values that are read: a damaged page may return what was never stored."""
+"""Encodes values of columns, and checks those that are read.
+
+A damaged page may return what was never stored.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring
 
 from rolebundle.contracts.document import Attributes
 from rolebundle.errors import CorpusCorrupt
@@ -67,3 +72,15 @@ def parse_attributes(text: str) -> Attributes:
     ):
         raise damaged("the attributes of a document")
     return tuple((key, tuple(texts)) for key, texts in values.items())
+
+
+@lru_cache(maxsize=4096)
+def json_array(values: tuple[str, ...]) -> str:
+    """Strings as they are stored. Cached, because neighbouring chunks share most of theirs."""
+    return f"[{', '.join(map(encode_basestring, values))}]"
+
+
+@lru_cache(maxsize=4096)
+def json_object(attributes: Attributes) -> str:
+    """Attributes as they are stored."""
+    return json.dumps(dict(attributes), ensure_ascii=False)

@@ -11,8 +11,8 @@ from rolebundle.contracts.terms import Authority
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.storage import decisions as storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.decisions import DecisionKey, StoredDecision, StoredEnd
-from rolebundle.storage.store import increment_generation
 from rolebundle.verification.matching import is_prohibition
 from rolebundle.verification.statements import checked_statement
 

@@ -13,8 +13,8 @@ from rolebundle.contracts.terms import Authority, MarkState
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.storage import marks as storage
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.marks import MarkKind, StoredMark
-from rolebundle.storage.store import increment_generation
 from rolebundle.verification.statements import checked_statement
 
 AGENT_STATES: tuple[MarkState, ...] = ("disputed", "rejected")

@@ -43,7 +43,7 @@ from rolebundle.storage.compartments import visible_compartments
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.facts import Fact, Record
-from rolebundle.storage.store import REMEMBERED, StoredDocument, StoredFile
+from rolebundle.storage.stored_document import REMEMBERED, StoredDocument, StoredFile
 from rolebundle.storage.vector_index import active_index
 from rolebundle.storage.verify import verify_passages
 

@@ -16,6 +16,7 @@ import pytest
 from rolebundle.policy import backup
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds
 from support.corpora import build, document, file_of, scratch_folder
@@ -40,7 +41,7 @@ def write_states(db: Path, last: int | None = None) -> Callable[[Report], None]:
                     for name in ("a", "b", f"n{state % DOCUMENTS}"):
                         texts = [f"the state {state} of {name}: {TEXT}"]
                         store.put_file(corpus, file_of(name), [document(name, texts)])
-                    store.increment_generation(corpus)
+                    increment_generation(corpus)
                 report(str(state))
                 if state == last:
                     return

@@ -16,7 +16,8 @@ from rolebundle.contracts.doctor import RepairReport
 from rolebundle.errors import CorpusCorrupt, WrongFile
 from rolebundle.ingest import sync
 from rolebundle.ingest.options import IngestOptions
-from rolebundle.storage import check, digests, store
+from rolebundle.storage import check, digests
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from support.amounts import rounds, sampled
 from support.commands import Outcome, invoke, is_coded
@@ -471,7 +472,7 @@ def test_a_file_shorter_than_its_header_says(
         other.write_bytes(image)
         with open_writer(other) as corpus:
             with corpus.writing():
-                store.increment_generation(corpus)
+                increment_generation(corpus)
             log = Path(f"{other}-wal").read_bytes()
     data = image[:-bytes_missing]
     for command in (("status",), *commands(tree)):

@@ -35,7 +35,7 @@ from rolebundle.retrieval.evidence import HAS_WORDS, IS_CLOSE
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.corpora import (

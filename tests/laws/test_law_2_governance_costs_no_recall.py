@@ -34,7 +34,7 @@ from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.compartments import search_everywhere
 from support.corpora import FLAGGED, NOW, ask, build, built, document, overlay, scratch_folder

@@ -48,9 +48,10 @@ from rolebundle.policy.overlays import ResolvedOverlay
 from rolebundle.retrieval import pipeline
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage import marks, rerank_cache, store
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.marks import MarkKind
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from rolebundle.verification.decisions import record_decision
 from rolebundle.workspace import Workspace
 from support.amounts import FEW_EXAMPLES
@@ -273,7 +274,7 @@ class Machine(RuleBasedStateMachine):
         changed = StoredDocument(metadata, chunks, document.scanned)
         with open_writer(self.path) as corpus, corpus.writing():
             [problem] = store.put_files(corpus, [(file, [changed])], deny_matcher(corpus))
-            store.increment_generation(corpus)
+            increment_generation(corpus)
         assert problem is None
         self.stored[name] = (file, changed)
 
@@ -287,7 +288,7 @@ class Machine(RuleBasedStateMachine):
         with open_writer(self.path) as corpus, corpus.writing():
             store.remove_files(corpus, [file.location])
             store.drop_unused(corpus)
-            store.increment_generation(corpus)
+            increment_generation(corpus)
 
     @rule(marked=_marked, state=st.sampled_from(get_args(MarkState)), by=_authors)
     def mark(self, marked: str, state: Any, by: str) -> None:
@@ -298,7 +299,7 @@ class Machine(RuleBasedStateMachine):
             text_hash = marks.text_hash(corpus, kind, marked) or ""
             mark = Mark(state, by, authority, "checked", "2026-11-01T00:00:00Z")
             marks.put_mark(corpus, marks.StoredMark(kind, marked, text_hash, mark))
-            store.increment_generation(corpus)
+            increment_generation(corpus)
 
     @rule(
         text=word_text.filter(str.strip),
@@ -321,7 +322,7 @@ class Machine(RuleBasedStateMachine):
         self.changes += 1
         with open_writer(self.path) as corpus, corpus.writing():
             embed(corpus, HashingProvider(), waiting=waiting)
-            store.increment_generation(corpus)
+            increment_generation(corpus)
 
     def _visible_part(self, agent: str) -> Path:
         """A copy from which everything that the agent may not see was deleted."""
@@ -347,7 +348,7 @@ class Machine(RuleBasedStateMachine):
                     corpus.run("DELETE FROM decision WHERE scope = ?", (scope,))
             # What is hidden is also written to.
             for _ in range(3):
-                store.increment_generation(corpus)
+                increment_generation(corpus)
         self.parts[agent] = self.changes
         return part
 

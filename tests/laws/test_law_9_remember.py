@@ -23,8 +23,9 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
 from rolebundle.storage import store
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.amounts import EXAMPLES
 from support.corpora import NOW, build, document, scratch_folder
 from support.sound import copied
@@ -76,7 +77,7 @@ def whole_corpus(folder: Path, policy: dict[str, Any]) -> Path:
                 name, [f"the token limit of {name}"], scope=scope, sensitivity=level
             )
             store.put_file(corpus, file, [stored])
-        store.increment_generation(corpus)
+        increment_generation(corpus)
     with Admin(path) as admin:
         admin.set_policy(json.dumps(policy), "json")
     return path

@@ -31,7 +31,8 @@ from rolebundle.retrieval.filter import first_rejection
 from rolebundle.retrieval.request import resolve_request
 from rolebundle.storage.documents import DocumentKind
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile, put_file
+from rolebundle.storage.store import put_file
+from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from support import corpora
 from support.overlay_files import write
 

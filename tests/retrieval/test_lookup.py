@@ -19,7 +19,7 @@ from rolebundle.storage import store
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from support.corpora import build, chunk, document, file_of
 from support.fake_embedder import HashingProvider
 

@@ -36,7 +36,7 @@ from rolebundle.retrieval.scorers import CosineScorer
 from rolebundle.storage import documents, rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
 from support.commands import invoke

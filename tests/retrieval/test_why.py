@@ -23,7 +23,7 @@ from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lookup import look_up
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.commands import SAMPLE
 from support.corpora import ask, built, document, overlay, resolved, scratch_folder

@@ -20,9 +20,10 @@ from rolebundle.storage import (
 )
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.row_digest import row_digest
-from rolebundle.storage.store import StoredFile
+from rolebundle.storage.stored_document import StoredFile
 from support.corpora import FLAGGED, build, document, embed, file_of
 from support.fake_embedder import HashingProvider
 from support.flipping import POLICY, QUARANTINED
@@ -146,7 +147,7 @@ def test_what_was_damaged_before_stays_damaged(corpus: Corpus) -> None:
 def test_a_broken_seal_stays_broken(corpus: Corpus) -> None:
     corpus.run("UPDATE policy SET content = 'forged'")
     with corpus.writing():
-        store.increment_generation(corpus)
+        increment_generation(corpus)
     assert seal.compare(corpus) == (False, True)
 
 

@@ -12,7 +12,7 @@ from rolebundle.storage import documents as stored
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.corpora import FLAGGED, chunk, document, file_of, fill
 
 

@@ -13,13 +13,14 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError, WrongFile
 from rolebundle.retrieval import lexical
-from rolebundle.storage import lexical_index, opening, partition, store, vector_index, vector_search
+from rolebundle.storage import lexical_index, opening, partition, vector_index, vector_search
 from rolebundle.storage.backup import back_up
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.documents import self_declared
 from rolebundle.storage.opening import open_reader, open_writer
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import sampled
 from support.commands import CHECKOUT, invoke
 from support.compartments import assert_compartments_are_separate, kinds, tables
@@ -93,7 +94,7 @@ def test_a_backup_is_complete_or_missing(tmp_path: Path) -> None:
         back_up(corpus, tmp_path / "copy.bak")
         back_up(corpus, tmp_path / "copy.bak")  # It would be the same.
         with corpus.writing():
-            store.increment_generation(corpus)
+            increment_generation(corpus)
         back_up(corpus, tmp_path / "copy.bak")
         with pytest.raises(StorageError):
             back_up(corpus, tmp_path / "none" / "copy.bak")

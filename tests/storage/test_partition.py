@@ -19,10 +19,11 @@ from rolebundle.storage import documents as stored
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.store import StoredDocument
+from rolebundle.storage.stored_document import StoredDocument
 from support.commands import invoke
 from support.compartments import (
     assert_compartments_are_separate,
@@ -57,7 +58,7 @@ def put(
         told = store.put_files(
             corpus, [(file_of(one.metadata.document_id), [one]) for one in documents], denied
         )
-        store.increment_generation(corpus)
+        increment_generation(corpus)
     assert told == [None] * len(documents)
 
 

@@ -15,7 +15,7 @@ from rolebundle.storage import store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_writer
-from rolebundle.storage.store import StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
 from support.fake_embedder import HashingProvider

@@ -25,10 +25,11 @@ from rolebundle.retrieval.request import ResolvedRequest, resolve_request
 from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.quarantine import Scanned
-from rolebundle.storage.store import StoredChunk, StoredDocument, StoredFile
+from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
 
 NOISE = Noise(0.15, 0.6)
@@ -117,7 +118,7 @@ def fill(
     with corpus.writing():
         for document in documents:
             store.put_file(corpus, file_of(document.metadata.document_id), [document])
-        store.increment_generation(corpus)
+        increment_generation(corpus)
         if provider is not None:
             embed(corpus, provider, waiting=waiting)
 

@@ -13,7 +13,8 @@ import apsw
 import pytest
 
 from rolebundle.contracts.doctor import DoctorReport
-from rolebundle.storage import backup, store
+from rolebundle.storage import backup
+from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.location import audit_path
 from rolebundle.storage.opening import open_writer
 from support.commands import invoke, invoke_as_a_common_user
@@ -253,7 +254,7 @@ def test_while_others_write(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 corpus.db.pragma("wal_autocheckpoint", 1)
                 while True:
                     with corpus.writing():
-                        store.increment_generation(corpus)
+                        increment_generation(corpus)
         finally:
             os._exit(1)
     try:
