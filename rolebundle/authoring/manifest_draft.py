@@ -212,9 +212,10 @@ def _format_rules(survey: Survey) -> list[DraftRule]:
     rules = []
     for suffix, kinds in sorted(by_suffix.items()):
         [(name, count)] = kinds.most_common(1)
-        if suffix and name[0] and len(kinds) == 1:
+        if name[0] and len(kinds) == 1:
             evidence = f"{counted(count, 'document')} in a format of this type"
-            rules.append(DraftRule(f"**/*{suffix}", _kind_values(*name), evidence))
+            glob = f"**/*{suffix}" if suffix.startswith(".") else f"**/{_glob(suffix)}"
+            rules.append(DraftRule(glob, _kind_values(*name), evidence))
     return rules
 
 
@@ -472,9 +473,10 @@ def _is_below(folder: str, others: Collection[str]) -> bool:
 
 
 def _suffix(path: str) -> str:
+    """The suffix of a file; its name if it has none."""
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
-    return f".{suffix}" if dot and stem and suffix.isalnum() else ""
+    return f".{suffix}" if dot and stem and suffix.isalnum() else name
 
 
 def _own_or(metadata: DocumentMetadata, key: str, values: Mapping[str, object]) -> str:

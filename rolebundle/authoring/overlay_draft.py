@@ -31,14 +31,27 @@ from rolebundle.text.counts import counted
 
 MAX_BOOST_PHRASES = 8
 MAX_PREFERRED_TERMS = 14
+SOUGHT_FACTOR = 1.5
+"""A word of the role's field leads to its passages less by chance than one that is typical here."""
 SIGNATURE_PHRASES = 3
 """The first boost phrases, which are added to every query of the role."""
 MAX_DOCUMENT_RULES = 6
+MAX_BEST_DOCUMENTS = 12
+"""If more documents are nearly as much about the subject as the best one, none has its own rule."""
 MAX_FOLDER_RULES = 4
 BEST_BOOST, LEAST_BOOST = 2.5, 1.5
 """The boosts of the best document's rule and of a folder's."""
 FIELD_TYPE_BOOST = 1.8
 TYPE_BOOST_STEP = 0.1
+OVERVIEW_TYPE, OVERVIEW_BOOST = "readme", 1.2
+"""What introduces a folder to everybody."""
+WEIGHTS_WITH_RULES: Mapping[str, float] = {"metadata_weight": 0.1, "rerank_weight": 0.3}
+WEIGHTS_WITHOUT_RULES: Mapping[str, float] = {"metadata_weight": 0.0, "rerank_weight": 0.4}
+"""Where little metadata is declared, the role's words tell more than sources. Without any rule the
+metadata of all passages score the same, so that its weight would be lost."""
+EXPANSION_WEIGHT = 0.5
+"""Half of the vocabulary's score is how much of the role's terms a passage has: nearly every one has
+some of the typical terms of its folder."""
 QUESTIONABLE_TYPES: Mapping[str, tuple[float, str]] = {
     "archived": (0.4, "old by the name of its folder"),
     "draft": (0.5, "unfinished by the name of its folder"),
@@ -51,7 +64,7 @@ _DOCUMENT_SHARE = 0.5
 _FOLDER_LIFT = 1.5
 _MIN_FOLDER_DOCUMENTS = 3
 _OWN_WEIGHT, _FIELD_WEIGHT = 1.5, 1.0
-_TYPE_SHARE = 0.4
+_TYPE_SHARE = 0.6
 _CODE_TYPES = frozenset({"source-code", "test-code"})
 
 Values = dict[str, Any]
@@ -268,6 +281,16 @@ def _fill(
     notes: dict[str, str] = {}
     values["vocabulary"] = _vocabulary(subject, base, notes)
     values["source_policy"] = _source_policy(values, subject, named, types, base, notes)
+    if base is None:
+        policy = values["source_policy"]
+        has_rules = policy["preferred_sources"] or policy.get("document_type_boosts")
+        weights = WEIGHTS_WITH_RULES if has_rules else WEIGHTS_WITHOUT_RULES
+        values["retrieval_policy"] = {
+            "lexical_weight": 0.3,
+            "semantic_weight": 0.3,
+            **weights,
+            "expansion_weight": EXPANSION_WEIGHT,
+        }
     values["notes"] = notes
 
 
@@ -283,7 +306,7 @@ def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -
     known = {term.words for term in sought}
     terms = [*sought, *(term for term in found if term.words not in known)]
     terms.sort(key=lambda term: (-term.z, term.text))
-    boosts = _signature(terms, inside)
+    boosts = _signature(terms, inside, sought)
     boosts += [term for term in _phrases_first(terms) if term not in boosts]
     boosts = boosts[:MAX_BOOST_PHRASES]
     preferred = [term for term in terms if term not in boosts][:MAX_PREFERRED_TERMS]
@@ -353,7 +376,9 @@ def _phrases_first(terms: Sequence[Term]) -> list[Term]:
     return sorted(terms, key=lambda term: order[term] - (6 if len(term.words) > 1 else 0))
 
 
-def _signature(terms: Sequence[Term], inside: Sequence[PassageWords]) -> list[Term]:
+def _signature(
+    terms: Sequence[Term], inside: Sequence[PassageWords], sought: Collection[Term]
+) -> list[Term]:
     """The terms that together lead to the most passages of the subject, and to few others.
 
     They are added to every query of the role, so they are what a vague task is answered from.
@@ -368,13 +393,15 @@ def _signature(terms: Sequence[Term], inside: Sequence[PassageWords]) -> list[Te
                 for start in range(len(run) - len(term.words) + 1)
             )
         }
-        for term in terms[:40]
+        for term in [*terms[:40], *(term for term in terms[40:] if term in sought)]
     }
     chosen: list[Term] = []
     covered: set[int] = set()
 
     def gain(term: Term) -> float:
         precision = term.inside / (term.inside + term.outside)
+        if term in sought:
+            precision *= SOUGHT_FACTOR
         # What is covered already counts a little, so that the last ones are not chance.
         return precision * (len(sets[term] - covered) + 0.25 * len(sets[term] & covered))
 
@@ -409,6 +436,11 @@ def _source_policy(
         notes[place] = (
             f"{counted(present[kind], 'document')} of this type; made for the role's field"
         )
+    if present[OVERVIEW_TYPE] and OVERVIEW_TYPE not in boosts and OVERVIEW_TYPE not in own_types:
+        boosts[OVERVIEW_TYPE] = OVERVIEW_BOOST
+        notes[f"source_policy.document_type_boosts.{OVERVIEW_TYPE}"] = (
+            f"{counted(present[OVERVIEW_TYPE], 'document')}; introduces the rest"
+        )
     for kind, (factor, reason) in QUESTIONABLE_TYPES.items():
         if present[kind] and kind not in boosts and kind not in own_types:
             boosts[kind] = factor
@@ -442,8 +474,15 @@ def _document_rules(subject: Subject) -> list[Values]:
     """Rules for the files that are most about the subject."""
     inside = Counter(subject.passages.words[position].document for position in subject.inside)
     totals = Counter(words.document for words in subject.passages.words)
+    best = _best_documents(subject)
+    # If many are alike, none of them is the one to look at first, and folders and types tell more.
+    if len(best) > MAX_BEST_DOCUMENTS:
+        return []
+    several = Counter(document.path for document in _all(subject))
     rules = []
-    for document, share in _best_documents(subject)[:MAX_DOCUMENT_RULES]:
+    for document, share in best[:MAX_DOCUMENT_RULES]:
+        if several[document.path] > 1:
+            continue  # A rule for a mailbox says nothing of its messages.
         name = document.metadata.document_id
         title = " ".join(document.metadata.title.split())[:80]
         boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share

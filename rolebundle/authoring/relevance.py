@@ -1,8 +1,8 @@
 """Which passages are about a role's field, or about some questions.
 
 A passage's score is the sum of the inverse frequencies of the wanted words that it has, damped for
-repetition as in BM25 (Robertson and Zaragoza, 2009), where a word in the heading counts twice and
-in the title or path three times. The terms of the best passages are then taken for the subject's:
+repetition as in BM25 (Robertson and Zaragoza, 2009), where a word in a heading or folder counts
+twice, and in the title or the name of the file three times. The terms of the best passages are then taken for the subject's:
 pseudo-relevance feedback.
 """
 
@@ -21,8 +21,8 @@ HEADING, TITLE = 2.0, 3.0
 SATURATION = 1.2
 LEAST_SHARE = 0.2
 """A passage with a smaller share of the best score is not about the subject."""
-FOREGROUND_SHARE = 0.06
-MIN_FOREGROUND, MAX_FOREGROUND = 8, 80
+FOREGROUND_SHARE = 0.04
+MIN_FOREGROUND, MAX_FOREGROUND = 8, 60
 """How many passages are the subject's: this share of all, between these bounds."""
 
 MAX_COMPARED_WORDS = 5_000
@@ -38,7 +38,7 @@ class Wanted(NamedTuple):
 
     Attributes:
         words: stems or phrases of stems → weight.
-        types: document type → the share of the best score that its passages get for it.
+        types: document type → the share of a passage's score that is added for it.
     """
 
     words: Mapping[tuple[str, ...], float]
@@ -99,9 +99,14 @@ def scores(passages: Passages, wanted: Wanted, types: Sequence[str]) -> list[flo
     """
     counts = [_counts(words.stems, wanted.words) for words in passages.words]
     above = _Cache()
-    headings = [above.counts(text, wanted.words) for text in map(" \n ".join, passages.headings)]
+    headings = [
+        above.counts("\n".join((*own, _words_of(document.path.rpartition("/")[0]))), wanted.words)
+        for own, document in zip(passages.headings, passages.documents, strict=True)
+    ]
     titles = [
-        above.counts(f"{document.metadata.title} \n {_words_of_path(document.path)}", wanted.words)
+        above.counts(
+            f"{document.metadata.title}\n{_words_of(_stem_of(document.path))}", wanted.words
+        )
         for document in passages.documents
     ]
     total = len(counts)
@@ -122,10 +127,8 @@ def scores(passages: Passages, wanted: Wanted, types: Sequence[str]) -> list[flo
             rarity = math.log1p(total / frequencies[word])
             score += wanted.words[word] * rarity * times * (1 + SATURATION) / (times + SATURATION)
         found.append(score)
-    best = max(found, default=0.0)
-    # A document of the field's own type is about it, whatever its words are.
     return [
-        score + best * wanted.types.get(kind, 0.0) for score, kind in zip(found, types, strict=True)
+        score * (1 + wanted.types.get(kind, 0.0)) for score, kind in zip(found, types, strict=True)
     ]
 
 
@@ -179,9 +182,13 @@ def _counts(
     )
 
 
-def _words_of_path(path: str) -> str:
-    stem = path.rsplit(".", 1)[0]
-    return "".join(letter if letter.isalnum() else " " for letter in stem).replace("  ", " ")
+def _stem_of(path: str) -> str:
+    return path.rpartition("/")[2].rsplit(".", 1)[0]
+
+
+def _words_of(name: str) -> str:
+    """The words of a file's or folder's name."""
+    return "".join(letter if letter.isalnum() else " " for letter in name)
 
 
 def by_document(passages: Passages, scored: Sequence[float]) -> dict[str, float]:

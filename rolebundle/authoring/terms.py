@@ -27,8 +27,10 @@ MAX_WORDS = 3
 """The words of the longest phrase."""
 SIGNIFICANT = 3.0
 """The least z of a term. Thousands of terms are compared, so 1.96 would let many in by chance."""
-MIN_PRECISION = 0.1
+MIN_PRECISION = 0.2
 """A term of which fewer of its passages are the foreground's is of no use to find them."""
+MIN_SHARE = 0.08
+"""A term that fewer of the foreground's passages have is a detail."""
 MAX_COMMON = 0.25
 """A term of more than this share of the other passages is boilerplate of the folder."""
 MIN_PASSAGES = 2
@@ -50,7 +52,14 @@ _TOKEN = re.compile(r"[^\W\d_]+(?:[-'’][^\W\d_]+)*|[^\s\w]|\d[\w.]*|\n")
 # Words of every folder: of notes on notes, of dates, of code.
 _COMMON = frozenset(
     """
-    able already always another anything around back become best better big call called came case
+    able add allow already also although always another appear apply ask available begin behave
+    certain check choose common complete consider contain continue correct create currently decide
+    describe different directly either else exist expect fine form forward handle however idea
+    include interest leave level manage match mention month multiple necessary normal offer option
+    order originally particular perform pick prefer previous provide purpose receive recent remain
+    remove replace reply require result return select send separate similar single sometimes
+    special specific stay sure switch takes tend therefore though understand unless usual whatever
+    whether whole wonder another anything around back become best better big call called came case
     change come day days done e.g easy either else enough etc even every everything example far
     few find fine first follow following found full gave general get gets getting give given go
     goes going gone good great happen help high i.e important instead keep kind know known large
@@ -69,6 +78,8 @@ _COMMON = frozenset(
 
 Key = tuple[str, ...]
 """The stems of a term."""
+
+_COMMON_STEMS = frozenset(map(stem, _COMMON))
 
 
 class Term(NamedTuple):
@@ -189,13 +200,15 @@ def characteristic_terms(
             if key in inside:
                 documents[key].add(passage.document)
                 spellings[key][_spelled(spelling)] += 1
-    # A word of one document may be its author's habit.
-    least = min(2, len({passage.document for passage in foreground}) // 2)
+    # A word of one or two documents may be their author's habit.
+    least = min(3, len({passage.document for passage in foreground}) // 2)
     found = []
     for key, count in inside.items():
         if outside[key] > MAX_COMMON * max(len(others), 1):
             continue
         if len(documents[key]) < least or count < MIN_PRECISION * (count + outside[key]):
+            continue
+        if count < MIN_SHARE * len(foreground):
             continue
         prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(others))
         z = _standard_score(count, len(foreground), outside[key], len(others), prior)
@@ -277,7 +290,7 @@ def _runs(text: str, stop_words: frozenset[str]) -> Iterator[list[str]]:
     run: list[str] = []
     for token in _TOKEN.findall(prose):
         lower = token.lower()
-        if len(token) > 1 and token[0].isalpha() and lower not in stop_words:
+        if len(token) > 1 and token[0].isalpha() and not _is_common(lower, stop_words):
             run.append(token)
             continue
         # Markup of emphasis and code inside of a line does not end a phrase.
@@ -288,9 +301,13 @@ def _runs(text: str, stop_words: frozenset[str]) -> Iterator[list[str]]:
         yield run
 
 
+def _is_common(word: str, stop_words: frozenset[str]) -> bool:
+    return word in stop_words or stem(word) in _COMMON_STEMS
+
+
 @lru_cache(maxsize=64)
 def _stop_words(languages: tuple[str, ...]) -> frozenset[str]:
-    words = ENGLISH | _COMMON | {f"{word}s" for word in ("it", "that", "there", "let")}
+    words = ENGLISH
     for language in languages:
         words |= STOP_WORDS.get(language, frozenset())
     return words
