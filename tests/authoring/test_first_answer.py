@@ -1,0 +1,74 @@
+"""From `pip install` to the first good answer on a new folder of 1,000 files, in at most 5 commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+from support.commands import CHECKOUT
+
+ROLE = "release-manager"
+COMMANDS = (
+    f"pip install {shlex.quote(str(CHECKOUT))}",
+    f"rolebundle init notes --role {ROLE}",
+    "rolebundle ingest notes",
+    f'rolebundle retrieve "What should I look at first?" --role {ROLE}',
+)
+"""Those of the README, which installs what is in the folder."""
+SUBJECTS = {
+    "garden": "seed compost hedge pruning greenhouse slug harvest watering lawn mulch",
+    "kitchen": "dough oven simmer recipe butter yeast stock pastry knife larder",
+    "boats": "oar jetty mooring hull tide varnish sail rudder bilge anchor",
+    "hiring": "interview candidate salary reference contract trainee advert panel offer probation",
+    "house": "roof boiler gutter plaster radiator fuse paint damp insulation window",
+    "travel": "train ticket luggage hostel border ferry timetable map visa coast",
+    "reading": "novel chapter essay author library quotation plot poem margin translation",
+    "music": "chord rehearsal violin score tempo choir concert tuning scale bow",
+    "money": "invoice budget tax receipt account savings pension rent insurance transfer",
+    "releases": "release version changelog milestone rollback deprecation upgrade blocker tag freeze",
+}
+
+
+def write_notes(folder: Path) -> None:
+    """A thousand notes: ten subjects, whose own words are among words of all of them."""
+    chance = random.Random(7)
+    common = "monday friday ana ben team call week plan meeting idea list small early late green".split()
+    for subject, words in SUBJECTS.items():
+        own = words.split()
+        (folder / subject).mkdir(parents=True)
+        for number in range(100):
+            lines = [f"# {chance.choice(own).capitalize()} and {chance.choice(own)}", ""]
+            for _ in range(chance.randint(2, 5)):
+                sentence = chance.choices(own, k=4) + chance.choices(common, k=8)
+                chance.shuffle(sentence)
+                lines += [f"The {' '.join(sentence)}.", ""]
+            (folder / subject / f"{number:03}.md").write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_four_commands_from_pip_install_to_a_good_answer(tmp_path: Path) -> None:
+    assert len(COMMANDS) <= 5
+    write_notes(tmp_path / "notes")
+    venv.create(tmp_path / "venv", with_pip=True)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path / 'venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "ROLEBUNDLE_DB": str(tmp_path / "corpus.db"),
+    }
+    out = ""
+    for command in (*COMMANDS[:-1], f"{COMMANDS[-1]} --format json"):
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, (command, done.stderr)
+        out = done.stdout
+    bundle = json.loads(out)
+    assert [chunk["source_id"] for chunk in bundle["selected"]] == ["notes-releases"] * len(bundle["selected"])
+    assert bundle["selected"]
