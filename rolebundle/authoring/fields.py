@@ -47,8 +47,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "newcomer onboarding beginner newbie student learner trainee intern starter novice"
         " apprentice new+user first+user",
-        "introduction tutorial install installation quickstart overview basics example beginner"
-        " setup",
+        "introduction tutorial install installation quickstart overview basics beginner setup",
         ("tutorial", "readme", "installation", "guide", "contributing", "glossary", "faq"),
     ),
     Field(
@@ -61,7 +60,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "test tester testing qa quality verifier",
-        "test coverage regression fixture assertion failure edge case bug reproduce flaky mock",
+        "test coverage regression fixture assertion failure edge bug reproduce flaky mock",
         ("test-plan", "contributing", "test-code", "troubleshooting"),
         "code-reviewer",
     ),
@@ -79,7 +78,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "api integrator integration client consumer embedder sdk",
-        "api endpoint request response parameter argument return example usage client integration"
+        "api endpoint request response parameter argument usage client integration"
         " callback interface",
         ("api-reference", "tutorial", "guide", "readme", "migration-guide"),
     ),
@@ -109,8 +108,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "docs doc documentation writer author editor copywriter technical+communicator localizer"
         " translator",
-        "documentation guide tutorial style example reader terminology glossary page wording"
-        " reference heading",
+        "documentation guide tutorial style reader terminology glossary page reference heading",
         ("style-guide", "readme", "tutorial", "guide", "glossary", "api-reference", "contributing"),
         "technical-writer",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,7 +27,10 @@ from rolebundle.authoring.terms import (
 )
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.policy.source_rules import RuleSubject, rule_matches
+from rolebundle.retrieval.filter import PREFERRED_SOURCE_BOOST
 from rolebundle.text.counts import counted
+from rolebundle.text.globs import matches
 
 MAX_BOOST_PHRASES = 8
 MAX_PREFERRED_TERMS = 14
@@ -39,7 +42,7 @@ MAX_DOCUMENT_RULES = 6
 MAX_BEST_DOCUMENTS = 12
 """If more documents are nearly as much about the subject as the best one, none has its own rule."""
 MAX_FOLDER_RULES = 4
-BEST_BOOST, LEAST_BOOST = 2.5, 1.5
+BEST_BOOST, LEAST_BOOST = 4.0, 1.5
 """The boosts of the best document's rule and of a folder's."""
 FIELD_TYPE_BOOST = 1.8
 TYPE_BOOST_STEP = 0.1
@@ -50,8 +53,8 @@ WEIGHTS_WITHOUT_RULES: Mapping[str, float] = {"metadata_weight": 0.0, "rerank_we
 """Where little metadata is declared, the role's words tell more than sources. Without any rule the
 metadata of all passages score the same, so that its weight would be lost."""
 EXPANSION_WEIGHT = 0.5
-"""Half of the vocabulary's score is how much of the role's terms a passage has: nearly every one has
-some of the typical terms of its folder."""
+"""Half of the vocabulary's score is how much of the role's terms a passage has: nearly every
+passage has some of the typical terms of its folder."""
 QUESTIONABLE_TYPES: Mapping[str, tuple[float, str]] = {
     "archived": (0.4, "old by the name of its folder"),
     "draft": (0.5, "unfinished by the name of its folder"),
@@ -423,8 +426,8 @@ def _source_policy(
     inherited: Values = dict(values.get("source_policy") or {})
     rules = [*_document_rules(subject), *_folder_rules(subject)]
     if base is not None:
-        rules += _inherited_rules(base, subject, named)
-    policy = {**inherited, "preferred_sources": [*rules, *inherited.get("preferred_sources", ())]}
+        rules = _with_inherited(rules, base, subject, named)
+    policy = {**inherited, "preferred_sources": rules}
     present = Counter(
         named[document.metadata.document_id].document_type for document in _all(subject)
     )
@@ -485,7 +488,7 @@ def _document_rules(subject: Subject) -> list[Values]:
             continue  # A rule for a mailbox says nothing of its messages.
         name = document.metadata.document_id
         title = " ".join(document.metadata.title.split())[:80]
-        boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share
+        boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share**2
         rules.append(
             {
                 "path": _literal(document.path),
@@ -527,19 +530,32 @@ def _folder_rules(subject: Subject) -> list[Values]:
     return chosen[:MAX_FOLDER_RULES]
 
 
-def _inherited_rules(base: Overlay, subject: Subject, named: Mapping[str, Named]) -> list[Values]:
-    """The preferred sources of the role that is extended which match something here."""
-    from rolebundle.policy.source_rules import RuleSubject, rule_matches
+def _with_inherited(
+    rules: Sequence[Values], base: Overlay, subject: Subject, named: Mapping[str, Named]
+) -> list[Values]:
+    """The rules, and those of the role that is extended which match something here.
 
+    A list in the file replaces the inherited one. The first rule that matches a document counts, so
+    the stronger ones come first.
+    """
     subjects = [
         RuleSubject((*named[document.metadata.document_id],), (document.path,))
         for document in _all(subject)
     ]
-    return [
-        rule.model_dump(exclude_none=True)
+    inherited = [
+        rule
         for rule in base.source_policy.preferred_sources
         if any(rule_matches(rule, each) for each in subjects)
     ]
+
+    def boost_by_base(path: str) -> float:
+        named_here = next(each for each in subjects if matches(path, each.paths[0]))
+        boosts = (rule.boost for rule in inherited if rule_matches(rule, named_here))
+        return next((boost or PREFERRED_SOURCE_BOOST for boost in boosts), 0.0)
+
+    own = [rule for rule in rules if rule["boost"] > boost_by_base(rule["path"])]
+    own += [rule.model_dump(exclude_none=True, exclude_defaults=True) for rule in inherited]
+    return sorted(own, key=lambda rule: -rule.get("boost", PREFERRED_SOURCE_BOOST))
 
 
 def _all(subject: Subject) -> list[SurveyedDocument]:

@@ -2,8 +2,8 @@
 
 A passage's score is the sum of the inverse frequencies of the wanted words that it has, damped for
 repetition as in BM25 (Robertson and Zaragoza, 2009), where a word in a heading or folder counts
-twice, and in the title or the name of the file three times. The terms of the best passages are then taken for the subject's:
-pseudo-relevance feedback.
+twice, and in the title or the name of the file three times. The terms of the best passages are then
+taken for the subject's: pseudo-relevance feedback.
 """
 
 from __future__ import annotations

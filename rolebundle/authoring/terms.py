@@ -29,8 +29,8 @@ SIGNIFICANT = 3.0
 """The least z of a term. Thousands of terms are compared, so 1.96 would let many in by chance."""
 MIN_PRECISION = 0.2
 """A term of which fewer of its passages are the foreground's is of no use to find them."""
-MIN_SHARE = 0.08
-"""A term that fewer of the foreground's passages have is a detail."""
+MIN_SHARE, MIN_PHRASE_SHARE = 0.12, 0.06
+"""A word, or a phrase, that fewer of the foreground's passages have is a detail."""
 MAX_COMMON = 0.25
 """A term of more than this share of the other passages is boilerplate of the folder."""
 MIN_PASSAGES = 2
@@ -56,11 +56,11 @@ _COMMON = frozenset(
     certain check choose common complete consider contain continue correct create currently decide
     describe different directly either else exist expect fine form forward handle however idea
     include interest leave level manage match mention month multiple necessary normal offer option
-    order originally particular perform pick prefer previous provide purpose receive recent remain
-    remove replace reply require result return select send separate similar single sometimes
+    order originally particular pick prefer previous provide purpose receive recent remain
+    remove replace reply return select send separate similar single sometimes
     special specific stay sure switch takes tend therefore though understand unless usual whatever
     whether whole wonder another anything around back become best better big call called came case
-    change come day days done e.g easy either else enough etc even every everything example far
+    come day days done e.g easy either else enough etc even every everything example far
     few find fine first follow following found full gave general get gets getting give given go
     goes going gone good great happen help high i.e important instead keep kind know known large
     last later least left less let like line list little long look lot made make makes making many
@@ -68,7 +68,7 @@ _COMMON = frozenset(
     part people place point possible probably put quite rather read really right run said same say
     second see seem seen set several show side simple simply since small something soon start
     still stuff sure take taken tell text thing things think three time times title today together
-    took top true try turn two upon use used useful user users uses using usually value version
+    took top true try turn two upon use used useful user users uses using usually value
     via want way well went wish without word work works write wrote year years yet
     january february march april june july august september october november december monday
     tuesday wednesday thursday friday saturday sunday false none null
@@ -208,7 +208,8 @@ def characteristic_terms(
             continue
         if len(documents[key]) < least or count < MIN_PRECISION * (count + outside[key]):
             continue
-        if count < MIN_SHARE * len(foreground):
+        share = MIN_SHARE if len(key) == 1 else MIN_PHRASE_SHARE
+        if count < share * len(foreground):
             continue
         prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(others))
         z = _standard_score(count, len(foreground), outside[key], len(others), prior)
