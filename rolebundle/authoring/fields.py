@@ -133,6 +133,12 @@ FIELDS: tuple[Field, ...] = (
         "code-reviewer",
     ),
     Field(
+        "teaching teacher tutor instructor lecturer professor educator trainer coach mentor",
+        "course lecture lesson exercise homework explanation tutorial introduction student quiz"
+        " overview basics intuition",
+        ("tutorial", "guide", "slides", "glossary", "faq"),
+    ),
+    Field(
         "people hr recruiter hiring manager+people",
         "hiring interview candidate onboarding salary review feedback leave policy growth",
         ("meeting-notes",),
@@ -148,7 +154,8 @@ _GENERIC = frozenset(
     stem(word)
     for word in """
     a an the of for and in my our team person role agent bot head chief lead leader senior junior
-    manager expert specialist guru buddy duty engineer officer staff member the-one
+    manager expert specialist guru buddy duty engineer officer staff member assistant reviewer
+    review writer author editor responder owner administrator strategist
     """.split()
 )
 
@@ -157,7 +164,7 @@ class RoleName(NamedTuple):
     """What the name of a role says.
 
     Attributes:
-        own: the stems of its words, without those of every role, such as "manager".
+        own: its words, without those of every role, such as "manager".
         fields: the fields that it names, in the order of ``FIELDS``.
     """
 
@@ -191,8 +198,8 @@ def read_role_name(role_id: str) -> RoleName:
     if {"on", "call"} <= set(parts):
         stems.append("oncall")
     fields = [field for field in FIELDS if _names(field, set(stems))]
-    own = tuple(dict.fromkeys(word for word in stems if word not in _GENERIC)) or tuple(stems)
-    return RoleName(own, tuple(fields[:1]))
+    own = [part for part in parts if stem(part) not in _GENERIC]
+    return RoleName(tuple(dict.fromkeys(own or parts)), tuple(fields[:1]))
 
 
 def label_of(role_id: str) -> str:

@@ -16,12 +16,15 @@ from rolebundle.authoring.relevance import (
     scores,
     wanted_words,
     words_close_to,
+    words_of_name,
 )
 from rolebundle.authoring.survey import Passages, SurveyedDocument, passages_of
 from rolebundle.authoring.terms import (
+    MIN_SHARE,
     PassageWords,
     Term,
     characteristic_terms,
+    content_stems,
     content_words,
     terms_named,
 )
@@ -42,16 +45,19 @@ MAX_DOCUMENT_RULES = 6
 MAX_BEST_DOCUMENTS = 12
 """If more documents are nearly as much about the subject as the best one, none has its own rule."""
 MAX_FOLDER_RULES = 4
-BEST_BOOST, LEAST_BOOST = 4.0, 1.5
-"""The boosts of the best document's rule and of a folder's."""
+NAME_REASON = "a word of the role's name"
+BEST_BOOST, NAMED_FOLDER_BOOST, LEAST_BOOST = 4.0, 3.5, 1.5
+"""The boosts of the best document's rule, of a folder that is called like the role, of others."""
 FIELD_TYPE_BOOST = 1.8
 TYPE_BOOST_STEP = 0.1
 OVERVIEW_TYPE, OVERVIEW_BOOST = "readme", 1.2
 """What introduces a folder to everybody."""
-WEIGHTS_WITH_RULES: Mapping[str, float] = {"metadata_weight": 0.1, "rerank_weight": 0.3}
+WEIGHTS_WITH_RULES: Mapping[str, float] = {"metadata_weight": 0.06, "rerank_weight": 0.34}
 WEIGHTS_WITHOUT_RULES: Mapping[str, float] = {"metadata_weight": 0.0, "rerank_weight": 0.4}
 """Where little metadata is declared, the role's words tell more than sources. Without any rule the
 metadata of all passages score the same, so that its weight would be lost."""
+GUESSED_SHARE = 0.25
+"""The least share of the passages of a guessed subject that have a single word which is typical."""
 EXPANSION_WEIGHT = 0.5
 """Half of the vocabulary's score is how much of the role's terms a passage has: nearly every
 passage has some of the typical terms of its folder."""
@@ -101,12 +107,14 @@ class Subject(NamedTuple):
         inside: the positions of the subject's, in order.
         scored: how much each passage is about it.
         sought: the words by which the passages were found → why they were sought.
+        is_guessed: whether they were only found by words.
     """
 
     passages: Passages
     inside: Sequence[int]
     scored: Sequence[float]
     sought: Mapping[str, str] = MappingProxyType({})
+    is_guessed: bool = False
 
 
 def usable(documents: Sequence[SurveyedDocument]) -> list[SurveyedDocument]:
@@ -228,11 +236,11 @@ def subject_of_name(
         for word, cosine in words_close_to(name.own, passages, provider).items():
             sought[word] = f"close in meaning to the role's name (cosine {cosine:.2f})"
             weights[word] = cosine
-    sought |= dict.fromkeys(name.own, "a word of the role's name")
+    sought |= dict.fromkeys(name.own, NAME_REASON)
     weights |= dict.fromkeys(name.own, _OWN_WEIGHT)
     types = {kind: _TYPE_SHARE / (1 + 0.2 * rank) for rank, kind in enumerate(name.types)}
     scored = scores(passages, Wanted(wanted_words(weights), types), _types(passages, named))
-    return Subject(passages, foreground(passages, scored), scored, sought)
+    return Subject(passages, foreground(passages, scored), scored, sought, is_guessed=True)
 
 
 def _best(scored: Sequence[float]) -> list[tuple[int, float]]:
@@ -284,16 +292,15 @@ def _fill(
     notes: dict[str, str] = {}
     values["vocabulary"] = _vocabulary(subject, base, notes)
     values["source_policy"] = _source_policy(values, subject, named, types, base, notes)
-    if base is None:
-        policy = values["source_policy"]
-        has_rules = policy["preferred_sources"] or policy.get("document_type_boosts")
-        weights = WEIGHTS_WITH_RULES if has_rules else WEIGHTS_WITHOUT_RULES
-        values["retrieval_policy"] = {
-            "lexical_weight": 0.3,
-            "semantic_weight": 0.3,
-            **weights,
-            "expansion_weight": EXPANSION_WEIGHT,
-        }
+    policy = values["source_policy"]
+    has_rules = policy["preferred_sources"] or policy.get("document_type_boosts")
+    values["retrieval_policy"] = {
+        **values.get("retrieval_policy", {}),
+        "lexical_weight": 0.3,
+        "semantic_weight": 0.3,
+        **(WEIGHTS_WITH_RULES if has_rules else WEIGHTS_WITHOUT_RULES),
+        "expansion_weight": EXPANSION_WEIGHT,
+    }
     values["notes"] = notes
 
 
@@ -303,7 +310,9 @@ def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -
     others = [
         words for position, words in enumerate(subject.passages.words) if position not in chosen
     ]
-    found = characteristic_terms(inside, others)
+    # By a name the passages were found by words, and single words of theirs are often chance.
+    least_share = GUESSED_SHARE if subject.is_guessed else MIN_SHARE
+    found = characteristic_terms(inside, others, least_share)
     sought = terms_named(subject.sought, inside, others)
     reasons = {term: subject.sought[term.text] for term in sought}
     known = {term.words for term in sought}
@@ -341,8 +350,6 @@ def _add_inherited(
 
     A list in the file replaces the inherited one, so they would be lost.
     """
-    from rolebundle.authoring.terms import content_stems
-
     occurring: Counter[tuple[str, ...]] = Counter()
     inherited = {
         key: [(term, tuple(content_stems(term))) for term in getattr(base.vocabulary, key)]
@@ -424,7 +431,9 @@ def _source_policy(
     notes: dict[str, str],
 ) -> Values:
     inherited: Values = dict(values.get("source_policy") or {})
+    # The first rule that matches a document counts.
     rules = [*_document_rules(subject), *_folder_rules(subject)]
+    rules.sort(key=lambda rule: -rule["boost"])
     if base is not None:
         rules = _with_inherited(rules, base, subject, named)
     policy = {**inherited, "preferred_sources": rules}
@@ -500,7 +509,10 @@ def _document_rules(subject: Subject) -> list[Values]:
 
 
 def _folder_rules(subject: Subject) -> list[Values]:
-    """Rules for the folders whose documents are about the subject more often than others."""
+    """Rules for the folders whose name, or whose documents, are about the subject.
+
+    Those whose name has a word of the role's name come first.
+    """
     inside = {subject.passages.words[position].document for position in subject.inside}
     folders: defaultdict[str, set[str]] = defaultdict(set)
     documents = _all(subject)
@@ -509,16 +521,22 @@ def _folder_rules(subject: Subject) -> list[Values]:
         for depth in range(1, len(parts) + 1):
             folders["/".join(parts[:depth])].add(document.metadata.document_id)
     share = len(inside) / max(1, len(documents))
+    name_stems = {
+        stem
+        for word, reason in subject.sought.items()
+        if reason == NAME_REASON
+        for stem in content_stems(word)
+    }
     found = []
     for folder, names in folders.items():
         own = len(names & inside)
         lift = own / len(names) / share if share else 0.0
-        if own >= _MIN_FOLDER_DOCUMENTS and lift >= _FOLDER_LIFT:
-            found.append((own * min(lift, 4.0), folder, own, len(names)))
-    found.sort(key=lambda item: (-item[0], item[1]))
+        is_named = bool(name_stems.intersection(content_stems(words_of_name(folder))))
+        if is_named or (own >= _MIN_FOLDER_DOCUMENTS and lift >= _FOLDER_LIFT):
+            found.append((not is_named, -own * min(lift, 4.0), folder, own, len(names)))
     chosen: list[Values] = []
     taken: list[str] = []
-    for _, folder, own, total in found:
+    for is_unnamed, _, folder, own, total in sorted(found):
         if any(
             f"{folder}/".startswith(f"{other}/") or f"{other}/".startswith(f"{folder}/")
             for other in taken
@@ -526,7 +544,10 @@ def _folder_rules(subject: Subject) -> list[Values]:
             continue
         taken.append(folder)
         reason = f"{own} of its {total} documents are about the role; {share:.0%} of all are"
-        chosen.append({"path": f"{_literal(folder)}/**", "boost": LEAST_BOOST, "reason": reason})
+        boost = LEAST_BOOST
+        if not is_unnamed:
+            boost, reason = NAMED_FOLDER_BOOST, f"its name has {NAME_REASON}"
+        chosen.append({"path": f"{_literal(folder)}/**", "boost": boost, "reason": reason})
     return chosen[:MAX_FOLDER_RULES]
 
 

@@ -1,9 +1,9 @@
 """Which passages are about a role's field, or about some questions.
 
 A passage's score is the sum of the inverse frequencies of the wanted words that it has, damped for
-repetition as in BM25 (Robertson and Zaragoza, 2009), where a word in a heading or folder counts
-twice, and in the title or the name of the file three times. The terms of the best passages are then
-taken for the subject's: pseudo-relevance feedback.
+repetition as in BM25 (Robertson and Zaragoza, 2009), where a word in a heading counts twice, in the
+title or the name of the file three times, and in the name of a folder four times. The terms of the
+best passages are then taken for the subject's: pseudo-relevance feedback.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rolebundle.authoring.survey import Passages
 from rolebundle.authoring.terms import content_stems
 from rolebundle.embedding.provider import EmbeddingProvider
 
-HEADING, TITLE = 2.0, 3.0
+HEADING, TITLE, FOLDER = 2.0, 3.0, 4.0
 SATURATION = 1.2
 LEAST_SHARE = 0.2
 """A passage with a smaller share of the best score is not about the subject."""
@@ -99,32 +99,37 @@ def scores(passages: Passages, wanted: Wanted, types: Sequence[str]) -> list[flo
     """
     counts = [_counts(words.stems, wanted.words) for words in passages.words]
     above = _Cache()
-    headings = [
-        above.counts("\n".join((*own, _words_of(document.path.rpartition("/")[0]))), wanted.words)
-        for own, document in zip(passages.headings, passages.documents, strict=True)
+    headings = [above.counts("\n".join(own), wanted.words) for own in passages.headings]
+    folders = [
+        above.counts(words_of_name(document.path.rpartition("/")[0]), wanted.words)
+        for document in passages.documents
     ]
     titles = [
         above.counts(
-            f"{document.metadata.title}\n{_words_of(_stem_of(document.path))}", wanted.words
+            f"{document.metadata.title}\n{words_of_name(_stem_of(document.path))}", wanted.words
         )
         for document in passages.documents
     ]
     total = len(counts)
     frequencies: Counter[tuple[str, ...]] = Counter()
-    for own in zip(counts, headings, titles, strict=True):
-        frequencies.update(set().union(*own))
+    for found_in in zip(counts, headings, titles, strict=True):
+        frequencies.update(set().union(*found_in))
     found = []
     for position in range(total):
         score = 0.0
-        for word in {*counts[position], *headings[position], *titles[position]}:
-            if frequencies[word] > _MAX_COMMON * total and total > MIN_FOREGROUND:
+        own = (counts, headings, titles, folders)
+        for word in {word for each in own for word in each[position]}:
+            # That a folder is named so does not make the word common.
+            frequency = max(1, frequencies[word])
+            if frequency > _MAX_COMMON * total and total > MIN_FOREGROUND:
                 continue
             times = (
                 counts[position][word]
                 + HEADING * min(1, headings[position][word])
                 + TITLE * min(1, titles[position][word])
+                + FOLDER * min(1, folders[position][word])
             )
-            rarity = math.log1p(total / frequencies[word])
+            rarity = math.log1p(total / frequency)
             score += wanted.words[word] * rarity * times * (1 + SATURATION) / (times + SATURATION)
         found.append(score)
     return [
@@ -186,7 +191,7 @@ def _stem_of(path: str) -> str:
     return path.rpartition("/")[2].rsplit(".", 1)[0]
 
 
-def _words_of(name: str) -> str:
+def words_of_name(name: str) -> str:
     """The words of a file's or folder's name."""
     return "".join(letter if letter.isalnum() else " " for letter in name)
 

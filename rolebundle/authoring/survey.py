@@ -14,7 +14,7 @@ from rolebundle.authoring.kinds import CODE, KindFound, kind_of_document
 from rolebundle.authoring.terms import (
     PassageWords,
     stop_words_of,
-    without_boilerplate,
+    without_repeats,
     words_of_passage,
 )
 from rolebundle.contracts.document import DocumentMetadata
@@ -26,6 +26,7 @@ from rolebundle.ingest.metadata import FileDefaults
 from rolebundle.ingest.prepare import FileTask, Prepared, RunSettings, prepare_files
 from rolebundle.ingest.readers import reader_for
 from rolebundle.ingest.roots import source_name
+from rolebundle.ingest.unsupported import kind_of
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP, FileEntry, Skipped, walk
 from rolebundle.scan.settings import ScanSettings
 from rolebundle.storage.stored_document import StoredChunk
@@ -99,7 +100,7 @@ class Survey:
     Attributes:
         folder: its absolute path.
         documents: what was read, in path order.
-        files: the paths of all files that an ingest would try to read, also those that were not.
+        files: the paths of all files that an ingest would read, also those that were not read here.
         skipped: what an ingest would leave out, and why.
         read: how many files were read.
     """
@@ -148,7 +149,13 @@ def survey(folder: Path, *, only: str = "") -> Survey:
     entries = walk(folder, folder / only, defaults, ManifestPolicy())
     files = [entry for entry in entries if isinstance(entry, FileEntry)]
     skipped = [entry for entry in entries if isinstance(entry, Skipped)]
-    sample = sampled(files)
+    readable = [file for file in files if reader_for(file.path) or not kind_of(file.path)]
+    sample = sampled(readable)
+    skipped += [
+        Skipped(file.path, "unsupported", kind_of(file.path))
+        for file in files
+        if not reader_for(file.path) and kind_of(file.path)
+    ]
     settings = RunSettings(ChunkSettings(), DEFAULT_SIZE_CAP, ScanSettings())
     documents: list[SurveyedDocument] = []
     for start in range(0, len(sample), _FILES_AT_ONCE):
@@ -159,18 +166,17 @@ def survey(folder: Path, *, only: str = "") -> Survey:
             elif isinstance(outcome, Prepared):
                 documents += _documents(task.file.path, outcome)
     return Survey(
-        folder, tuple(documents), tuple(file.path for file in files), tuple(skipped), len(sample)
+        folder, tuple(documents), tuple(file.path for file in readable), tuple(skipped), len(sample)
     )
 
 
 def sampled(files: Sequence[FileEntry]) -> list[FileEntry]:
     """At most so many files and bytes as are read: all, or every n-th one."""
-    step = max(1, -(-len(files) // MAX_FILES))
-    chosen, size = [], 0
-    for file in files[::step]:
-        if file.size > DEFAULT_SIZE_CAP or size + file.size <= MAX_BYTES:
-            chosen.append(file)
-            size += min(file.size, DEFAULT_SIZE_CAP)
+    for share in range(1, MAX_FILES + 1):
+        step = max(share, -(-len(files) // MAX_FILES))
+        chosen = [file for file in files[::step] if file.size <= DEFAULT_SIZE_CAP]
+        if sum(file.size for file in chosen) <= MAX_BYTES:
+            break
     return chosen
 
 
@@ -180,7 +186,7 @@ def passages_of(documents: Sequence[SurveyedDocument]) -> Passages:
         document.metadata.document_id: [passage.text for passage in document.passages]
         for document in documents
     }
-    plain = without_boilerplate(texts)
+    plain = without_repeats(texts)
     owners, headings, pieces = [], [], []
     # Names in code are no words. They count only if there is nothing else.
     prose = [document for document in documents if document.document_type not in CODE]

@@ -39,8 +39,6 @@ SUBSUMED = 0.6
 """A term is left out if a longer term has at least this share of its foreground passages."""
 
 _PRIOR_PASSAGES = 10.0
-_MIN_BOILERPLATE_DOCUMENTS = 4
-_BOILERPLATE_SHARE = 0.1
 _MAX_TERM_CHARS = 60
 _REPEATED_LINE_WORDS = 3
 
@@ -150,32 +148,33 @@ def stop_words_of(text: str) -> frozenset[str]:
     return _stop_words(likely_languages(text))
 
 
-def without_boilerplate(texts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The passages of each document without the lines that many documents share.
+def without_repeats(texts: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The passages of each document without the lines that a document before it has.
+
+    Such lines are notices, signatures, and what a reply quotes: their words say nothing of how many
+    documents are about them. Short lines stay.
 
     Args:
         texts: document → its passages.
     """
-    counts: Counter[str] = Counter()
-    for passages in texts.values():
-        counts.update({line for passage in passages for line in _lines(passage)})
-    most = max(_MIN_BOILERPLATE_DOCUMENTS, _BOILERPLATE_SHARE * len(texts))
-    repeated = {line for line, count in counts.items() if count >= most}
-    if not repeated:
-        return {document: list(passages) for document, passages in texts.items()}
-    return {
-        document: [
-            "\n".join(
-                line for line in passage.split("\n") if " ".join(line.split()) not in repeated
-            )
-            for passage in passages
-        ]
-        for document, passages in texts.items()
-    }
+    known: set[str] = set()
+    plain: dict[str, list[str]] = {}
+    for document, passages in texts.items():
+        own: set[str] = set()
+        kept = []
+        for passage in passages:
+            lines = [(line, _folded(line)) for line in passage.split("\n")]
+            own.update(folded for _, folded in lines if folded)
+            kept.append("\n".join(line for line, folded in lines if folded not in known))
+        plain[document] = kept
+        known |= own
+    return plain
 
 
 def characteristic_terms(
-    foreground: Sequence[PassageWords], others: Sequence[PassageWords]
+    foreground: Sequence[PassageWords],
+    others: Sequence[PassageWords],
+    least_share: float = MIN_SHARE,
 ) -> list[Term]:
     """The terms that the foreground has significantly more often, the most significant first.
 
@@ -185,6 +184,7 @@ def characteristic_terms(
     Args:
         foreground: the passages of the subject.
         others: the rest. Without any, the most frequent terms of the foreground are returned.
+        least_share: of the foreground's passages that have a single word.
     """
     inside: Counter[Key] = Counter()
     for passage in foreground:
@@ -208,7 +208,7 @@ def characteristic_terms(
             continue
         if len(documents[key]) < least or count < MIN_PRECISION * (count + outside[key]):
             continue
-        share = MIN_SHARE if len(key) == 1 else MIN_PHRASE_SHARE
+        share = least_share if len(key) == 1 else MIN_PHRASE_SHARE
         if count < share * len(foreground):
             continue
         prior = _PRIOR_PASSAGES * (count + outside[key]) / (len(foreground) + len(others))
@@ -319,8 +319,7 @@ def _spelled(words: Key) -> str:
     return " ".join(word if word.isupper() else word.lower() for word in words)
 
 
-def _lines(passage: str) -> Iterator[str]:
-    for line in passage.split("\n"):
-        folded = " ".join(line.split())
-        if folded.count(" ") + 1 >= _REPEATED_LINE_WORDS:
-            yield folded
+def _folded(line: str) -> str:
+    """A line without the marks of a quotation; empty if it is short."""
+    words = line.lstrip("> |\t").split()
+    return " ".join(words) if len(words) >= _REPEATED_LINE_WORDS else ""

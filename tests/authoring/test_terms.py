@@ -12,7 +12,7 @@ from rolebundle.authoring.terms import (
     characteristic_terms,
     content_stems,
     terms_named,
-    without_boilerplate,
+    without_repeats,
     words_of_passage,
 )
 
@@ -47,10 +47,13 @@ def test_stop_words_punctuation_and_code_separate_phrases() -> None:
     assert words.runs == (("Backup",), ("restore",), ("quickly",))
 
 
-def test_a_repeated_line_is_boilerplate() -> None:
-    texts = {f"d{n}": [f"Copyright of the whole club\ntext {n}"] for n in range(6)}
-    assert without_boilerplate(texts)["d3"] == ["text 3"]
-    assert without_boilerplate({"d0": texts["d0"]})["d0"] == texts["d0"]
+def test_a_repeated_or_quoted_line_counts_once() -> None:
+    texts = {
+        "a": ["Copyright of the whole club\ntext 1"],
+        "b": ["> Copyright of the whole club\ntext 1"],
+        "c": ["Copyright of the whole club"],
+    }
+    assert without_repeats(texts) == {"a": texts["a"], "b": ["text 1"], "c": [""]}
 
 
 def test_named_terms_keep_their_spelling_and_need_two_passages() -> None:
