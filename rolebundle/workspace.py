@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rolebundle.embedding.provider import EmbeddingProvider, Unavailable, WithSubstitutes
 from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
@@ -16,6 +16,10 @@ from rolebundle.storage.vector_index import EmbeddingIndex, active_index, all_in
 
 if TYPE_CHECKING:
     from rolebundle.embedding.registry import ProviderSpec
+
+
+Models: TypeAlias = "dict[ProviderSpec, EmbeddingProvider]"
+"""Embedding models that are set up, by how to reach them."""
 
 
 class Workspace:
@@ -30,6 +34,7 @@ class Workspace:
             the packaged static model if the corpus has no index.
         embed_url: the address of the model's server, instead of the one that the corpus remembers.
         allow_host: the only other machine that may be that server.
+        models: the models that are set up. Workspaces in several threads may share them.
     """
 
     def __init__(
@@ -39,13 +44,14 @@ class Workspace:
         *,
         embed_url: str = "",
         allow_host: str = "",
+        models: Models | None = None,
     ) -> None:
         self.path = path
         self.embed_url = embed_url
         self.allow_host = allow_host
         self.recorder = Recorder(path)
         self._default_provider = provider
-        self._providers: dict[ProviderSpec, EmbeddingProvider] = {}
+        self._providers: Models = {} if models is None else models
         self._reader: Corpus | None = None
         self._restricted_reader: Corpus | None = None
         self._closing = Lock()
@@ -127,7 +133,7 @@ class Workspace:
             )
         if spec not in self._providers:
             try:
-                self._providers[spec] = registry.provider_for(spec)
+                self._providers.setdefault(spec, registry.provider_for(spec))
             except (ConfigurationError, UsageError) as error:
                 return Unavailable(EmbedderError(error.code, error.message, error.hint))
             except EmbedderError as error:

@@ -92,7 +92,6 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         operations: the methods, over an engine that is this server's alone.
         preload: open the corpus and load the model before the first call needs them.
     """
-    session = Session(operations, take_over())
     signals: list[int] = []
 
     def exit_now() -> None:
@@ -100,13 +99,15 @@ def serve(operations: Operations, *, preload: bool = False) -> None:
         # server or for a client that does not read. Nothing is lost: only answers are written.
         os._exit(end_code(signals, is_finished=session.is_finished))
 
+    session = Session(operations, take_over(), preload=preload, give_up=exit_now)
+
     def end(number: int, _frame: object) -> None:
         signals.append(number)
         session.stop()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    session.run(preload=preload, give_up=exit_now)
+    session.run()
     if signals or not (session.is_finished and session.has_ended):
         exit_now()
 
@@ -117,39 +118,46 @@ class Session:
     Args:
         operations: the methods, over an engine that is this session's alone.
         channel: where requests come from and answers go.
+        preload: open the corpus and load the model before the first call needs them.
+        give_up: called from another thread if the last answers cannot be written.
     """
 
-    def __init__(self, operations: Operations, channel: Channel) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        channel: Channel,
+        *,
+        preload: bool = False,
+        give_up: Callable[[], None],
+    ) -> None:
         self._channel = channel
+        self._preload = preload
+        self._last = Timer(_SECONDS_TO_END, give_up)
+        self._last.daemon = True
         self._worker = Worker(operations)
         self._stopper = ReadStopper()
         self._outstanding = Outstanding()
         self._outgoing = _Outgoing(channel, self._stopper, self._outstanding)
-        self._is_stopped = False
+        self.is_stopped = False
+        """Whether :meth:`stop` was called."""
 
-    def run(self, *, preload: bool, give_up: Callable[[], None]) -> None:
-        """Serve until the input ends, nobody reads the output, or :meth:`stop`.
-
-        Args:
-            preload: open the corpus and load the model before the first call needs them.
-            give_up: called from another thread if the last answers cannot be written.
-        """
-        self._worker.start(preload=preload)
-        last = Timer(_SECONDS_TO_END, give_up)
-        last.daemon = True
-        incoming = _Incoming(
-            LineReader(self._channel, MAX_LINE_BYTES, self._stopper),
-            self._outstanding,
-            lambda: self._finish(last),
-        )
+    def run(self) -> None:
+        """Serve until the input ends, nobody reads the output, or :meth:`stop`."""
+        self._worker.start(preload=self._preload)
+        lines = LineReader(self._channel, MAX_LINE_BYTES, self._stopper)
+        incoming = _Incoming(lines, self._outstanding, self._finish)
         asyncio.run(_serve(self._worker, incoming, self._outgoing))
         self._worker.stop()
-        last.cancel()
+        self._last.cancel()
 
     def stop(self) -> None:
         """Make :meth:`run` return soon. For any thread."""
-        self._is_stopped = True
+        self.is_stopped = True
         self._stopper.stop()
+
+    def close(self) -> None:
+        """Close what :meth:`stop` uses, after everything has ended."""
+        self._stopper.close()
 
     @property
     def is_finished(self) -> bool:
@@ -161,13 +169,13 @@ class Session:
         """Whether nothing runs any more after :meth:`run`."""
         return self._worker.has_ended
 
-    def _finish(self, last: Timer) -> None:
+    def _finish(self) -> None:
         self._worker.finish(
-            lambda: self._is_stopped or self._outgoing.is_closed, self._outstanding.is_empty
+            lambda: self.is_stopped or self._outgoing.is_closed, self._outstanding.is_empty
         )
-        last.start()
+        self._last.start()
         while not (
-            self._outstanding.is_empty() or self._outgoing.is_closed or last.finished.is_set()
+            self._outstanding.is_empty() or self._outgoing.is_closed or self._last.finished.is_set()
         ):
             sleep(_POLL_SECONDS)
 

@@ -104,30 +104,35 @@ class Server:
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
         self._worker = Worker(operations, self._stopper.stop)
-        self._is_stopped = False
+        self.is_stopped = False
+        """Whether :meth:`stop` was called."""
         self._is_cut_off = False
 
-    def run(self) -> bool:
+    def run(self) -> None:
         """Serve until the input ends, the output breaks, or :meth:`stop`.
 
         Every request that was accepted is answered, unless nobody reads the answers.
-
-        Returns:
-            Whether all of them were finished. Those that the end did not let finish are answered
-            with the error ``interrupted``.
         """
         self._worker.start(preload=self._preload)
         for line in self._reader:
             if self._is_cut_off or not self._handle_line(line):
                 break
         self._is_cut_off |= self._reader.is_output_closed
-        self._worker.finish(lambda: self._is_stopped or self._is_cut_off)
-        return self._worker.unfinished == 0
+        self._worker.finish(lambda: self.is_stopped or self._is_cut_off)
 
     def stop(self) -> None:
         """Make :meth:`run` return soon. For any thread."""
-        self._is_stopped = True
+        self.is_stopped = True
         self._stopper.stop()
+
+    def close(self) -> None:
+        """Close what :meth:`stop` uses, after everything has ended."""
+        self._stopper.close()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every request was finished. The others have the error ``interrupted``."""
+        return self._worker.unfinished == 0
 
     @property
     def has_ended(self) -> bool:
@@ -153,7 +158,7 @@ class Server:
             return True
         # A refused request has no id that could be cancelled.
         key = (type(request.id), request.id) if request.refusal is None else None
-        self._worker.wait_for_space(lambda: self._is_stopped or self._is_cut_off)
+        self._worker.wait_for_space(lambda: self.is_stopped or self._is_cut_off)
         job = Job(
             partial(self._answer, request),
             self._write,
@@ -269,8 +274,8 @@ def serve(operations: Operations, channel: Channel, *, preload: bool = False) ->
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, end)
-    is_finished = server.run()
-    code = end_code(signals, is_finished=is_finished)
+    server.run()
+    code = end_code(signals, is_finished=server.is_finished)
     if not server.has_ended:
         # A call to a model's server may last longer than the client waits.
         os._exit(code)

@@ -34,6 +34,10 @@ class Channel(NamedTuple):
     outgoing: int
 
 
+class SocketChannel(Channel):
+    """Both descriptors are of one socket, whose other end may stop sending and still read."""
+
+
 def take_over() -> Channel:
     """Move descriptors 0 and 1 away. Afterwards 0 is empty, and 1 writes to standard error.
 
@@ -138,7 +142,8 @@ class LineReader:
         incoming, outgoing = self._channel
         poll = select.poll()
         poll.register(incoming, select.POLLIN)
-        poll.register(outgoing, 0)  # reports errors only
+        if not isinstance(self._channel, SocketChannel):
+            poll.register(outgoing, 0)  # reports errors only
         if not self._is_stopped:
             poll.register(self._stopper.descriptor, select.POLLIN)
         ready = dict(poll.poll(0 if self._is_stopped else None))
@@ -166,7 +171,7 @@ class Outstanding:
 
     def note_request(self, line: bytes) -> None:
         """Note a line to the server. What is no request, and a cancelled one, needs no answer."""
-        message = _message(line)
+        message = read_message(line)
         if not isinstance(message.get("method"), str):
             return
         params = message.get("params")
@@ -179,7 +184,7 @@ class Outstanding:
 
     def note_answer(self, line: bytes) -> None:
         """Note a line from the server."""
-        message = _message(line)
+        message = read_message(line)
         if "method" not in message:
             with self._lock:
                 self._remove(message.get("id"))
@@ -198,7 +203,8 @@ class Outstanding:
             self._ids.remove(request_id)
 
 
-def _message(line: bytes) -> dict[str, Any]:
+def read_message(line: bytes) -> dict[str, Any]:
+    """The JSON object of a line; empty if it is none."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

@@ -239,8 +239,8 @@ class Worker:
         finally:
             with suppress(RolebundleError):
                 self.operations.engine.close()
-            self._ended.set()
             self._on_end()
+            self._ended.set()
 
     def _next_job(self) -> Job | None:
         """Wait for a job and start it. Return ``None`` if the worker is closed and has none."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -59,6 +59,7 @@ class RerankModels:
     def __init__(self, path: Path, url: str, allow_host: str) -> None:
         self._path, self._url, self._allow_host = path, url, allow_host
         self._models: dict[str, Model] = {}
+        self._lock = Lock()
 
     @staticmethod
     def check_model(model: str) -> None:
@@ -86,12 +87,14 @@ class RerankModels:
         Raises:
             ConfigurationError: the name is malformed, or lacks what its provider requires.
         """
-        if model not in self._models:
-            opened = self._open(model)
-            while len(self._models) >= MAX_MODELS:
-                del self._models[next(iter(self._models))]
-            self._models[model] = opened
-        scorer = self._scorer(self._models[model], task)
+        # Engines in several threads may share the models.
+        with self._lock:
+            if model not in self._models:
+                opened = self._open(model)
+                while len(self._models) >= MAX_MODELS:
+                    del self._models[next(iter(self._models))]
+                self._models[model] = opened
+            scorer = self._scorer(self._models[model], task)
         is_served = parse_rerank_spec(model).provider in SERVED
         return Reranker(scorer, corpus.raise_if_interrupted, deadline, is_served=is_served)
 

@@ -270,6 +270,8 @@ FAULTS = {
             "interfaces/test_serve_sessions.py"
             "::test_every_request_is_answered_or_interrupted_at_a_signal",
             "interfaces/test_mcp_process.py::test_a_signal_ends_a_call_that_runs",
+            "interfaces/test_attach.py::test_a_killed_server_is_said_and_the_client_goes_on_alone",
+            "interfaces/test_attach.py::test_a_server_that_is_told_to_end_answers_with_interrupted",
             "interfaces/test_serve_end.py::test_a_broken_pipe_ends_it",
             "interfaces/test_serve_end.py::test_a_signal_ends_it",
         ),
@@ -286,6 +288,8 @@ FAULTS = {
         (
             "interfaces/test_serve.py::test_a_cancelled_request_that_runs_is_interrupted",
             "interfaces/test_serve.py::test_an_overdue_deadline",
+            "interfaces/test_attach.py"
+            "::test_connections_have_their_own_agents_and_cannot_cancel_each_other",
         ),
     ),
     42: Fault(

@@ -13,6 +13,8 @@ from rolebundle.interfaces.cli.options import (
     embed_options,
     engine_for,
     judge_options,
+    model_settings,
+    no_attach_option,
     overlay_dir_option,
 )
 from rolebundle.interfaces.operations import Operations
@@ -43,6 +45,7 @@ _INSTALL = "pip install 'rolebundle[mcp]'"
     help="The file of the bearer token for --http, created if it is missing. Default: one for each "
     "corpus and agent, in your user data folder.",
 )
+@no_attach_option
 def mcp(
     db: str | None,
     overlay_dirs: tuple[Path, ...],
@@ -57,6 +60,7 @@ def mcp(
     http: bool,
     port: int | None,
     token_file: Path | None,
+    no_attach: bool,
 ) -> None:
     """Serve MCP on standard input and output. An agent's host starts this command.
 
@@ -74,17 +78,6 @@ def mcp(
     """
     if not http and (port is not None or token_file is not None):
         raise click.UsageError("--port and --token-file need --http")
-    try:
-        from rolebundle.interfaces.mcp import serve, serve_http
-    except ImportError as error:
-        # The SDK has mcp_types from version 2 on.
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise ConfigurationError(
-            "mcp_missing",
-            "the MCP server needs the MCP SDK, version 2",
-            _INSTALL,
-        ) from None
     engine = engine_for(
         db,
         overlay_dirs,
@@ -96,6 +89,21 @@ def mcp(
         judge_url=judge_url,
     )
     operations = Operations(engine, allow_write=allow_write)
+    if not (http or no_attach):
+        from rolebundle.interfaces.attach import attach
+
+        attach(operations, "mcp", model_settings(embed_url, allow_host, judge, judge_url))
+    try:
+        from rolebundle.interfaces.mcp import serve, serve_http
+    except ImportError as error:
+        # The SDK has mcp_types from version 2 on.
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise ConfigurationError(
+            "mcp_missing",
+            "the MCP server needs the MCP SDK, version 2",
+            _INSTALL,
+        ) from None
     if not http:
         serve(operations, preload=preload)
         return

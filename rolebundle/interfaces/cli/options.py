@@ -24,6 +24,7 @@ from rolebundle.workspace import Workspace
 if TYPE_CHECKING:
     from rolebundle.admin import Admin
     from rolebundle.verification.judge import Judge
+    from rolebundle.workspace import Models
 
 Command = Callable[..., Any]
 RERANK_ENVIRONMENT = "ROLEBUNDLE_RERANK"
@@ -261,6 +262,15 @@ def judge_options(command: Command) -> Command:
     return judge(url(command))
 
 
+def no_attach_option(command: Command) -> Command:
+    """``--no-attach``."""
+    return click.option(
+        "--no-attach",
+        is_flag=True,
+        help="Answer in this process, even if a server with --socket runs for the corpus.",
+    )(command)
+
+
 def approvals_option(default: str | None) -> Callable[[Command], Command]:
     """``--approvals SOURCE``."""
     return click.option(
@@ -312,14 +322,16 @@ def engine_for(
     judge: str = "",
     judge_url: str = "",
     here: bool = False,
+    models: Models | None = None,
 ) -> Engine:
     """The engine for a command's options.
 
-    With ``here``, relative paths in references begin in the working folder, too.
+    With ``here``, relative paths in references begin in the working folder, too. Engines in
+    several threads may share ``models``.
     """
     path = corpus_path(db)
     return Engine(
-        Workspace(path, embed_url=embed_url, allow_host=allow_host),
+        Workspace(path, embed_url=embed_url, allow_host=allow_host, models=models),
         overlay_folders(overlay_dirs, path),
         agent=agent,
         rerank=rerank_setting(),
@@ -328,6 +340,18 @@ def engine_for(
         judge=_judge(judge, judge_url, allow_host) if judge else None,
         folder=str(Path.cwd()) if here else None,
     )
+
+
+def model_settings(embed_url: str, allow_host: str, judge: str, judge_url: str) -> dict[str, str]:
+    """The options about models that two servers of one corpus must have in common."""
+    return {
+        "embed_url": embed_url,
+        "allow_host": allow_host,
+        "judge": judge,
+        "judge_url": judge_url,
+        "rerank": rerank_setting(),
+        "rerank_url": rerank_url_setting(),
+    }
 
 
 def _judge(name: str, url: str, allow_host: str) -> Judge:

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import click
 
+from rolebundle.engine import Engine
 from rolebundle.interfaces.cli.options import (
     approvals_option,
     db_option,
     embed_options,
     engine_for,
     judge_options,
+    model_settings,
+    no_attach_option,
     overlay_dir_option,
 )
 from rolebundle.interfaces.stdio import take_over
+from rolebundle.workspace import Models
 
 
 @click.command()
@@ -26,6 +30,15 @@ from rolebundle.interfaces.stdio import take_over
 @approvals_option("none")
 @judge_options
 @click.option("--preload", is_flag=True, help="Load the model before the first request.")
+@click.option(
+    "--socket",
+    metavar="[PATH]",
+    is_flag=False,
+    flag_value="",
+    help="Serve several hosts at a Unix domain socket, until a signal. Default: a path for each "
+    "corpus, which `serve` and `mcp` find.",
+)
+@no_attach_option
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -39,6 +52,8 @@ def serve(
     judge: str,
     judge_url: str,
     preload: bool,
+    socket: str | None,
+    no_attach: bool,
 ) -> None:
     """Answer JSON-RPC 2.0 requests on standard input and output, one request a line.
 
@@ -47,22 +62,48 @@ def serve(
     Requests may be pipelined. $/cancelRequest cancels one. The server ends when its input ends and
     everything is answered.
 
+    With --socket one process serves several hosts, so that the model is loaded once: `rolebundle
+    serve` and `rolebundle mcp` attach to it if they would serve the same. With --agent it serves
+    only clients with that agent.
+
     \b
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    channel = take_over()
+    from rolebundle.interfaces.attach import Hello, attach
     from rolebundle.interfaces.operations import Operations
-    from rolebundle.interfaces.serve import serve as run
 
-    engine = engine_for(
-        db,
-        overlay_dirs,
-        embed_url=embed_url,
-        allow_host=allow_host,
-        agent=agent,
-        approvals=approvals,
-        judge=judge,
-        judge_url=judge_url,
-    )
-    ctx.exit(run(Operations(engine, allow_write=allow_write), channel, preload=preload))
+    models: Models = {}
+
+    def engine(agent: str | None, approvals: str) -> Engine:
+        return engine_for(
+            db,
+            overlay_dirs,
+            embed_url=embed_url,
+            allow_host=allow_host,
+            agent=agent,
+            approvals=approvals,
+            judge=judge,
+            judge_url=judge_url,
+            models=models,
+        )
+
+    own = Operations(engine(agent, approvals), allow_write=allow_write)
+    settings = model_settings(embed_url, allow_host, judge, judge_url)
+    if socket is None:
+        if not no_attach:
+            attach(own, "serve", settings)
+        from rolebundle.interfaces.serve import serve as run
+
+        ctx.exit(run(own, take_over(), preload=preload))
+    from rolebundle.interfaces.local_socket import socket_paths
+    from rolebundle.interfaces.shared_server import Sharing, serve_shared
+
+    def operations_for(hello: Hello) -> Operations:
+        client = engine(hello.agent, hello.approvals)
+        client.overlay_folders = tuple(map(Path, hello.overlay_folders))
+        client.rerank_models = own.engine.rerank_models
+        return Operations(client, allow_write=hello.allow_write)
+
+    path = Path(socket) if socket else socket_paths(own.engine.workspace.path)[0]
+    serve_shared(Sharing(own, settings, operations_for), path)

@@ -1,0 +1,448 @@
+"""One server for several hosts: the same answers, nobody gains anything, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from rolebundle.errors import ConfigurationError, CorpusBusy
+from rolebundle.interfaces import local_socket
+from rolebundle.interfaces.attach import ENVIRONMENT, Hello, connect_to_server, forwarder_command
+from rolebundle.interfaces.cli.options import engine_for, model_settings
+from rolebundle.interfaces.local_socket import connect, listening, socket_paths
+from rolebundle.interfaces.operations import Operations
+from rolebundle.interfaces.shared_server import Sharing
+from support.commands import PROGRAM, forked_program
+from support.corpora import build, document
+from support.program_server import forked_python
+from support.served import SLOW, codes, request
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs Unix domain sockets")
+
+SETTINGS = model_settings("", "", "", "")
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "t", "version": "0"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+BLOCKED = SLOW.format(seconds=20).replace(
+    "time.sleep", "import sys; print('begun', file=sys.stderr, flush=True); time.sleep"
+)
+"""A `status` that does not end, and says that it has begun."""
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    documents = [document(f"d{n}", [f"the token refresh flow {n}"]) for n in range(3)]
+    return build(tmp_path_factory.mktemp("attached"), documents)
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The path of a socket that clients look for; short, because its length is bounded."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "s"
+        monkeypatch.setenv(ENVIRONMENT, str(path))
+        yield path
+
+
+@contextmanager
+def serving(
+    db: Path, place: Path, *options: str, before: str = ""
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [
+            *forked_python(),
+            f"{before}\n{PROGRAM[-1]}",
+            "serve",
+            "--socket",
+            str(place),
+            "--db",
+            str(db),
+            *options,
+        ],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr
+    try:
+        while b"serving" not in process.stderr.readline():
+            assert process.poll() is None
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+def wait_until_begun(server: subprocess.Popen[bytes]) -> None:
+    assert server.stderr
+    while b"begun" not in server.stderr.readline():
+        assert server.poll() is None
+
+
+def operations(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Operations:
+    return Operations(engine_for(str(db), agent=agent, approvals="none"), allow_write=allow_write)
+
+
+class Attached:
+    """A forwarder, as `serve` and `mcp` become it."""
+
+    def __init__(self, db: Path, protocol: Any = "serve", agent: str | None = None) -> None:
+        connection = connect_to_server(operations(db, agent), protocol, SETTINGS)
+        assert connection is not None
+        alone = [*forked_program(), protocol, "--db", str(db)]
+        with connection:
+            self.process = subprocess.Popen(
+                forwarder_command(connection, alone),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=[connection.fileno()],
+            )
+
+    def send(self, *lines: bytes) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(b"".join(line + b"\n" for line in lines))
+        self.process.stdin.flush()
+
+    def next(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> tuple[list[Any], int]:
+        """The remaining answers after the end of input, and the exit code."""
+        out, _ = self.process.communicate(timeout=30)
+        return [json.loads(line) for line in out.splitlines()], self.process.returncode
+
+    def __enter__(self) -> Attached:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+RETRIEVE = {"task": "token", "lexical_only": True, "now": "2026-11-15T00:00:00Z"}
+
+
+def test_an_attached_client_gets_the_answers_of_a_process_of_its_own(db: Path, place: Path) -> None:
+    lines = [
+        request(1, "retrieve", **RETRIEVE),
+        request(2, "get", id="d1"),
+        request(3, "nonsense"),
+        b"not json",
+        b'{"jsonrpc":"2.0","id":4,"method":"status","params":' + b" " * (1 << 20) + b"{}}",
+        request(5, "retrieve", **RETRIEVE, agent="somebody"),
+        request(6, "shutdown"),
+    ]
+    alone = subprocess.run(
+        [*forked_program(), "serve", "--db", str(db), "--no-attach"],
+        input=b"\n".join(lines) + b"\n",
+        capture_output=True,
+        check=True,
+    )
+    with serving(db, place), Attached(db) as client:
+        client.send(*lines)
+        answers, code = client.end()
+    expected = [json.loads(line) for line in alone.stdout.splitlines()]
+    assert code == 0
+    for answer in (answers[0], expected[0]):
+        answer["result"].pop("diagnostics", None)
+    assert answers == expected
+
+
+def test_mcp_is_served_too(db: Path, place: Path) -> None:
+    pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+    call = {"name": "retrieve", "arguments": {"task": "token", "lexical_only": True}}
+    with serving(db, place), Attached(db, "mcp") as client:
+        client.send(json.dumps(INITIALIZE).encode(), json.dumps(INITIALIZED).encode())
+        client.send(request(2, "tools/call", **call))
+        answers, code = client.end()
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert answers[1]["result"]["structuredContent"]["selected"]
+    assert code == 0
+
+
+@pytest.mark.parametrize("command", [pytest.param("serve", marks=pytest.mark.slow), "mcp"])
+def test_both_commands_attach_by_themselves(db: Path, place: Path, command: str) -> None:
+    # What a command would answer alone is hidden, so that only the server can have answered.
+    hidden = "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+    lines = [json.dumps(INITIALIZE).encode()]
+    if command == "serve":
+        hidden = "from rolebundle.interfaces.cli import serve; serve.take_over = None\n"
+        lines = [request(1, "roles.list")]
+    with serving(db, place):
+        done = subprocess.run(
+            [sys.executable, "-c", hidden + PROGRAM[-1], command, "--db", str(db)],
+            input=b"\n".join(lines) + b"\n",
+            capture_output=True,
+            check=False,
+        )
+    assert done.stderr == b""
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [1]
+    assert done.returncode == 0
+
+
+def test_connections_have_their_own_agents_and_cannot_cancel_each_other(
+    db: Path, place: Path
+) -> None:
+    slow = SLOW.format(seconds=1)
+    cancel = json.dumps({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": 1}})
+    with (
+        serving(db, place, before=slow),
+        Attached(db, agent="one") as one,
+        Attached(db, agent="two") as two,
+    ):
+        one.send(request(1, "status"))
+        two.send(cancel.encode(), request(2, "retrieve", **RETRIEVE, agent="one"))
+        # Not behind the slow call of the other one.
+        assert two.next()["error"]["code"] == -32001
+        two.send(request(3, "retrieve", **RETRIEVE, agent="two"))
+        assert codes(two.end()[0]) == [3]
+        answers, code = one.end()
+        assert codes(answers) == [1]
+        assert code == 0
+
+
+# -- the end ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["serve", "mcp"])
+def test_a_killed_server_is_said_and_the_client_goes_on_alone(
+    db: Path, place: Path, protocol: str
+) -> None:
+    if protocol == "mcp":
+        pytest.importorskip("mcp_types", reason="needs the extra: pip install 'rolebundle[mcp]'")
+
+    def call(number: int, method: str) -> bytes:
+        if protocol == "serve":
+            return request(number, method)
+        tool = {"roles.list": "list_roles"}.get(method, method)
+        return request(number, "tools/call", name=tool, arguments={})
+
+    with serving(db, place, before=BLOCKED) as server, Attached(db, protocol) as client:
+        if protocol == "mcp":
+            client.send(json.dumps(INITIALIZE).encode(), json.dumps(INITIALIZED).encode())
+            assert client.next()["id"] == 1
+        client.send(call(2, "roles.list"))
+        assert client.next()["id"] == 2
+        client.send(call(3, "status"), call(4, "roles.list"))
+        if protocol == "mcp":
+            client.send(request(5, "ping"))
+            assert client.next()["id"] == 5
+        server.kill()
+        for number in (3, 4):
+            answer = client.next()
+            assert (answer["id"], answer["error"]["data"]["code"]) == (number, "server_gone")
+        client.send(call(6, "roles.list"))
+        answers, code = client.end()
+        assert [answer["id"] for answer in answers] == [6]
+        assert "error" not in answers[0]
+        assert code == 1
+
+
+def test_a_server_that_is_told_to_end_answers_with_interrupted(db: Path, place: Path) -> None:
+    with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
+        client.send(request(1, "roles.list"))
+        assert client.next()["id"] == 1
+        client.send(request(2, "status"), request(3, "roles.list"))
+        wait_until_begun(server)
+        server.terminate()
+        for number in (2, 3):
+            answer = client.next()
+            assert (answer["id"], answer["error"]["data"]["code"]) == (number, "interrupted")
+        assert server.wait(10) == 1
+        assert not place.exists()
+        client.send(request(4, "roles.list"))
+        assert codes(client.end()[0]) == [4]
+
+
+def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
+    with serving(db, place) as server, Attached(db) as client:
+        client.send(request(1, "roles.list"))
+        assert client.next()["id"] == 1
+        server.terminate()
+        assert server.wait(10) == 0
+        assert client.end() == ([], 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_client_that_is_told_to_end_answers_with_interrupted(
+    db: Path, place: Path, number: signal.Signals
+) -> None:
+    with serving(db, place, before=BLOCKED), Attached(db) as client:
+        client.send(request(1, "roles.list"))
+        assert client.next()["id"] == 1
+        client.send(request(2, "status"), request(3, "roles.list"))
+        client.process.send_signal(number)
+        answers, code = client.end()
+        assert [answer["error"]["data"]["code"] for answer in answers] == ["interrupted"] * 2
+        assert code == (130 if number == signal.SIGINT else 1)
+        # The server goes on.
+        with Attached(db) as other:
+            other.send(request(4, "roles.list"))
+            assert codes(other.end()[0]) == [4]
+
+
+# -- who is served -----------------------------------------------------------------------------
+
+
+def sharing(db: Path, agent: str | None = None, *, allow_write: bool = False) -> Sharing:
+    own = operations(db, agent, allow_write=allow_write)
+    return Sharing(own, SETTINGS, lambda _: own)
+
+
+def hello(db: Path, agent: str | None = None, **changes: Any) -> Hello:
+    return Hello.of(operations(db, agent), "serve", SETTINGS).model_copy(update=changes)
+
+
+def test_who_is_served(db: Path, tmp_path: Path) -> None:
+    assert sharing(db).refusal(hello(db)) == ""
+    assert sharing(db).refusal(hello(db, "one", approvals="request")) == ""
+    assert sharing(db).refusal(hello(db, overlay_folders=["/else"])) == ""
+    assert "may not write" in sharing(db).refusal(hello(db, allow_write=True))
+    assert sharing(db, allow_write=True).refusal(hello(db, allow_write=True)) == ""
+    pinned = sharing(db, "one")
+    assert pinned.refusal(hello(db, "one")) == ""
+    for other in (
+        hello(db),
+        hello(db, "two"),
+        hello(db, "one", approvals="request"),
+        hello(db, "one", overlay_folders=["/else"]),
+    ):
+        assert "one agent" in pinned.refusal(other)
+    copy = tmp_path / db.name
+    copy.write_bytes(db.read_bytes())
+    assert "another" in sharing(db).refusal(hello(copy))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("ROLEBUNDLE_OPENAI_KEY", "other", "another"),
+        ("OLLAMA_HOST", "127.0.0.1:1", "another"),
+        ("ROLEBUNDLE_DB", "elsewhere.db", ""),
+        ("EDITOR", "ed", ""),
+    ],
+)
+def test_other_settings_are_not_shared(
+    db: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str
+) -> None:
+    other = hello(db)
+    monkeypatch.setenv(name, value)
+    assert expected in sharing(db).refusal(other)
+    assert bool(sharing(db).refusal(other)) == bool(expected)
+    settings = SETTINGS | {"rerank": "ollama:x"}
+    assert replace(sharing(db), settings=settings).refusal(hello(db))
+
+
+def test_a_client_that_is_not_served_works_alone_and_says_why(
+    db: Path, place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(db, place, "--agent", "one"):
+        assert connect_to_server(operations(db, "two"), "serve", SETTINGS) is None
+        assert "it serves one agent" in capsys.readouterr().err
+        with Attached(db, agent="one") as client:
+            client.send(request(1, "roles.list"))
+            assert codes(client.end()[0]) == [1]
+
+
+def test_a_connection_without_a_hello_gets_nothing(db: Path, place: Path) -> None:
+    strange = [b"", b"\n", b"{}\n", request(1, "status") + b"\n", b"\xff" * 100_000, b"[" * 70_000]
+    with serving(db, place):
+        for data in strange:
+            received = b""
+            with socket.socket(socket.AF_UNIX) as stranger:
+                stranger.connect(str(place))
+                try:
+                    stranger.sendall(data)
+                    stranger.shutdown(socket.SHUT_WR)
+                    while part := stranger.recv(1 << 16):
+                        received += part
+                except OSError:
+                    pass
+            assert received in (b"", b'{"refused": "the hello is malformed"}\n')
+        with Attached(db) as client:
+            client.send(request(1, "roles.list"))
+            assert codes(client.end()[0]) == [1]
+
+
+# -- the socket ------------------------------------------------------------------------------
+
+
+def test_the_socket_is_for_its_user_alone(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(place):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        connection = connect(place, 1)
+        assert connection is not None
+        assert local_socket.is_same_user(connection)
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert connect(place, 1) is None
+        assert not local_socket.is_same_user(connection)
+        connection.close()
+        monkeypatch.undo()
+        place.chmod(0o666)
+        assert connect(place, 1) is None
+    assert not place.exists()
+    assert connect(place, 1) is None
+
+
+def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(place))
+    with listening(place):
+        with pytest.raises(CorpusBusy) as busy, listening(place):
+            pass
+        assert busy.value.code == "already_served"
+        assert place.exists()
+
+
+def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place.write_text("precious")
+    long = place.with_name("x" * 120)
+    for path in (place, long):
+        with pytest.raises(ConfigurationError) as caught, listening(path):
+            pass
+        assert caught.value.code == "socket_path"
+    assert place.read_text() == "precious"
+    assert connect(place, 1) is None
+    assert connect(long, 1) is None
+    monkeypatch.setattr(local_socket, "HAS_SOCKETS", False)
+    with pytest.raises(ConfigurationError) as caught, listening(place):
+        pass
+    assert caught.value.code == "no_unix_sockets"
+
+
+def test_a_runtime_folder_counts_if_it_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "real.db")
+    runtime, beside = socket_paths(link)
+    assert socket_paths(tmp_path / "real.db") == [runtime, beside]
+    assert runtime.parent == tmp_path
+    assert beside.name == ".real.db.socket"
+    tmp_path.chmod(0o755)
+    assert socket_paths(link) == [beside]
