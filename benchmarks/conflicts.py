@@ -35,7 +35,7 @@ from rolebundle.ingest.options import IngestOptions
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.conflicts import Comparison
-from rolebundle.storage import documents
+from rolebundle.storage.passages import passages_by_rowid
 
 _SETS = ("conflicts-1", "conflicts-2", "conflicts-3", "conflicts-4")
 _NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -166,7 +166,7 @@ def main() -> None:
         chosen = random.Random(7).sample(rowids, min(len(rowids), 5000))
         passages = [
             one
-            for one in documents.passages(corpus, chosen).values()
+            for one in passages_by_rowid(corpus, chosen).values()
             if not one.path.startswith("conflicts-")
         ]
         for lexical_only in (False, True):

@@ -30,7 +30,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine
-from rolebundle.storage import documents
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.verification.draft import parse_draft
 
 _NOW = datetime(2026, 11, 1, tzinfo=UTC)
@@ -113,7 +113,7 @@ def measure(path: Path, tasks: list[str], rounds: int) -> None:
             count, each, against_all = against_corpus(engine, draft_from(bundle, cited=False))
             whole.append(against_all / each)
             rows.append((task, retrieve, verify, count, each, against_all))
-        chunks = documents.counts(engine.workspace.corpus).chunks
+        chunks = corpus_counts(engine.workspace.corpus).chunks
     for task, retrieve, verify, count, each, against_all in rows:
         print(
             f"{task[:50]:<50}  retrieve {retrieve:6.1f} ms, verify {verify:6.1f} ms; "

@@ -31,9 +31,10 @@ from rolebundle.embedding.texts import embedding_text
 from rolebundle.ingest.indexes import BATCH
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.scan.settings import ScanSettings
-from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import chunk_texts
 from rolebundle.workspace import Workspace
 
 _TOKENIZER = "porter unicode61 remove_diacritics 2"
@@ -198,14 +199,14 @@ def _embedding_texts(corpus: Corpus) -> list[str]:
 
 def _texts(corpus: Corpus, rowids: list[int]) -> Iterator[str]:
     for start in range(0, len(rowids), BATCH):
-        stored = documents.texts(corpus, rowids[start : start + BATCH])
+        stored = chunk_texts(corpus, rowids[start : start + BATCH])
         yield from (embedding_text(*passage[1:]) for passage in stored)
 
 
 def _state(path: Path) -> tuple[str, int, int]:
     """What a write would change: the file's hash, its time, and the corpus's generation."""
     with open_reader(path) as corpus:
-        generation = documents.counts(corpus).generation
+        generation = corpus_counts(corpus).generation
     with path.open("rb") as stream:
         digest = blake2b()
         while block := stream.read(1 << 20):

@@ -35,9 +35,10 @@ from rolebundle.resources import data_folder, demo_overlays
 from rolebundle.retrieval.lanes import query_vector
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import documents, vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.compartments import searchable_compartments
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.lexical_index import table_name as lexical_table
 
 _ROWS = 100
@@ -119,7 +120,7 @@ def warm(path: Path, tasks: Sequence[str], rounds: int) -> Warm:
                     times[name].append(_milliseconds(lambda: answer(task)))  # noqa: B023
         pairs = zip(times["naive_lexical"], times["naive_semantic"], strict=True)
         times["naive"] = [sum(pair) for pair in pairs]
-        counts = documents.counts(engine.workspace.corpus)
+        counts = corpus_counts(engine.workspace.corpus)
     latencies = {name: _latency(name, of) for name, of in times.items()}
     return Warm(counts.documents, counts.chunks, len(tasks), **latencies)
 

@@ -56,6 +56,7 @@ from rolebundle.storage import check as corpus_check
 from rolebundle.storage import purge as storage_purge
 from rolebundle.storage.approvals import Approval
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import true_generation
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.quarantine import Flagged, flagged_documents
@@ -240,7 +241,7 @@ class Admin:
             path,
             update=lambda run: self.update(run, lexical_only=lexical_only),
             roots=roots_of,
-            generation=lambda: documents.true_generation(self.workspace.corpus),
+            generation=lambda: true_generation(self.workspace.corpus),
         )
         return Watcher(watched, options, Heartbeat(path, status), print_line, stop)
 

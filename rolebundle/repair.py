@@ -21,10 +21,11 @@ from rolebundle.ingest.remembered import ALL_LOST
 from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import AuditLog
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import documents, path_flags, salvage, store, stored_policy, vector_index
+from rolebundle.storage import path_flags, salvage, store, stored_policy, vector_index
 from rolebundle.storage.backup import page_problem, private_copy, replace_file
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.file_format import check_path
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import (
@@ -35,6 +36,7 @@ from rolebundle.storage.opening import (
     schema_version,
 )
 from rolebundle.storage.partial import partial_file, sync_file
+from rolebundle.storage.passages import chunk_texts
 from rolebundle.storage.salvage import Salvaged
 from rolebundle.storage.sqlite_file import SqliteFile
 from rolebundle.storage.stored_audit import StoredAudit, save_stored_audit
@@ -138,7 +140,7 @@ def _repair(path: Path) -> RepairReport:
                     "nothing was changed",
                     "run `rolebundle restore BACKUP`, or ingest into a new file with --db",
                 )
-            counts = documents.counts(new)
+            counts = corpus_counts(new)
             roots = sorted(
                 {str(root_of(place, name)) for place, (name, *_) in store.known_files(new).items()}
             )
@@ -221,7 +223,7 @@ def _remove_bad_vectors(corpus: Corpus) -> int:
         after = 0
         while stored := vector_index.input_hashes(corpus, index, after, _BATCH):
             after = max(stored)
-            texts = documents.texts(corpus, list(stored))
+            texts = chunk_texts(corpus, list(stored))
             bad = [
                 text.rowid
                 for text in texts

@@ -30,9 +30,10 @@ from rolebundle.ingest.roots import holder_of
 from rolebundle.policy.overlays import load_role, locate, validate
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.documents import all_documents, passages_of_documents
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.location import overlays_path
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_of_documents
 from rolebundle.text.counts import counted
 
 MIN_EXAMPLES, MAX_EXAMPLES = 5, 50

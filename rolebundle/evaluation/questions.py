@@ -13,6 +13,7 @@ from rolebundle.evaluation.collection import Collection
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentPath
+from rolebundle.storage.passages import passage_by_id, passages_at_lines
 from rolebundle.text.globs import matches
 
 _LOCATOR = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
@@ -72,13 +73,13 @@ class References:
         }
         if named:
             return named
-        if documents.passage_by_id(self._corpus, reference) is not None:
+        if passage_by_id(self._corpus, reference) is not None:
             self.passages.add(reference)
             return {reference}
         located = _LOCATOR.fullmatch(reference)
         if located is not None:
             path, start, end = located[1], int(located[2]), int(located[3])
-            passages = documents.passages_at_lines(self._corpus, path, max(1, start), end)
+            passages = passages_at_lines(self._corpus, path, max(1, start), end)
             chunks = {passage.chunk_id for passage in passages}
             self.passages |= chunks
             return chunks

@@ -21,7 +21,7 @@ from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.pipeline import run
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import resolve_request
-from rolebundle.storage import documents
+from rolebundle.storage.passages import passage_by_id
 
 MAX_BEST = 10
 """How many ids of the governed ranking a report has for each question."""
@@ -105,7 +105,7 @@ class Runner:
     def document_of(self, chunk_id: str) -> str:
         """Return the document of a chunk that an answer has."""
         if chunk_id not in self._documents:
-            passage = documents.passage_by_id(self._engine.workspace.corpus, chunk_id)
+            passage = passage_by_id(self._engine.workspace.corpus, chunk_id)
             # A missing chunk was removed after the answer. Its id begins with the document's id.
             document = passage.document.document_id if passage else chunk_id.rpartition("#")[0]
             self._documents[chunk_id] = document

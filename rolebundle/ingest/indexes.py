@@ -20,14 +20,14 @@ from rolebundle.errors import ConfigurationError, EmbedderError, UsageError
 from rolebundle.ingest.chunking import CHUNKER_VERSION
 from rolebundle.storage import (
     approximate_index,
-    documents,
     vector_cache,
     vector_index,
     vector_search,
 )
 from rolebundle.storage.approximate_index import MIN_RECALL, ApproximateState, IndexPart
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
+from rolebundle.storage.passages import chunk_texts, first_texts
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.text.counts import counted
 
@@ -217,7 +217,7 @@ def count_waiting(corpus: Corpus, index: EmbeddingIndex | None = None) -> int:
     """How many chunks have no vector in an index. Default: in the active index."""
     index = index or vector_index.active_index(corpus)
     embedded = vector_index.count_vectors(corpus, index) if index else 0
-    return documents.counts(corpus).chunks - embedded
+    return corpus_counts(corpus).chunks - embedded
 
 
 def fill_index(
@@ -346,14 +346,14 @@ class _IndexFiller:
 
     def _changes_by_others(self) -> int:
         """A counter that grows if another process changes the corpus. It does not begin at 0."""
-        return documents.counts(self.corpus).generation - self.own_changes
+        return corpus_counts(self.corpus).generation - self.own_changes
 
 
 def _texts(corpus: Corpus, rowids: Sequence[int]) -> dict[int, str]:
     """The texts to embed, by rowid, without rows that no longer exist."""
     return {
         rowid: embedding_text(title, headings, content, tags)
-        for rowid, title, headings, content, tags in documents.texts(corpus, rowids)
+        for rowid, title, headings, content, tags in chunk_texts(corpus, rowids)
     }
 
 
@@ -417,9 +417,9 @@ def estimate(corpus: Corpus, provider: EmbeddingProvider, input_version: str) ->
     """
     model = provider.identity
     index = vector_index.find_index(corpus, IndexIdentity(model, input_version))
-    chunks = documents.counts(corpus).chunks
+    chunks = corpus_counts(corpus).chunks
     waiting = count_waiting(corpus, index) if index else chunks
-    texts = [embedding_text(*text[1:]) for text in documents.first_texts(corpus, _TIMED_TEXTS)]
+    texts = [embedding_text(*text[1:]) for text in first_texts(corpus, _TIMED_TEXTS)]
     if not texts:
         return EmbeddingEstimate(chunks, waiting, 0.0, 0)
     provider.embed_passages(texts[:1])  # the first call loads the model

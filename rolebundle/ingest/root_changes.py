@@ -23,9 +23,9 @@ from rolebundle.ingest.roots import (
     moved_path,
     real_location,
 )
-from rolebundle.storage import approvals, documents, path_flags, roots, store
+from rolebundle.storage import approvals, path_flags, roots, store
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
 
 
 def root_at(corpus: Corpus, path: Path) -> Root:
@@ -105,12 +105,12 @@ def remove_root(corpus: Corpus, path: Path, *, confirmed: bool) -> RootChange:
             for file in roots.files_below(corpus, root.location)
             if not any(is_below(file, location) for location in inside)
         ]
-        before = documents.counts(corpus).documents
+        before = corpus_counts(corpus).documents
         store.remove_files(corpus, files)
         store.drop_unused(corpus)
         roots.save(corpus, kept)
         increment_generation(corpus)
-        after = documents.counts(corpus).documents
+        after = corpus_counts(corpus).documents
     return RootChange(location=root.location, documents=before - after)
 
 

@@ -43,10 +43,10 @@ from rolebundle.ingest.workers import (
     prepare_parallel,
     rare_garbage_collection,
 )
-from rolebundle.storage import compartments, documents, lexical_index, path_flags, store
+from rolebundle.storage import compartments, lexical_index, path_flags, store
 from rolebundle.storage import roots as root_storage
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
 from rolebundle.storage.stored_document import FileIdentity
 from rolebundle.storage.vector_index import EmbeddingIndex
 
@@ -168,7 +168,7 @@ def _ingest(
         embedding = fill_index(corpus, index, provider, progress)
         if options.optimize:
             report.optimized = optimize_large(corpus, index, progress)
-    totals = documents.counts(corpus)
+    totals = corpus_counts(corpus)
     report.documents, report.chunks = totals.documents, totals.chunks
     report.embedded = embedding.embedded
     report.waiting = count_waiting(corpus)

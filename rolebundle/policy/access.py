@@ -23,10 +23,10 @@ from rolebundle.policy.policy_file import (
     read_policy_file,
 )
 from rolebundle.policy.trust import DEFAULT_TABLE, AgentView
-from rolebundle.storage import compartments, documents, stored_policy
+from rolebundle.storage import compartments, stored_policy
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus_state import increment_generation, true_generation
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.stored_policy import StoredPolicy
 from rolebundle.text.globs import compile_glob
@@ -109,7 +109,7 @@ def restrict_to_agent(corpus: Corpus, agent: str | None) -> AgentView:
     rule = rule_for(policy, agent) if policy else None
     stored = compartments.stored_compartments(corpus)
     # Under a policy the generation is hidden: it also counts writes to what the agent cannot see.
-    generation = 0 if policy else documents.true_generation(corpus)
+    generation = 0 if policy else true_generation(corpus)
     corpus.restrict_to_compartments(
         (
             compartment.id

@@ -33,11 +33,12 @@ from rolebundle.policy.access import deny_matcher
 from rolebundle.policy.audit import verify_file
 from rolebundle.policy.overlays import list_overlays, load_role
 from rolebundle.policy.recording import Recorder
-from rolebundle.storage import documents, purge, stored_policy
+from rolebundle.storage import purge, stored_policy
 from rolebundle.storage.audit import AUDIT_FORMAT, open_audit_reader
 from rolebundle.storage.backup import copy_database, page_problem, replace_file, sha256_of
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.location import audit_path, is_there
 from rolebundle.storage.lock import FolderLock
 from rolebundle.storage.opening import (
@@ -201,7 +202,7 @@ def _described(file: Path, name: Path) -> BackedUpFile:
 
 def _describe(corpus: Corpus, overlay_folders: Sequence[Path]) -> BackupManifest:
     """The manifest of a backup, as far as the corpus tells."""
-    counts = documents.counts(corpus)
+    counts = corpus_counts(corpus)
     policy = stored_policy.load_policy(corpus)
     return BackupManifest(
         created_at=iso_utc(datetime.now(UTC)),
@@ -375,7 +376,7 @@ class _Counts:
     """What the copy of a backup holds."""
 
     def __init__(self, corpus: Corpus) -> None:
-        counts = documents.counts(corpus)
+        counts = corpus_counts(corpus)
         self.documents, self.chunks = counts.documents, counts.chunks
         self.schema = schema_version(corpus)
 

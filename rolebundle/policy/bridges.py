@@ -21,8 +21,9 @@ import numpy as np
 
 from rolebundle.contracts.reports import BridgeEnd, BridgePair, BridgeReport
 from rolebundle.errors import UsageError
-from rolebundle.storage import documents, vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.vector_index import OwnedVector, active_index
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ def _described(
     corpus: Corpus, pairs: Sequence[tuple[float, int, int]], floor: float
 ) -> tuple[BridgePair, ...]:
     rows = [-row for _, *negative in pairs for row in negative]
-    passages = documents.passages(corpus, rows)
+    passages = passages_by_rowid(corpus, rows)
     return tuple(
         BridgePair(
             similarity=round(_similarity(cosine, floor), 4),

@@ -21,6 +21,7 @@ from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import DecisionKey
 from rolebundle.storage.documents import DocumentName
 from rolebundle.storage.facts import citing as citing_facts
+from rolebundle.storage.passages import passage_by_id, passages_of_documents
 from rolebundle.storage.purge import Extent
 from rolebundle.text.globs import matches
 from rolebundle.text.paths import locations
@@ -155,14 +156,14 @@ def _ids_of_part(corpus: Corpus, selection: PurgeSelection, name: str) -> set[st
     """The ids of the documents of a chunk, or of the lines ``path:start-end``."""
     if not may_be_stored(name):
         return set()
-    passage = stored.passage_by_id(corpus, name)
+    passage = passage_by_id(corpus, name)
     if passage is not None:
         return {passage.document.document_id}
     lines = parse_lines(name)
     if lines is None:
         return set()
     named = stored.documents_named(corpus, lines.path, locations(lines.path, selection.folder))
-    passages = stored.passages_of_documents(
+    passages = passages_of_documents(
         corpus, [document.row for document in named], lines.start, lines.end
     )
     return {passage.document.document_id for passage in passages}

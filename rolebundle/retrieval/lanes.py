@@ -34,7 +34,9 @@ from rolebundle.retrieval.filter import (
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage import documents, vector_index, vector_search
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import latest_version
+from rolebundle.storage.passages import content_hashes, passages_by_rowid
 from rolebundle.storage.stored_values import DAMAGE_HINT, damaged
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import vectors_problem, verify_lexical_indexes
@@ -183,7 +185,7 @@ class Lanes:
         """The hashes of the texts of passages, and those of the ids that have them."""
         ids: dict[str, list[str]] = {}
         if chunk_ids:
-            for chunk_id, text in documents.content_hashes(self.corpus, chunk_ids).items():
+            for chunk_id, text in content_hashes(self.corpus, chunk_ids).items():
                 ids.setdefault(text, []).append(chunk_id)
         return ids
 
@@ -241,7 +243,7 @@ class Lanes:
         return [SemanticHit(rowid, cosine) for rowid, cosine in sorted(nearest)]
 
     def _read(self, rowids: Sequence[int]) -> dict[int, Passage]:
-        passages = documents.passages(self.corpus, rowids)
+        passages = passages_by_rowid(self.corpus, rowids)
         if len(passages) < len(rowids):
             raise damaged("a passage that the index names")
         return passages
@@ -303,7 +305,7 @@ def _complete_index(corpus: Corpus, provider: EmbeddingProvider) -> EmbeddingInd
     Raises:
         EmbedderError: the model is not available.
     """
-    model, chunks = provider.identity, documents.counts(corpus).chunks
+    model, chunks = provider.identity, corpus_counts(corpus).chunks
     for index in vector_index.all_indexes(corpus):
         if index.identity.model == model and index.vectors == chunks:
             return index
@@ -317,7 +319,7 @@ def corpus_state(corpus: Corpus, index: EmbeddingIndex | None = None) -> CorpusS
         corpus: an open corpus.
         index: the index that answers. Default: the active one.
     """
-    counts = documents.counts(corpus)
+    counts = corpus_counts(corpus)
     index = index or vector_index.active_index(corpus)
     return CorpusState.model_construct(
         file=corpus.path.name,

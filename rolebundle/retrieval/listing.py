@@ -13,6 +13,7 @@ from rolebundle.retrieval.source_files import shown_path
 from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.passages import passages_of_documents
 from rolebundle.storage.verify import verify_documents
 from rolebundle.text.globs import matches
 from rolebundle.text.references import MAX_SUGGESTIONS, is_glob, may_be_stored, similar_names
@@ -156,7 +157,7 @@ def _first_readable(
     found: list[DocumentName] = []
     for start in range(0, len(named), _READ_AT_ONCE):
         part = named[start : start + _READ_AT_ONCE]
-        passages = documents.passages_of_documents(corpus, [name.row for name in part])
+        passages = passages_of_documents(corpus, [name.row for name in part])
         readable = {passage.document.document_id for passage in passages if scope.may_read(passage)}
         found += [name for name in part if name.document_id in readable]
         if len(found) >= count:

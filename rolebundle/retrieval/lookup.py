@@ -26,6 +26,13 @@ from rolebundle.storage.approximate_index import ApproximateState
 from rolebundle.storage.check import Problem
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.documents import DocumentName
+from rolebundle.storage.passages import (
+    passage_by_id,
+    passages_from,
+    passages_of_document,
+    passages_of_documents,
+    positions,
+)
 from rolebundle.storage.vector_index import EmbeddingIndex
 from rolebundle.storage.verify import verify_documents, verify_passages
 from rolebundle.text import references
@@ -117,14 +124,14 @@ def find_reference(
     """
     if not may_be_stored(reference):
         return None
-    passage = documents.passage_by_id(corpus, reference)
+    passage = passage_by_id(corpus, reference)
     if passage is not None:
         return "chunk", [passage], None
     named = documents.documents_named(corpus, reference, scope.locations(reference))
     if len(named) > 1:
         raise _ambiguous(f"{reference}: several documents have this path", named)
     if named:
-        passages = documents.passages_of_documents(corpus, [named[0].row])
+        passages = passages_of_documents(corpus, [named[0].row])
         if not passages:
             verify_documents(corpus, [named[0].row])
             raise UsageError(
@@ -154,14 +161,14 @@ def _passages_at_lines(
 ) -> list[Passage]:
     named = documents.documents_named(corpus, lines.path, scope.locations(lines.path))
     rows = [document.row for document in named]
-    passages = documents.passages_of_documents(corpus, rows, lines.start, lines.end)
+    passages = passages_of_documents(corpus, rows, lines.start, lines.end)
     ids = {passage.document.document_id for passage in passages}
     if len(ids) > 1:
         raise _ambiguous(
             f"{reference}: these lines belong to several documents",
             [document for document in named if document.document_id in ids],
         )
-    whole = documents.passages_of_documents(corpus, rows) if len(named) == 1 else []
+    whole = passages_of_documents(corpus, rows) if len(named) == 1 else []
     if whole and not passages and scope.may_read is None:
         ends = (min(part.start_line for part in whole), max(part.end_line for part in whole))
         raise UsageError(
@@ -175,8 +182,8 @@ def _passages_at_lines(
 def _numbered_passages(corpus: Corpus, reference: str, counted: Passages) -> list[Passage]:
     """The passages that a reference numbers; none if there is no such document."""
     document, first, count = counted
-    passages = documents.passages_from(corpus, document, first, count) if first and count else []
-    total = 0 if passages else len(documents.passages_of_document(corpus, document))
+    passages = passages_from(corpus, document, first, count) if first and count else []
+    total = 0 if passages else len(passages_of_document(corpus, document))
     if total:
         raise UsageError(
             "not_found",
@@ -217,7 +224,7 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
     rows = {name.document_id: name.row for name in names}
     found: list[str] = []
     for document_id in near[:_MAX_TRIED]:
-        passages = documents.passages_of_documents(corpus, [rows[document_id]])
+        passages = passages_of_documents(corpus, [rows[document_id]])
         if scope.may_read is None or any(map(scope.may_read, passages)):
             found.append(f"{document_id}{end}")
         if len(found) == references.MAX_SUGGESTIONS:
@@ -227,11 +234,11 @@ def _suggestions(corpus: Corpus, reference: str, scope: ReferenceScope) -> list[
 
 def whereabouts(corpus: Corpus, chunk_id: str, document_id: str | None) -> Whereabouts:
     """Where a passage of an earlier answer is today, or why the corpus no longer has it."""
-    if documents.passage_by_id(corpus, chunk_id) is not None:
+    if passage_by_id(corpus, chunk_id) is not None:
         return "in_corpus"
     if document_id is None:
         return "not_in_corpus"
-    has_document = bool(documents.passages_of_document(corpus, document_id))
+    has_document = bool(passages_of_document(corpus, document_id))
     return "document_changed" if has_document else "document_gone"
 
 
@@ -317,7 +324,7 @@ def _lookup(
     lines: tuple[int, int] | None,
 ) -> Lookup:
     first = passages[0]
-    places = documents.positions(corpus, [passage.rowid for passage in passages])
+    places = positions(corpus, [passage.rowid for passage in passages])
     document = first.document
     return Lookup(
         reference=reference,

@@ -12,8 +12,10 @@ from rolebundle.embedding.provider import PROBE_TEXT, TEXT_FAULTS, EmbeddingProv
 from rolebundle.embedding.texts import embedding_text, input_hash
 from rolebundle.errors import EmbedderError
 from rolebundle.retrieval.scorers import passage_vector
-from rolebundle.storage import documents, rerank_cache
+from rolebundle.storage import rerank_cache
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
+from rolebundle.storage.passages import texts_after
 
 BATCH = 128
 """Chunks that are embedded and stored together."""
@@ -47,11 +49,11 @@ def warm_cache(
         EmbedderError: the model is not available, or embeds nothing.
         WrongFile, CorpusCorrupt, CorpusBusy, StorageError: the cache cannot be used.
     """
-    model, total = provider.identity, documents.counts(corpus).chunks
+    model, total = provider.identity, corpus_counts(corpus).chunks
     done = embedded = last = 0
     problem = ""
     with ThreadPoolExecutor(provider.parallel_batches) as pool:
-        while rows := documents.texts_after(corpus, last, BATCH):
+        while rows := texts_after(corpus, last, BATCH):
             last = rows[-1].rowid
             texts = {input_hash(text): text for text in (embedding_text(*row[1:]) for row in rows)}
             missing = sorted(texts.keys() - rerank_cache.load(cache, model, list(texts)).keys())

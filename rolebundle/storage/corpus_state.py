@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.stored_values import check_types
 
 
 def increment_generation(corpus: Corpus) -> None:
     """Count the generation up. Every transaction that changes an answer ends with this."""
     corpus.run("UPDATE corpus_state SET generation = generation + 1")
+
+
+class CorpusCounts(NamedTuple):
+    """The identity, generation and recorded sizes of a corpus."""
+
+    corpus_id: str
+    generation: int
+    documents: int
+    chunks: int
+
+
+def corpus_counts(corpus: Corpus) -> CorpusCounts:
+    """The corpus's identity, generation and sizes."""
+    rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
+    row = rows[0] if rows else ()
+    check_types(row, (str, int, int, int), "its own state")
+    return CorpusCounts(*row)
+
+
+def true_generation(corpus: Corpus) -> int:
+    """The generation of the file, also if the connection is restricted."""
+    return int(corpus.value("SELECT generation FROM main.corpus_state"))

@@ -1,4 +1,4 @@
-"""Reading documents and passages; `store.py` writes them."""
+"""Reading documents; `store.py` writes them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
 
-from rolebundle.contracts.document import (
-    DocumentMetadata,
-    Passage,
-    Superseder,
-    attribute_lines,
-)
-from rolebundle.contracts.terms import ORIGINS, TRUST_TIERS, TrustTier
-from rolebundle.storage import marks
+from rolebundle.contracts.document import DocumentMetadata, attribute_lines
+from rolebundle.contracts.terms import TrustTier
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.sqlite_file import Row
 from rolebundle.storage.stored_values import check_types, damaged, parse_attributes, parse_strings
 
-_DOCUMENT_COLUMNS = (
+METADATA_COLUMNS = (
     "d.document_id, s.source_id, d.title, d.uri, d.document_type, d.domain, d.trust_tier, "
     "d.updated_at, d.inferred_at, d.valid_from, d.valid_until, d.language, d.source_kind, "
     "d.sensitivity, d.origin, d.scope, d.tags, d.applicable_roles, d.excluded_roles, "
@@ -31,16 +25,6 @@ _TRUST_TIER, _FIRST_MOMENT, _AFTER_MOMENTS = 6, 7, 11
 _TRUST_TIERS = frozenset(get_args(TrustTier))
 _DOCUMENT_TYPES: list[type] = [str] * 21
 """Without the times, which may be missing."""
-_CHUNK_COLUMNS = (
-    "c.id, c.chunk_id, f.path, c.headings, c.content, c.content_type, c.content_hash, "
-    "c.start_line, c.end_line, c.page, c.tags, c.applicable_roles, c.excluded_roles, "
-    "coalesce(scanned.kinds, '[]'), c.anchor"
-)
-_CHUNK_TYPES = [int, str, str, str, str, str, str, int, int, int, str, str, str, str, str]
-_JOINED = (
-    "FROM chunk c JOIN document d ON d.id = c.document JOIN source s ON s.id = d.source "
-    "JOIN file f ON f.id = d.file LEFT JOIN scanned ON scanned.document = d.id"
-)
 
 DocumentField = Literal[
     "source", "document_type", "domain", "tags", "path", "updated_at", "attributes"
@@ -58,56 +42,6 @@ _VALUES: dict[DocumentField, tuple[str, str]] = {
 }
 
 
-class CorpusCounts(NamedTuple):
-    """The identity, generation and recorded sizes of a corpus."""
-
-    corpus_id: str
-    generation: int
-    documents: int
-    chunks: int
-
-
-def counts(corpus: Corpus) -> CorpusCounts:
-    """The corpus's identity, generation and sizes."""
-    rows = corpus.rows("SELECT corpus_id, generation, documents, chunks FROM corpus_state")
-    row = rows[0] if rows else ()
-    check_types(row, (str, int, int, int), "its own state")
-    return CorpusCounts(*row)
-
-
-def true_generation(corpus: Corpus) -> int:
-    """The generation of the file, also if the connection is restricted."""
-    return int(corpus.value("SELECT generation FROM main.corpus_state"))
-
-
-def passages_sql(condition: str) -> str:
-    """Chunks with all that belongs to them, for a WHERE condition."""
-    return (
-        f"SELECT {_CHUNK_COLUMNS}, d.id, {_DOCUMENT_COLUMNS} {_JOINED} WHERE {condition} "
-        "ORDER BY c.document, c.ordinal"
-    )
-
-
-def passages(corpus: Corpus, rowids: Sequence[int]) -> dict[int, Passage]:
-    """The chunks with these rowids, by rowid."""
-    rows = corpus.rows(
-        passages_sql("c.id IN (SELECT value FROM json_each(?))"), (json.dumps(list(rowids)),)
-    )
-    return {passage.rowid: passage for passage in _passages(corpus, rows)}
-
-
-def content_hashes(corpus: Corpus, chunk_ids: Sequence[str]) -> dict[str, str]:
-    """Chunk id → hash of its text, for those of the ids that the corpus has."""
-    rows = corpus.rows(
-        "SELECT chunk_id, content_hash FROM chunk "
-        "WHERE chunk_id IN (SELECT value FROM json_each(?)) ORDER BY chunk_id",
-        (json.dumps(list(chunk_ids)),),
-    )
-    for row in rows:
-        check_types(row, (str, str), "a chunk")
-    return dict(rows)
-
-
 def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
     """The rowids of the documents of these chunks."""
     rows = corpus.rows(
@@ -115,102 +49,6 @@ def documents_of(corpus: Corpus, rowids: Sequence[int]) -> list[int]:
         (json.dumps(list(rowids)),),
     )
     return [document for (document,) in rows]
-
-
-class ChunkText(NamedTuple):
-    """The parts of a chunk that are embedded."""
-
-    rowid: int
-    title: str
-    headings: tuple[str, ...]
-    content: str
-    tags: tuple[str, ...]
-
-
-def texts(corpus: Corpus, rowids: Sequence[int]) -> list[ChunkText]:
-    """What is embedded of these chunks, ordered by rowid."""
-    return _texts(
-        corpus, "id IN (SELECT value FROM json_each(?)) ORDER BY id", json.dumps(list(rowids))
-    )
-
-
-def first_texts(corpus: Corpus, count: int) -> list[ChunkText]:
-    """What is embedded of the first ``count`` chunks of the corpus."""
-    return _texts(corpus, "true ORDER BY id LIMIT ?", count)
-
-
-def texts_after(corpus: Corpus, rowid: int, count: int) -> list[ChunkText]:
-    """What is embedded of the next ``count`` chunks with a greater rowid, ordered by rowid."""
-    return _texts(corpus, "id > ? ORDER BY id LIMIT ?", rowid, count)
-
-
-def _texts(corpus: Corpus, condition: str, *bindings: str | int) -> list[ChunkText]:
-    rows = corpus.rows(
-        f"SELECT id, title, headings, content, tags FROM chunk WHERE {condition}", bindings
-    )
-    for row in rows:
-        check_types(row, (int, str, str, str, str), "a chunk")
-    return [
-        ChunkText(
-            rowid,
-            title,
-            parse_strings(headings, "the headings of a chunk"),
-            content,
-            parse_strings(tags, "the tags of a chunk"),
-        )
-        for rowid, title, headings, content, tags in rows
-    ]
-
-
-def passage_by_id(corpus: Corpus, chunk_id: str) -> Passage | None:
-    """The chunk with this id, or ``None``."""
-    matches = _passages(corpus, corpus.rows(passages_sql("c.chunk_id = ?"), (chunk_id,)))
-    return matches[0] if matches else None
-
-
-def passages_by_id(corpus: Corpus, chunk_ids: Sequence[str]) -> list[Passage]:
-    """The chunks with these ids, by document and place; only those that the corpus has."""
-    condition = "c.chunk_id IN (SELECT value FROM json_each(?))"
-    return _passages(corpus, corpus.rows(passages_sql(condition), (json.dumps(list(chunk_ids)),)))
-
-
-def passages_of_document(corpus: Corpus, document_id: str) -> list[Passage]:
-    """The chunks of a document, in order; empty if there is no such document."""
-    return _passages(corpus, corpus.rows(passages_sql("d.document_id = ?"), (document_id,)))
-
-
-def passages_of_type(corpus: Corpus, document_type: str) -> list[Passage]:
-    """The chunks of all documents of a type, by document and in order."""
-    return _passages(corpus, corpus.rows(passages_sql("d.document_type = ?"), (document_type,)))
-
-
-def passages_from(corpus: Corpus, document_id: str, first: int, count: int) -> list[Passage]:
-    """The chunks of a document from the ``first`` on, counted from 1, in order."""
-    rows = corpus.rows(
-        passages_sql("d.document_id = ? AND c.ordinal >= ? AND c.ordinal < ?"),
-        (document_id, first - 1, first - 1 + count),
-    )
-    return _passages(corpus, rows)
-
-
-def positions(corpus: Corpus, rowids: Sequence[int]) -> dict[int, int]:
-    """Rowid → position of the chunk in its document, counted from 1."""
-    rows = corpus.rows(
-        "SELECT id, ordinal + 1 FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(rowids)),),
-    )
-    for row in rows:
-        check_types(row, (int, int), "the position of a chunk")
-    return {row[0]: row[1] for row in rows}
-
-
-def passages_at_lines(corpus: Corpus, path: str, start_line: int, end_line: int) -> list[Passage]:
-    """The chunks of a file that share a line with the range, in order."""
-    rows = corpus.rows(
-        passages_sql("f.path = ? AND c.start_line <= ? AND c.end_line >= ?"),
-        (path, end_line, start_line),
-    )
-    return _passages(corpus, rows)
 
 
 class DocumentName(NamedTuple):
@@ -281,12 +119,12 @@ def listed_documents(
     """Names, metadata and number of chunks of these documents, ordered by id."""
     rows = corpus.rows(
         "SELECT d.id, d.document_id, s.source_id, f.path, f.location, "
-        f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {_DOCUMENT_COLUMNS} "
+        f"(SELECT count(*) FROM chunk c WHERE c.document = d.id), {METADATA_COLUMNS} "
         "FROM document d JOIN source s ON s.id = d.source JOIN file f ON f.id = d.file "
         "WHERE d.id IN (SELECT value FROM json_each(?)) ORDER BY d.document_id",
         (json.dumps([*rowids]),),
     )
-    return [(_names([row[:5]])[0], _metadata(row[6:]), row[5]) for row in rows]
+    return [(_names([row[:5]])[0], parse_metadata(row[6:]), row[5]) for row in rows]
 
 
 def _names(rows: Sequence[Row]) -> list[DocumentName]:
@@ -295,26 +133,13 @@ def _names(rows: Sequence[Row]) -> list[DocumentName]:
     return [DocumentName(*row) for row in rows]
 
 
-def passages_of_documents(
-    corpus: Corpus, rowids: Sequence[int], start_line: int = 0, end_line: int = 1 << 62
-) -> list[Passage]:
-    """The chunks of these documents that share a line with the range, by document and in order."""
-    rows = corpus.rows(
-        passages_sql(
-            "d.id IN (SELECT value FROM json_each(?)) AND c.start_line <= ? AND c.end_line >= ?"
-        ),
-        (json.dumps([*rowids]), end_line, start_line),
-    )
-    return _passages(corpus, rows)
-
-
 def all_documents(corpus: Corpus) -> list[tuple[int, DocumentMetadata]]:
     """(rowid, metadata) of every document."""
     rows = corpus.rows(
-        f"SELECT d.id, {_DOCUMENT_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
+        f"SELECT d.id, {METADATA_COLUMNS} FROM document d JOIN source s ON s.id = d.source "
         "ORDER BY d.id"
     )
-    return [(rowid, _metadata(columns)) for rowid, *columns in rows]
+    return [(rowid, parse_metadata(columns)) for rowid, *columns in rows]
 
 
 class DocumentKind(NamedTuple):
@@ -396,14 +221,14 @@ def document_groups(
     if by_path:
         keys += ", source_kind"
     rows = corpus.rows(
-        f"SELECT kind.rows, kind.roles, kind.kinds, {_DOCUMENT_COLUMNS} FROM (SELECT min(id) AS "
+        f"SELECT kind.rows, kind.roles, kind.kinds, {METADATA_COLUMNS} FROM (SELECT min(id) AS "
         f"first, json_group_array(id) AS rows, {roles} AS roles, {kinds} AS kinds FROM document "
         f"LEFT JOIN scanned ON scanned.document = id {chunks} GROUP BY {keys}) AS kind "
         "JOIN document d ON d.id = kind.first JOIN source s ON s.id = d.source ORDER BY d.id"
     )
     groups = [
         DocumentGroup(
-            _metadata(columns),
+            parse_metadata(columns),
             "",
             parse_strings(str(roles), "a list of a chunk"),
             parse_strings(str(kinds), "a list of a chunk"),
@@ -467,102 +292,15 @@ def documents_with(
     return rowids
 
 
-def _passages(corpus: Corpus, rows: Sequence[Row]) -> list[Passage]:
-    width = len(_CHUNK_TYPES)
-    newer, ignored = _claims(corpus, {row[width] for row in rows})
-    marked = marks.marks_for(corpus, ((row[1], row[6], row[width + 1]) for row in rows))
-    documents: dict[int, DocumentMetadata] = {}
-    passages = []
-    for row in rows:
-        document = row[width]
-        check_types(row[:width], _CHUNK_TYPES, "a chunk")
-        if document not in documents:
-            documents[document] = _metadata(row[width + 1 :])
-        passages.append(
-            Passage(
-                rowid=row[0],
-                chunk_id=row[1],
-                path=row[2],
-                headings=parse_strings(row[3], "a list of a chunk"),
-                content=row[4],
-                content_type=row[5],
-                content_hash=row[6],
-                start_line=row[7],
-                end_line=row[8],
-                page=row[9],
-                tags=parse_strings(row[10], "a list of a chunk"),
-                applicable_roles=parse_strings(row[11], "a list of a chunk"),
-                excluded_roles=parse_strings(row[12], "a list of a chunk"),
-                flags=parse_strings(row[13], "a list of a chunk"),
-                document=documents[document],
-                superseded_by=newer.get(document, ()),
-                ignored_claims=ignored.get(document, ()),
-                mark=marked.get(row[1]),
-                anchor=row[14],
-            )
-        )
-    return passages
+def parse_metadata(columns: Sequence[object]) -> DocumentMetadata:
+    """The metadata of a document as it is stored.
 
+    Args:
+        columns: the values of ``METADATA_COLUMNS``.
 
-def _claims(
-    corpus: Corpus, documents: Iterable[int]
-) -> tuple[dict[int, tuple[Superseder, ...]], dict[int, tuple[str, ...]]]:
-    """By document: what replaces it, and the ids of what claims to, but may not."""
-    # If documents claim to replace one another in a cycle, none of these claims counts. "above" is
-    # whatever replaces the newer document, directly or in several steps. Claims that do not count
-    # make no cycle.
-    rows = corpus.rows(
-        f"SELECT old.id, max({_counts('claim', 'new', 'old')}) AS counts, new.document_id, "
-        "new.trust_tier, new.updated_at, new.valid_from FROM document old "
-        "JOIN file old_file ON old_file.id = old.file "
-        "JOIN supersession claim ON claim.superseded IN (old.document_id, old_file.path) "
-        "JOIN document new ON new.id = claim.newer "
-        "WHERE old.id IN (SELECT value FROM json_each(?)) AND new.id <> old.id "
-        "AND NOT EXISTS (WITH RECURSIVE above (id) AS (SELECT new.id UNION SELECT further.newer "
-        "FROM above JOIN document below ON below.id = above.id "
-        "JOIN file below_file ON below_file.id = below.file JOIN supersession further "
-        "ON further.superseded IN (below.document_id, below_file.path) "
-        "JOIN document next ON next.id = further.newer "
-        f"WHERE {_counts('further', 'next', 'below')}) "
-        "SELECT 1 FROM above WHERE id = old.id) "
-        "GROUP BY old.id, new.id ORDER BY old.id, new.document_id",
-        (json.dumps(sorted(documents)),),
-    )
-    newer: dict[int, tuple[Superseder, ...]] = {}
-    ignored: dict[int, tuple[str, ...]] = {}
-    for old, counts, document_id, trust_tier, updated_at, valid_from in rows:
-        if not counts:
-            ignored[old] = (*ignored.get(old, ()), document_id)
-        else:
-            superseder = Superseder(document_id, trust_tier, updated_at, valid_from)
-            newer[old] = (*newer.get(old, ()), superseder)
-    return newer, ignored
-
-
-def _counts(claim: str, new: str, old: str) -> str:
-    """The SQL condition under which a claim to supersede counts, given the names of the tables.
-
-    A less trusted document must not hide a more trusted one by claiming to replace it, nor may a
-    document from outside hide one of our own. Documents of other sources are beyond its reach,
-    unless the owner says otherwise.
+    Raises:
+        CorpusCorrupt: they are something else.
     """
-    new_tier = _position(TRUST_TIERS, f"{new}.trust_tier")
-    old_tier = _position(TRUST_TIERS, f"{old}.trust_tier")
-    return (
-        f"({claim}.reach <> 'none' AND ({new}.source = {old}.source OR {claim}.reach = 'any' "
-        f"OR {claim}.reach = 'less_trusted' AND {new_tier} < {old_tier}) "
-        f"AND {new_tier} <= {old_tier} "
-        f"AND {_position(ORIGINS, f'{new}.origin')} <= {_position(ORIGINS, f'{old}.origin')})"
-    )
-
-
-def _position(values: Sequence[str], column: str) -> str:
-    """The position of a column's value among fixed words, as SQL."""
-    cases = " ".join(f"WHEN '{value}' THEN {number}" for number, value in enumerate(values))
-    return f"CASE {column} {cases} END"
-
-
-def _metadata(columns: Sequence[object]) -> DocumentMetadata:
     moments = columns[_FIRST_MOMENT:_AFTER_MOMENTS]
     others = (*columns[:_FIRST_MOMENT], *columns[_AFTER_MOMENTS:])
     check_types(others, _DOCUMENT_TYPES, "a document")

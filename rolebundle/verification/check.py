@@ -37,7 +37,7 @@ from rolebundle.retrieval.lexical import chunks_with
 from rolebundle.retrieval.request import ResolvedRequest
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.decisions import DECISION_TYPE
-from rolebundle.storage.documents import passages_of_type
+from rolebundle.storage.passages import passages_of_type
 from rolebundle.storage.verify import verify_passages
 from rolebundle.text.sentences import sentences
 from rolebundle.verification.decisions import active_decisions

@@ -22,8 +22,8 @@ from rolebundle.retrieval.filter import as_valid, first_rejection
 from rolebundle.retrieval.lanes import open_lanes
 from rolebundle.retrieval.query import build_query
 from rolebundle.retrieval.request import ResolvedRequest
-from rolebundle.storage import documents
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.passages import passages_at_lines, passages_by_id
 from rolebundle.text.references import may_be_stored
 from rolebundle.verification.draft import DraftCitation
 
@@ -204,7 +204,7 @@ def read_evidence(
     ids = {passage.chunk_id for passage in named if may_be_stored(passage.chunk_id)}
     stored = {
         passage.chunk_id: as_valid(passage, request)
-        for passage in documents.passages_by_id(corpus, sorted(ids))
+        for passage in passages_by_id(corpus, sorted(ids))
     }
     usable: dict[str, Passage] = {}
     numbers: dict[int, Passage] = {}
@@ -327,14 +327,14 @@ class WholeCorpus:
             case "number":
                 return []
             case "chunk_id":
-                stored = documents.passages_by_id(self._corpus, [citation.target])
+                stored = passages_by_id(self._corpus, [citation.target])
                 return list(self._usable(stored))
             case "page":
                 return _on_page(candidates, citation.target)
         lines = cited_lines(citation.target)
         if lines is None or lines.end - lines.start >= MAX_CITED_LINES:
             return []
-        stored = documents.passages_at_lines(self._corpus, *lines)
+        stored = passages_at_lines(self._corpus, *lines)
         return list(self._usable(stored)) or _at_lines(candidates, lines)
 
     def _usable(self, passages: Sequence[Passage]) -> Iterator[Passage]:

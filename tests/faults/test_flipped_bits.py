@@ -13,8 +13,8 @@ from rolebundle.contracts.bundle import ChunkMetadata
 from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
-from rolebundle.storage import documents
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.workspace import Workspace
 from support.amounts import rounds
 from support.corpora import NOW
@@ -124,7 +124,7 @@ def _all_passages(path: Path) -> Shown:
                     "remembered_from": None,
                 },
             )
-            for passage in documents.passages(corpus, rowids).values()
+            for passage in passages_by_rowid(corpus, rowids).values()
         }
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from rolebundle.errors import ConfigurationError
 from rolebundle.ingest import batches, indexes, sync
-from rolebundle.storage import documents, vector_index
+from rolebundle.storage import vector_index
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import invoke
@@ -185,7 +186,7 @@ def _read(db: Path, stop: Any, failures: Any, reads: Any) -> None:
         while not stop.is_set():
             with open_reader(db) as corpus:
                 with corpus.reading():
-                    status = documents.counts(corpus)
+                    status = corpus_counts(corpus)
                     counts = [
                         corpus.value(f"SELECT count(*) FROM {t}") for t in ("document", "chunk")
                     ]

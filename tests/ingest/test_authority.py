@@ -21,8 +21,9 @@ from rolebundle.ingest import sync
 from rolebundle.ingest.authority import Authority
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport
-from rolebundle.storage.documents import all_documents, passages
+from rolebundle.storage.documents import all_documents
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
 from support.amounts import rounds, sampled
 from support.commands import invoke
 from support.corpora import ask
@@ -276,7 +277,7 @@ def governed(tree: Tree) -> dict[str, Any]:
     """By path of the document: all of its metadata that decides about its use."""
     with open_reader(tree.db) as corpus:
         rowids = [row for (row,) in corpus.rows("SELECT id FROM chunk")]
-        found = passages(corpus, rowids).values()
+        found = passages_by_rowid(corpus, rowids).values()
         return {
             f"{passage.document.uri} {passage.content[:70]}": (
                 # In JSON the id is the name of the record.

@@ -32,8 +32,8 @@ from rolebundle.retrieval.duplicates import NEAR_DUPLICATE_WINDOW
 from rolebundle.retrieval.lanes import POOL_DEPTH
 from rolebundle.retrieval.lexical import match_expression
 from rolebundle.retrieval.query import build_query
-from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.stored_document import StoredDocument
 from support.amounts import few_examples
 from support.compartments import search_everywhere
@@ -224,7 +224,7 @@ def _only(document: StoredDocument, names: set[str]) -> StoredDocument:
 
 def _every_passage(corpus: Corpus) -> list[Passage]:
     rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
-    return [*stored.passages(corpus, rowids).values()]
+    return [*passages_by_rowid(corpus, rowids).values()]
 
 
 def _findable(corpus: Corpus, task: str, role: Overlay, lexical_only: bool) -> set[int]:

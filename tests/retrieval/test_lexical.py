@@ -12,6 +12,7 @@ from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from support.corpora import build, document, overlay
 from support.values import query
 
@@ -31,7 +32,7 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
 
 
 def by_id(corpus: Corpus, hits: list[lexical.LexicalHit]) -> dict[str, tuple[bool, bool]]:
-    names = stored.passages(corpus, [hit.rowid for hit in hits])
+    names = passages_by_rowid(corpus, [hit.rowid for hit in hits])
     return {names[hit.rowid].chunk_id: (hit.bm25 > 0, hit.bm25_expansion > 0) for hit in hits}
 
 
@@ -61,7 +62,7 @@ class TestSearch:
     def test_one_matching_term_is_enough_and_more_score_higher(self, corpus: Corpus) -> None:
         hits = searched(corpus, query("token rotation"), 10)
         assert by_id(corpus, hits) == {"a#0": (True, False), "b#0": (True, False)}
-        names = stored.passages(corpus, [hit.rowid for hit in hits])
+        names = passages_by_rowid(corpus, [hit.rowid for hit in hits])
         scores = {names[hit.rowid].chunk_id: hit.bm25 for hit in hits}
         assert scores["a#0"] > scores["b#0"] > 0
 

@@ -33,9 +33,10 @@ from rolebundle.retrieval import rank, reranker
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.reranker import Reranker
 from rolebundle.retrieval.scorers import CosineScorer
-from rolebundle.storage import documents, rerank_cache
+from rolebundle.storage import rerank_cache
 from rolebundle.storage.location import rerank_cache_path
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import chunk_texts
 from rolebundle.storage.stored_document import StoredDocument
 from rolebundle.workspace import Workspace
 from support.amounts import few_examples
@@ -688,6 +689,6 @@ def test_the_model_embeds_the_same_text_as_an_index(tmp_path: Path) -> None:
     with known() as model:
         retrieve_reranked(db)
     with open_reader(db) as corpus:
-        indexed = {embedding_text(*row[1:]) for row in documents.texts(corpus, range(1, 99))}
+        indexed = {embedding_text(*row[1:]) for row in chunk_texts(corpus, range(1, 99))}
     assert "\ntoken rotation" in indexed
     assert set(model.texts) == indexed

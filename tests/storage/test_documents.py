@@ -11,7 +11,14 @@ from rolebundle.contracts.document import DocumentMetadata
 from rolebundle.storage import documents as stored
 from rolebundle.storage import store
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.passages import (
+    passage_by_id,
+    passages_at_lines,
+    passages_by_rowid,
+    passages_of_document,
+)
 from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.corpora import FLAGGED, chunk, document, file_of, fill
 
@@ -58,7 +65,7 @@ class TestPassages:
             page=2,
         )
         fill(corpus, [StoredDocument(whole.metadata, (own,))])
-        passage = stored.passage_by_id(corpus, "d#0")
+        passage = passage_by_id(corpus, "d#0")
         assert passage is not None
         assert passage.document.tags == ("a", 'b"c')
         for name in whole.metadata._fields:
@@ -82,7 +89,7 @@ class TestPassages:
             ),
         )
         fill(corpus, [StoredDocument(metadata, chunks)])
-        plain, own = stored.passages_of_document(corpus, "d")
+        plain, own = passages_of_document(corpus, "d")
         assert plain.tags == ("a",)
         assert plain.applicable_roles == ("reviewer",)
         assert plain.excluded_roles == ("writer",)
@@ -93,24 +100,24 @@ class TestPassages:
 
     def test_passages_of_a_document_are_in_order(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["z", "a", "m"])])
-        assert [p.content for p in stored.passages_of_document(corpus, "d")] == ["z", "a", "m"]
+        assert [p.content for p in passages_of_document(corpus, "d")] == ["z", "a", "m"]
 
     def test_unknown_ids_are_not_found(self, corpus: Corpus) -> None:
-        assert stored.passages(corpus, [1, 2]) == {}
-        assert stored.passage_by_id(corpus, "x") is None
-        assert stored.passages_of_document(corpus, "x") == []
+        assert passages_by_rowid(corpus, [1, 2]) == {}
+        assert passage_by_id(corpus, "x") is None
+        assert passages_of_document(corpus, "x") == []
 
     def test_passages_at_lines(self, corpus: Corpus) -> None:
         fill(corpus, [document("d", ["one", "two", "three"])])  # a line each
-        found = stored.passages_at_lines(corpus, "d.md", 2, 3)
+        found = passages_at_lines(corpus, "d.md", 2, 3)
         assert [passage.content for passage in found] == ["two", "three"]
-        assert stored.passages_at_lines(corpus, "e.md", 1, 9) == []
+        assert passages_at_lines(corpus, "e.md", 1, 9) == []
 
 
 class TestSupersession:
     def superseders(self, corpus: Corpus) -> dict[str, list[str]]:
         rowids = [rowid for (rowid,) in corpus.rows("SELECT id FROM chunk")]
-        found = stored.passages(corpus, rowids).values()
+        found = passages_by_rowid(corpus, rowids).values()
         return {
             passage.document.document_id: [one.document_id for one in passage.superseded_by]
             for passage in found
@@ -126,7 +133,7 @@ class TestSupersession:
             ],
         )
         assert self.superseders(corpus) == {"old": ["new"]}
-        (passage,) = stored.passages_of_document(corpus, "old")
+        (passage,) = passages_of_document(corpus, "old")
         assert passage.superseded_by[0].trust_tier == "preferred"
 
     def test_by_path(self, corpus: Corpus) -> None:
@@ -179,7 +186,7 @@ class TestSupersession:
             ],
         )
         assert self.superseders(corpus) == ({"policy": ["claim"]} if counts else {})
-        [policy] = stored.passages_of_document(corpus, "policy")
+        [policy] = passages_of_document(corpus, "policy")
         assert policy.ignored_claims == (() if counts else ("claim",))
 
     @pytest.mark.parametrize(
@@ -286,7 +293,7 @@ def test_counts_and_sizes(corpus: Corpus) -> None:
             document("c", [], source_id="v"),
         ],
     )
-    counts = stored.counts(corpus)
+    counts = corpus_counts(corpus)
     assert (counts.documents, counts.chunks, counts.generation) == (3, 3, 1)
     assert stored.source_sizes(corpus) == [
         ("v", "general", 1, 0),

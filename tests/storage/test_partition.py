@@ -15,11 +15,10 @@ from rolebundle.contracts.index import IndexIdentity
 from rolebundle.errors import CorpusCorrupt
 from rolebundle.ingest import sync
 from rolebundle.storage import compartments, lexical_index, quarantine, store, vector_index
-from rolebundle.storage import documents as stored
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.compartments import Compartment
 from rolebundle.storage.connection import Corpus
-from rolebundle.storage.corpus_state import increment_generation
+from rolebundle.storage.corpus_state import corpus_counts, increment_generation
 from rolebundle.storage.opening import open_reader, open_writer
 from rolebundle.storage.partition import DeniedPatterns, assign_compartments, no_denied_patterns
 from rolebundle.storage.quarantine import Scanned
@@ -369,7 +368,7 @@ class TestCounts:
         hr = by_kind(corpus)["hr", "internal", ()].id
         assert compartments.count_chunks(corpus, [hr]) == 2
         assert compartments.count_chunks(corpus, [hr, hr, 99]) == 2
-        totals = stored.counts(corpus)
+        totals = corpus_counts(corpus)
         assert (totals.documents, totals.chunks) == (3, 4)
 
     @pytest.mark.parametrize("column", ["documents", "chunks"])

@@ -11,9 +11,10 @@ import pytest
 
 from rolebundle.errors import CorpusCorrupt, StorageError
 from rolebundle.storage import compartments, lexical_index, opening, vector_index, vector_search
-from rolebundle.storage import documents as stored
 from rolebundle.storage.connection import RESTRICTING_VIEWS, Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
 from support.commands import invoke
 from support.compartments import search_everywhere
 from support.corpora import ask, build, document
@@ -130,14 +131,14 @@ class TestEveryTable:
 class TestNothing:
     def assert_nothing(self, corpus: Corpus) -> None:
         assert {name for name, count in seen(corpus).items() if count} == {"corpus_state"}
-        counts = stored.counts(corpus)
+        counts = corpus_counts(corpus)
         assert (counts.documents, counts.chunks) == (0, 0)
         assert compartments.visible_compartments(corpus) == []
         assert search_everywhere(corpus, '"token"') == []
         index = vector_index.active_index(corpus)
         assert index is not None
         assert index.parts == ()
-        assert stored.passages(corpus, [1, 2, 3, 4]) == {}
+        assert passages_by_rowid(corpus, [1, 2, 3, 4]) == {}
 
     def test_is_visible_before_anything_is_allowed(self, restricted: Corpus) -> None:
         self.assert_nothing(restricted)
@@ -208,7 +209,7 @@ class TestWhatIsAllowed:
                 (f"{one}.md",) for one in shown
             ]
             assert seen(restricted)["supersession"] == ("b" in shown)
-            counts = stored.counts(restricted)
+            counts = corpus_counts(restricted)
             assert (counts.documents, counts.chunks) == (len(shown), len(rows))
             index = vector_index.active_index(restricted)
             assert index is not None
@@ -217,7 +218,7 @@ class TestWhatIsAllowed:
             found = [row for row, _ in vector_search.search(restricted, index, vector, 100)]
             assert sorted(found) == rows
             assert [*vector_search.score(restricted, index, vector, [1, 2, 3, 4])] == rows
-            assert [*stored.passages(restricted, [1, 2, 3, 4])] == rows
+            assert [*passages_by_rowid(restricted, [1, 2, 3, 4])] == rows
 
     def test_is_what_was_allowed_last(self, restricted: Corpus) -> None:
         found = places(restricted)
@@ -244,7 +245,7 @@ class TestWhatIsAllowed:
             with restricted.reading():
                 restricted.restrict_to_compartments(places(restricted)[name] for name in shown)
                 assert [
-                    one.document_id for one in stored.passages(restricted, [1])[1].superseded_by
+                    one.document_id for one in passages_by_rowid(restricted, [1])[1].superseded_by
                 ] == newer
 
     def test_does_not_reveal_other_writes(self, restricted: Corpus) -> None:

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rolebundle.errors import DocumentError
-from rolebundle.storage import documents as stored
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.check import find_problems
 from rolebundle.storage.connection import Corpus
+from rolebundle.storage.corpus_state import corpus_counts
 from rolebundle.storage.opening import open_writer
+from rolebundle.storage.passages import passages_of_document
 from rolebundle.storage.stored_document import StoredDocument, StoredFile
 from support.compartments import assert_compartments_are_separate, lexical_data, search_everywhere
 from support.corpora import build, chunk, document, embed, file_of, fill, remove, scratch_folder
@@ -76,7 +77,7 @@ class TestReplacing:
         row = rows(corpus)
         fill(corpus, [of_chunks("d", [("c", "gamma"), ("a", "alpha"), ("b", "beta")])])
         assert rows(corpus) == row
-        order = [passage.chunk_id for passage in stored.passages_of_document(corpus, "d")]
+        order = [passage.chunk_id for passage in passages_of_document(corpus, "d")]
         assert order == ["c", "a", "b"]
 
     def test_a_changed_text_under_the_same_id_loses_its_vector(self, corpus: Corpus) -> None:
@@ -108,7 +109,7 @@ class TestReplacing:
         chunks = [("a", "alpha"), ("b", "beta"), ("c", "gamma")]
         fill(corpus, [of_chunks("d", chunks, trust_tier="preferred", excluded_roles=("writer",))])
         assert (lexical_data(corpus), vectors(corpus)) == before
-        (passage, *_) = stored.passages_of_document(corpus, "d")
+        (passage, *_) = passages_of_document(corpus, "d")
         assert (passage.document.trust_tier, passage.excluded_roles) == ("preferred", ("writer",))
 
     def test_a_document_that_left_its_file_is_removed(self, corpus: Corpus) -> None:
@@ -180,7 +181,7 @@ class TestRemoving:
             store.remove_files(corpus, [file_of("d").location, "/not/there"])
         assert set(rows(corpus)) == set(vectors(corpus)) == {"e#0"}
         assert found(corpus, "alpha") == {"e#0"}
-        assert stored.counts(corpus).documents == 1
+        assert corpus_counts(corpus).documents == 1
         assert set(store.known_files(corpus)) == {file_of("e").location}
         assert find_problems(corpus) == []
 
@@ -319,7 +320,7 @@ def _agrees(corpus: Corpus, model: Model) -> None:
     }
     assert dict(corpus.rows("SELECT chunk_id, content FROM chunk")) == chunks
     assert {name for (name,) in corpus.rows("SELECT document_id FROM document")} == documents
-    counts = stored.counts(corpus)
+    counts = corpus_counts(corpus)
     assert (counts.documents, counts.chunks) == (len(documents), len(chunks))
     assert found(corpus, "alpha") == {c for c, text in chunks.items() if "alpha" in text}
     index = vector_index.active_index(corpus)

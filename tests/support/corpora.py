@@ -22,12 +22,12 @@ from rolebundle.interfaces.parse import request_from
 from rolebundle.policy.trust import UNRESTRICTED_VIEW, AgentView
 from rolebundle.retrieval.pipeline import retrieve
 from rolebundle.retrieval.request import ResolvedRequest, resolve_request
-from rolebundle.storage import documents as stored_documents
 from rolebundle.storage import store, vector_index
 from rolebundle.storage.connection import Corpus
 from rolebundle.storage.corpus_state import increment_generation
 from rolebundle.storage.digests import content_hash
 from rolebundle.storage.opening import open_reader, open_writer
+from rolebundle.storage.passages import passages_by_rowid
 from rolebundle.storage.quarantine import Scanned
 from rolebundle.storage.stored_document import StoredChunk, StoredDocument, StoredFile
 from rolebundle.text.forms import index_text
@@ -133,7 +133,7 @@ def embed(corpus: Corpus, provider: EmbeddingProvider, *, waiting: int = 0) -> N
     rowids = rowids[: max(0, len(rowids) - waiting)]
     if not rowids:
         return
-    passages = stored_documents.passages(corpus, rowids)
+    passages = passages_by_rowid(corpus, rowids)
     texts = [
         embedding_text(
             passages[rowid].document.title,

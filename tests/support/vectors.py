@@ -9,8 +9,9 @@ import numpy as np
 
 from rolebundle.embedding.provider import unit_vectors
 from rolebundle.embedding.texts import embedding_text
-from rolebundle.storage import documents, vector_index
+from rolebundle.storage import vector_index
 from rolebundle.storage.opening import open_reader
+from rolebundle.storage.passages import passages_by_rowid
 from support.fake_embedder import HashingProvider
 from support.sound import assert_sound
 
@@ -41,7 +42,7 @@ def assert_never_mixed(db: Path) -> dict[str, int]:
             ]
             assert len(scanned) == len(beside)
             assert dict(scanned) == beside
-            passages = documents.passages(corpus, list(beside))
+            passages = passages_by_rowid(corpus, list(beside))
             texts = [
                 model.passage_prefix
                 + embedding_text(
