@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from rolebundle.contracts.document import REMEMBERED_KIND, DocumentMetadata
@@ -31,11 +33,15 @@ def rule_subject(document: DocumentMetadata | DocumentKind, path: str) -> RuleSu
 def rule_matches(rule: SourceRule, subject: RuleSubject) -> bool:
     """Whether a rule matches a document."""
     if rule.pattern is None:
-        # Imported here: most overlays have no such rule, and a cold start should be short.
-        from rolebundle.text.globs import matches
-
-        glob = (rule.path or "").casefold()
-        return any(matches(glob, path.casefold()) for path in subject.paths)
+        return any(map(_in_any_case(rule.path or "").match, subject.paths))
     # A plain substring takes linear time, whatever the pattern is.
     pattern = rule.pattern.casefold()
     return any(pattern in name.casefold() for name in subject.names)
+
+
+@lru_cache(maxsize=1024)
+def _in_any_case(glob: str) -> re.Pattern[str]:
+    # Imported here: most overlays have no such rule, and a cold start should be short.
+    from rolebundle.text.globs import compile_glob
+
+    return re.compile(compile_glob(glob).pattern, re.DOTALL | re.IGNORECASE)
