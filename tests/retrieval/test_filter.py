@@ -106,7 +106,7 @@ class TestPaths:
             ("drafts/*", "drafts/2026/plan.md", False),
             ("**/plan.md", "plan.md", True),
             ("drafts", "drafts/plan.md", False),
-            ("drafts/**", "Drafts/plan.md", False),
+            ("drafts/**", "Drafts/plan.md", True),
             ("plan", "drafts/plan.md", False),
         ],
     )
