@@ -18,8 +18,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ValidationError
-
 import rolebundle
 from rolebundle.contracts.base import Contract
 from rolebundle.interfaces.local_socket import connect, socket_paths
@@ -83,7 +81,7 @@ class Hello(Contract):
     @classmethod
     def read(cls, line: bytes) -> Self | None:
         """The hello of a line; ``None`` if it is none."""
-        with suppress(ValidationError, ValueError):
+        with suppress(ValueError):
             return cls.model_validate_json(line)
         return None
 
@@ -106,6 +104,14 @@ def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
     }
     values = [version("rolebundle"), os.path.realpath(corpus), file, dict(settings), environment]
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def sockets(corpus: Path) -> list[Path]:
+    """Where the socket of a corpus may lie; none if this process must not attach."""
+    named = os.environ.get(ENVIRONMENT, "")
+    if named == NOT_ATTACHED:
+        return []
+    return [Path(named)] if named else socket_paths(corpus)
 
 
 def attach(operations: Operations, protocol: Protocol, settings: Mapping[str, str]) -> None:
@@ -133,17 +139,17 @@ def connect_to_server(
 
     Why a server does not serve the same is said on standard error.
     """
-    named = os.environ.get(ENVIRONMENT, "")
     # A program that approves must run in the folder and with the variables of its own host.
-    if named == NOT_ATTACHED or operations.engine.approvals.source == "command":
+    if operations.engine.approvals.source == "command":
         return None
-    corpus = operations.engine.workspace.path
-    hello = Hello.of(operations, protocol, settings)
-    for path in [Path(named)] if named else socket_paths(corpus):
+    for path in sockets(operations.engine.workspace.path):
         connection = connect(path, HELLO_SECONDS)
         if connection is None:
             continue
-        reason = _refusal(connection, hello)
+        try:
+            reason = _refusal(connection, Hello.of(operations, protocol, settings))
+        except ValueError:
+            reason = "the name of a folder or an agent is not text"
         if not reason:
             connection.settimeout(None)
             return connection

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -52,24 +53,38 @@ def end_line(*, is_finished: bool, is_stopped: bool) -> bytes:
 
 
 class Backend:
-    """Where requests are sent and answers come from: a connection, or a process of our own."""
+    """Where requests are sent and answers come from: a connection, or a process of our own.
 
-    def __init__(self, incoming: int, outgoing: int) -> None:
-        self._incoming, self._outgoing = incoming, outgoing
+    Args:
+        incoming: the descriptor to read from.
+        outgoing: the descriptor to write to; it may be the same.
+        stopper: ends the writing, because the other end may not read.
+    """
+
+    def __init__(self, incoming: int, outgoing: int, stopper: ReadStopper) -> None:
+        self._incoming, self._outgoing, self._stopper = incoming, outgoing, stopper
+        os.set_blocking(outgoing, False)
 
     def send(self, line: bytes) -> None:
         """Send one line. If the other end is gone, do nothing: its end is noticed elsewhere."""
         left = memoryview(line + b"\n")
         with suppress(OSError):
             while left:
-                left = left[os.write(self._outgoing, left) :]
+                try:
+                    left = left[os.write(self._outgoing, left) :]
+                except BlockingIOError:
+                    if select.select([self._stopper.descriptor], [self._outgoing], [])[0]:
+                        return
 
     def receive(self) -> bytes:
         """Some bytes; empty at the end."""
-        try:
-            return os.read(self._incoming, _CHUNK)
-        except OSError:
-            return b""
+        while True:
+            try:
+                return os.read(self._incoming, _CHUNK)
+            except BlockingIOError:
+                select.select([self._incoming], [], [])
+            except OSError:
+                return b""
 
     def end_input(self) -> None:
         """Tell the other end that no more lines come."""
@@ -80,8 +95,8 @@ class Backend:
 class Connection(Backend):
     """The connection to the corpus's server."""
 
-    def __init__(self, connection: socket.socket) -> None:
-        super().__init__(connection.fileno(), connection.fileno())
+    def __init__(self, connection: socket.socket, stopper: ReadStopper) -> None:
+        super().__init__(connection.fileno(), connection.fileno(), stopper)
         self._connection = connection
 
     def end_input(self) -> None:
@@ -94,16 +109,16 @@ class Forwarder:
     """Forwards the lines of one client.
 
     Args:
-        backend: where to forward them.
+        connection: to the corpus's server.
         alone: the command of a server of this client's own.
     """
 
-    def __init__(self, backend: Backend, alone: Sequence[str]) -> None:
-        self._backend = backend
+    def __init__(self, connection: socket.socket, alone: Sequence[str]) -> None:
         self._alone = alone
         self._process: subprocess.Popen[bytes] | None = None
         channel = Channel(0, 1)
         self._stopper = ReadStopper()
+        self._backend: Backend = Connection(connection, self._stopper)
         self._reader = LineReader(channel, MAX_LINE_BYTES, self._stopper)
         self._writer = LineWriter(channel)
         self._outstanding = Outstanding()
@@ -133,6 +148,9 @@ class Forwarder:
             pass
         if self.signals:
             self._refuse_rest()
+        elif self.code:
+            # They came after the end. After a `shutdown` nothing more is accepted.
+            self._answer_rest("server_gone", _EMBEDDER_CODE)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.signals.append(number)
@@ -162,11 +180,10 @@ class Forwarder:
                     self.code = self._process.wait() or self.code
                     is_over = True
                 else:
-                    self.code = int(end is None or not end["is_finished"])
+                    self.code = int(end is not None and not end["is_finished"])
                     is_over = self._is_input_over or (end is not None and not end["is_stopped"])
                 self._answer_rest("server_gone", _EMBEDDER_CODE)
-                if not is_over:
-                    self._start_alone()
+                is_over = is_over or not self._start_alone()
             if is_over:
                 self._has_ended.set()
                 self._stopper.stop()
@@ -191,20 +208,30 @@ class Forwarder:
                 self._outstanding.note_answer(line)
                 self._writer.write(line)
 
-    def _start_alone(self) -> None:
-        """Start a server of this client's own, and begin the conversation with it."""
+    def _start_alone(self) -> bool:
+        """Start a server of this client's own, and begin the conversation with it.
+
+        Returns:
+            Whether it was started.
+        """
         import subprocess  # Most clients never need it.
 
         sys.stderr.write("the server has ended; this client works alone from here on\n")
-        process = self._process = subprocess.Popen(
-            self._alone,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "ROLEBUNDLE_SOCKET": "none"},
-        )
+        try:
+            process = self._process = subprocess.Popen(
+                self._alone,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "ROLEBUNDLE_SOCKET": "none"},
+            )
+        except OSError as error:
+            sys.stderr.write(f"a server of its own cannot be started ({error})\n")
+            self.code = 1
+            return False
         assert process.stdin is not None
         assert process.stdout is not None
-        self._backend = Backend(process.stdout.fileno(), os.dup(process.stdin.fileno()))
+        outgoing = os.dup(process.stdin.fileno())
+        self._backend = Backend(process.stdout.fileno(), outgoing, self._stopper)
         process.stdin.close()
         for line in self._greeting:
             self._backend.send(line)
@@ -213,6 +240,7 @@ class Forwarder:
                 answer = b""
                 while not answer.endswith(b"\n") and (part := self._backend.receive()):
                     answer += part
+        return True
 
     # -- the end -------------------------------------------------------------------------------
 
@@ -235,6 +263,8 @@ class Forwarder:
         rest = Thread(target=refuse, daemon=True)
         rest.start()
         rest.join(WRITE_SECONDS)
+        if rest.is_alive():
+            self.code = 1
         if self._process is not None:
             self._process.terminate()
         if signal.SIGINT in self.signals:
@@ -258,6 +288,6 @@ def main() -> None:
     number, alone = int(sys.argv[2]), sys.argv[3:]
     connection = socket.socket(fileno=number)
     connection.set_inheritable(False)
-    forwarder = Forwarder(Connection(connection), alone)
+    forwarder = Forwarder(connection, alone)
     forwarder.run()
     os._exit(forwarder.code)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread, current_thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import NoReturn, Protocol
 
 from rolebundle.errors import RolebundleError
@@ -30,7 +30,8 @@ from rolebundle.interfaces.serve import Server
 from rolebundle.interfaces.stdio import Channel, ReadStopper, SocketChannel
 from rolebundle.interfaces.worker import STOP_SECONDS, WRITE_SECONDS, end_code
 
-MAX_CONNECTIONS = 64
+MAX_CONNECTIONS = 32
+_PAUSE_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """The number of the setting in glibc's <malloc.h>."""
 
@@ -106,9 +107,14 @@ class SharedServer:
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         poll.register(self._stopper.descriptor, select.POLLIN)
+        # A client may be gone before it is accepted.
+        self._listener.setblocking(False)
         while self._stopper.descriptor not in dict(poll.poll()):
-            with suppress(OSError):
+            try:
                 connection, _ = self._listener.accept()
+            except OSError:
+                sleep(_PAUSE_SECONDS)
+            else:
                 self._start(connection)
         with self._lock:
             sessions = dict(self._sessions)
@@ -236,6 +242,9 @@ def serve_shared(sharing: Sharing, path: Path) -> NoReturn:
         ConfigurationError, CorpusBusy, StorageError: see :func:`local_socket.listening`.
     """
     _use_one_heap()
+    # First, because a client does not wait long for an answer to its hello.
+    sharing.own.warm_up()
+    sharing.own.engine.close()
     signals: list[int] = []
     with listening(path) as listener:
         server = SharedServer(sharing, listener)
@@ -246,8 +255,6 @@ def serve_shared(sharing: Sharing, path: Path) -> NoReturn:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
-        sharing.own.warm_up()
-        sharing.own.engine.close()
         sys.stderr.write(f"serving {sharing.own.engine.workspace.path} at {path}\n")
         sys.stderr.flush()
         server.run()

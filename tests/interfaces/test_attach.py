@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -284,6 +285,30 @@ def test_an_idle_server_ends_with_its_clients(db: Path, place: Path) -> None:
         server.terminate()
         assert server.wait(10) == 0
         assert client.end() == ([], 0)
+
+
+def test_a_client_whose_server_reads_nothing_can_be_told_to_end(db: Path, place: Path) -> None:
+    with serving(db, place, before=BLOCKED) as server, Attached(db) as client:
+        client.send(request(0, "status"))
+        wait_until_begun(server)
+        # More than the server queues, so that the client cannot send all of it.
+        big = request(1, "retrieve", task="token", seen=["x" * 1_000] * 500)
+        feeder = Thread(target=feed, args=(client, [big] * 60), daemon=True)
+        feeder.start()
+        feeder.join(1)
+        assert feeder.is_alive()
+        client.process.send_signal(signal.SIGTERM)
+        assert client.process.stdout
+        refused = [json.loads(line) for line in client.process.stdout]
+        assert {answer["error"]["data"]["code"] for answer in refused} == {"interrupted"}
+        assert client.process.wait(5) == 1
+
+
+def feed(client: Attached, lines: list[bytes]) -> None:
+    try:
+        client.send(*lines)
+    except OSError:
+        pass
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

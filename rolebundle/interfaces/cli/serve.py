@@ -70,7 +70,7 @@ def serve(
     echo '{"jsonrpc":"2.0","id":1,"method":"retrieve","params":{"task":"Plan release 3.0"}}' \\
       | rolebundle serve
     """
-    from rolebundle.interfaces.attach import Hello, attach
+    from rolebundle.interfaces.attach import Hello, attach, sockets
     from rolebundle.interfaces.operations import Operations
 
     models: Models = {}
@@ -105,5 +105,6 @@ def serve(
         client.rerank_models = own.engine.rerank_models
         return Operations(client, allow_write=hello.allow_write)
 
-    path = Path(socket) if socket else socket_paths(own.engine.workspace.path)[0]
+    corpus = own.engine.workspace.path
+    path = Path(socket) if socket else [*sockets(corpus), *socket_paths(corpus)][0]
     serve_shared(Sharing(own, settings, operations_for), path)
