@@ -52,10 +52,13 @@ FIELD_TYPE_BOOST = 1.8
 TYPE_BOOST_STEP = 0.1
 OVERVIEW_TYPE, OVERVIEW_BOOST = "readme", 1.2
 """What introduces a folder to everybody."""
-WEIGHTS_WITH_RULES: Mapping[str, float] = {"metadata_weight": 0.06, "rerank_weight": 0.34}
-WEIGHTS_WITHOUT_RULES: Mapping[str, float] = {"metadata_weight": 0.0, "rerank_weight": 0.4}
-"""Where little metadata is declared, the role's words tell more than sources. Without any rule the
-metadata of all passages score the same, so that its weight would be lost."""
+WEIGHTS: Mapping[str, float] = {
+    "lexical_weight": 0.3,
+    "semantic_weight": 0.3,
+    "metadata_weight": 0.1,
+    "rerank_weight": 0.3,
+}
+"""Where little metadata is declared, the role's words tell more than sources."""
 GUESSED_SHARE = 0.25
 """The least share of the passages of a guessed subject that have a single word which is typical."""
 EXPANSION_WEIGHT = 0.5
@@ -292,13 +295,9 @@ def _fill(
     notes: dict[str, str] = {}
     values["vocabulary"] = _vocabulary(subject, base, notes)
     values["source_policy"] = _source_policy(values, subject, named, types, base, notes)
-    policy = values["source_policy"]
-    has_rules = policy["preferred_sources"] or policy.get("document_type_boosts")
     values["retrieval_policy"] = {
         **values.get("retrieval_policy", {}),
-        "lexical_weight": 0.3,
-        "semantic_weight": 0.3,
-        **(WEIGHTS_WITH_RULES if has_rules else WEIGHTS_WITHOUT_RULES),
+        **WEIGHTS,
         "expansion_weight": EXPANSION_WEIGHT,
     }
     values["notes"] = notes
