@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.terms import RANKED_LOWER, REJECTION_CODES
 from rolebundle.interfaces import render
+from rolebundle.interfaces.cli.compare import print_table
 from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.layout import columns
 from rolebundle.interfaces.style import Style
+from rolebundle.retrieval.compare import compare_roles
 from rolebundle.retrieval.lookup import look_up
 from support.commands import SAMPLE, invoke, run
 from support.corpora import ask, built, chunk, document, overlay, scratch_folder
@@ -160,6 +162,23 @@ def test_every_text_keeps_locators_whole_and_colours_change_nothing_else(
 FOLDERS = tuple(f"{file.name}/" for file in SAMPLE.iterdir() if file.is_dir()) + tuple(
     f"{name}/" for name in ("drafts", "glossary", "sample_corpus")
 )
+
+
+def test_compare_shows_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    title = "t \x1b[2J \u202e \x9b31m"
+    part = chunk("c#0", "token", headings=(title,))
+    made = replace(
+        document("d\x1b[1m", [""], title=title, source_id="s\x1b]0;x\x07"), chunks=(part,)
+    )
+    with scratch_folder() as folder, built(folder, [made]) as corpus:
+        bundles = [
+            ask(corpus, overlay(role_id=name), task=f"token {title}", lexical_only=True)
+            for name in ("one", "two")
+        ]
+    print_table(compare_roles(bundles))
+    shown = capsys.readouterr().out
+    assert "one" in shown
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", shown)
 
 
 def test_get_shows_no_control_characters(tmp_path: Path) -> None:
