@@ -293,7 +293,10 @@ def _fill(
 ) -> None:
     """Add vocabulary, source policy and notes."""
     notes: dict[str, str] = {}
-    values["vocabulary"] = _vocabulary(subject, base, notes)
+    values["vocabulary"] = {
+        **values.get("vocabulary", {}),
+        **_vocabulary(subject, base, notes),
+    }
     values["source_policy"] = _source_policy(values, subject, named, types, base, notes)
     values["retrieval_policy"] = {
         **values.get("retrieval_policy", {}),
@@ -332,6 +335,8 @@ def _vocabulary(subject: Subject, base: Overlay | None, notes: dict[str, str]) -
 
     lists: dict[str, list[str]] = {}
     for key, own in (("boost_phrases", boosts), ("preferred_terms", preferred)):
+        if base is not None and not own:
+            continue  # What the shipped role has stays.
         lists[key] = [term.text for term in own]
         notes.update({f"vocabulary.{key}[{n}]": evidence(term) for n, term in enumerate(own)})
     if base is not None:
@@ -433,9 +438,11 @@ def _source_policy(
     # The first rule that matches a document counts.
     rules = [*_document_rules(subject), *_folder_rules(subject)]
     rules.sort(key=lambda rule: -rule["boost"])
-    if base is not None:
-        rules = _with_inherited(rules, base, subject, named)
-    policy = {**inherited, "preferred_sources": rules}
+    policy = inherited
+    if base is None:
+        policy["preferred_sources"] = rules
+    elif rules:
+        policy["preferred_sources"] = _with_inherited(rules, base, subject, named)
     present = Counter(
         named[document.metadata.document_id].document_type for document in _all(subject)
     )

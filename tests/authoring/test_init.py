@@ -131,6 +131,18 @@ class TestRole:
         values = json.loads(overlay_file(notes, "appsec-reviewer").read_text())
         assert values["extends"] == "security-reviewer"
 
+    def test_what_a_folder_has_nothing_for_stays_inherited(self, tmp_path: Path) -> None:
+        (tmp_path / "notes").mkdir()
+        (tmp_path / "notes" / "oar.md").write_text("# Oar\n\nIt floats.\n")
+        init(tmp_path / "notes", "--role", "appsec-reviewer")
+        db = tmp_path / "c.db"
+        own, base = (
+            invoke("overlay", "show", role, "--db", db).json()["overlay"]
+            for role in ("appsec-reviewer", "security-reviewer")
+        )
+        assert own["vocabulary"] == base["vocabulary"]
+        assert own["source_policy"] == base["source_policy"]
+
     def test_the_name_of_a_shipped_role_begins_with_its_values(self, notes: Path) -> None:
         done = init(notes, "--role", "code-reviewer")
         assert done.code == 0, done.err
