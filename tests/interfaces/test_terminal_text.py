@@ -122,7 +122,7 @@ TASK = "Review the token refresh flow"
 AUDIT = "security/token-lifecycle-audit.md"
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize("width", [40, 80, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "arguments",
     [
