@@ -102,7 +102,9 @@ def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
         for name, value in os.environ.items()
         if name.startswith(("ROLEBUNDLE_", "OLLAMA_")) and name not in _RESOLVED
     }
-    values = [version("rolebundle"), os.path.realpath(corpus), file, dict(settings), environment]
+    # Answers contain the name by which the corpus was opened.
+    names = [os.path.realpath(corpus), corpus.name]
+    values = [version("rolebundle"), names, file, dict(settings), environment]
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

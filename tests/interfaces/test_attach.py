@@ -356,6 +356,12 @@ def test_who_is_served(db: Path, tmp_path: Path) -> None:
         hello(db, "one", overlay_folders=["/else"]),
     ):
         assert "one agent" in pinned.refusal(other)
+    link = tmp_path / "link.db"
+    link.symlink_to(db)
+    assert "another" in sharing(db).refusal(hello(link))
+    same_name = tmp_path / "folder"
+    same_name.symlink_to(db.parent)
+    assert sharing(db).refusal(hello(same_name / db.name)) == ""
     copy = tmp_path / db.name
     copy.write_bytes(db.read_bytes())
     assert "another" in sharing(db).refusal(hello(copy))
