@@ -503,7 +503,7 @@ def _document_rules(subject: Subject) -> list[Values]:
             continue  # A rule for a mailbox says nothing of its messages.
         name = document.metadata.document_id
         title = " ".join(document.metadata.title.split())[:80]
-        boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share**2
+        boost = LEAST_BOOST + (BEST_BOOST - LEAST_BOOST) * share
         rules.append(
             {
                 "path": _literal(document.path),
