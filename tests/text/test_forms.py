@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rolebundle.storage.lexical_index import _TOKENIZER
+from rolebundle.storage.lexical_index import TOKENIZER
 from rolebundle.text.forms import (
     document_language,
     forms,
@@ -21,7 +21,7 @@ from rolebundle.text.forms import (
 def tokens(text: str) -> list[str]:
     """The tokens of a text by the lexical index's own tokenizer."""
     with apsw.Connection(":memory:") as db:
-        db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = '{_TOKENIZER}')")
+        db.execute(f"CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = '{TOKENIZER}')")
         db.execute("CREATE VIRTUAL TABLE v USING fts5vocab (t, instance)")
         db.execute("INSERT INTO t VALUES (?)", (text,))
         return [row[0] for row in db.execute("SELECT term FROM v ORDER BY offset")]
