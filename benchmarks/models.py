@@ -168,12 +168,11 @@ def main() -> None:
         copy = Path(tempfile.mkdtemp()) / static.name
         shutil.copy(static, copy)
         answers, late = cold(copy, tasks[:_QUESTIONS], options.model)
+        times, scored = zip(*answers, strict=True) if answers else ([0.0], [0])
         print(
-            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; the first "
-            f"{1000 * answers[0][0]:.0f} ms with {answers[0][1]} scored; "
-            f"slowest {1000 * max(answers)[0]:.0f} ms; scored median "
-            f"{median(scored for _, scored in answers):.0f}, least "
-            f"{min(scored for _, scored in answers)}",
+            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; the first {1000 * times[0]:.0f} ms "
+            f"with {scored[0]} scored; median {1000 * median(times):.0f} ms with {median(scored):.0f} "
+            f"scored; slowest {1000 * max(times):.0f} ms",
             flush=True,
         )
 
