@@ -169,10 +169,11 @@ def main() -> None:
         shutil.copy(static, copy)
         answers, late = cold(copy, tasks[:_QUESTIONS], options.model)
         times, scored = zip(*answers, strict=True) if answers else ([0.0], [0])
+        milliseconds = [f"{1000 * time:.0f} ms" for time in (times[0], median(times), max(times))]
         print(
-            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; the first {1000 * times[0]:.0f} ms "
-            f"with {scored[0]} scored; median {1000 * median(times):.0f} ms with {median(scored):.0f} "
-            f"scored; slowest {1000 * max(times):.0f} ms",
+            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; the first {milliseconds[0]} with "
+            f"{scored[0]} scored; median {milliseconds[1]} with {median(scored):.0f} scored; "
+            f"slowest {milliseconds[2]}",
             flush=True,
         )
 
