@@ -47,7 +47,7 @@ MAX_ROLE_FACTOR = 2.2
 ROLE_FACTOR_STEEPNESS = 4
 HALF_SPECIFIC = 3.8
 """The specificity in nats that halves the role factor."""
-BY_CHANCE = 0.2
+BY_CHANCE = 0.1
 """Under this closeness the best passages may have the task's words by chance."""
 ANSWERED_WORDS, ANSWERED_CLOSENESS = (6.0, 9.0), (0.3, 0.6)
 """A passage with so many nats of the task's words, and so close in meaning, begins to answer it, or
@@ -191,7 +191,7 @@ class Evidence(NamedTuple):
         choose among them, and the role does; if one stands out, the task decides. ``s`` is the
         specificity with two corrections, if meanings were searched:
 
-        - If nothing is close in meaning (closeness under 0.2), the best passage may have the
+        - If nothing is close in meaning (closeness under 0.1), the best passage may have the
           task's words by chance. ``s`` is smaller in proportion, unless one is a rare name.
         - If a passage surely answers the task, others may have its words, too: ``s`` is at least
           4.5 · ``certainty``.
