@@ -17,9 +17,10 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.index import ModelIdentity
+from rolebundle.embedding.onnx_network import Network
 from rolebundle.embedding.texts import prefixes_for, prepared
 from rolebundle.errors import EmbedderError
 
@@ -36,20 +37,6 @@ _START, _END = 101, 102  # [CLS] and [SEP] in the vocabulary
 _MAX_WORD_CHARACTERS = 100  # BERT's own limit; a longer word is unknown to it
 _ERRORS_ONLY = 3
 _LOADING = Lock()
-
-
-class Network(NamedTuple):
-    """A model that was read from its file.
-
-    Attributes:
-        token_ids: the tokens of a text, with the two marks.
-        inputs: the inputs of the graph for tokens; its first output is a vector for each token.
-        graph: the graph with its weights, in the format of ONNX.
-    """
-
-    token_ids: Callable[[str], list[int]]
-    inputs: Callable[[list[int]], dict[str, Any]]
-    graph: bytes
 
 
 @dataclass(frozen=True, slots=True)

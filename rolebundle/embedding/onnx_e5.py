@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rolebundle.embedding.onnx import Network
+from rolebundle.embedding.onnx_network import Network
 from rolebundle.errors import EmbedderError
 
 if TYPE_CHECKING:

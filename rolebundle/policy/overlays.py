@@ -144,7 +144,8 @@ def _is_own_folder(folder: Path) -> bool:
     """
     try:
         status = folder.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        # Without permission for the folder that has it, the corpus cannot be opened, either.
         return False
     except OSError as error:
         raise _unreadable(folder, error.strerror or "cannot be read") from error

@@ -42,7 +42,7 @@ OVERLAYS: dict[str, tuple[bytes, str]] = {
         "",
     ),
     "weights that do not sum to 1": (
-        f'{SOUND}, "retrieval_policy": {{"lexical_weight": 0.9}}}}'.encode(),
+        f'{SOUND}, "retrieval_policy": {{"lexical_weight": 0.9, "semantic_weight": 0.9}}}}'.encode(),
         "weight",
     ),
     "nested to death": (f'{SOUND}, "vocabulary": {DEEP}}}'.encode(), ""),

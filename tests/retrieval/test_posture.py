@@ -102,7 +102,7 @@ def codes(
         conflicts or [],
         passages,
         role,
-        SemanticReport(degraded, waiting),
+        SemanticReport(degraded, waiting=waiting),
         candidate_sources,
     )
     assert len({warning.code for warning in found}) == len(found)

@@ -41,11 +41,12 @@ def document_names(
 ) -> list[CompletionItem]:
     """Paths and ids of documents that the command's agent may see, or else files."""
     from rolebundle.contracts.request import ListRequest
-    from rolebundle.interfaces.cli.options import engine_for
+    from rolebundle.engine import Engine
+    from rolebundle.storage.location import corpus_path
 
     names: list[str] = []
     if not incomplete or _SAFE.fullmatch(incomplete):
-        with suppress(Exception), engine_for(context.params.get("db")) as engine:
+        with suppress(Exception), Engine(corpus_path(context.params.get("db"))) as engine:
             agent = context.params.get("agent")
             for glob in (f"{incomplete}*", f"{incomplete}*/**"):
                 with suppress(Exception):
