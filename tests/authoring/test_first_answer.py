@@ -61,6 +61,12 @@ def write_notes(folder: Path) -> None:
             (folder / subject / f"{number:03}.md").write_text("\n\n".join(lines), encoding="utf-8")
 
 
+def test_the_readme_has_these_commands() -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8").splitlines()
+    start = readme.index(COMMANDS[1])
+    assert tuple(readme[start : start + 3]) == COMMANDS[1:]
+
+
 @pytest.mark.slow
 def test_four_commands_from_pip_install_to_a_good_answer(tmp_path: Path) -> None:
     assert len(COMMANDS) <= 5
