@@ -82,6 +82,7 @@ class Engine:
 
     Raises:
         ConfigurationError: ``rerank`` names no known provider.
+        UsageError: ``agent`` is blank.
     """
 
     def __init__(
@@ -96,6 +97,10 @@ class Engine:
         judge: Judge | None = None,
         folder: str | None = None,
     ) -> None:
+        if agent is not None:
+            from rolebundle.policy.access import check_agent
+
+            check_agent(agent)
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
         self.overlay_folders = tuple(overlay_folders)
         self.agent = agent

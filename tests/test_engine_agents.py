@@ -613,3 +613,10 @@ def test_an_ingest_is_refused_with_what_would_help(
     with Engine(db, agent=agent) as engine, pytest.raises(AccessDenied) as error:
         Operations(engine, allow_write=policy).call("ingest", {"paths": ["/docs"]})
     assert ("--allow-write" in error.value.hint) == offers
+
+
+@pytest.mark.parametrize("agent", ["", " "])
+@pytest.mark.parametrize("command", ["serve", "mcp"])
+def test_a_blank_agent_is_not_everybody(tmp_path: Path, command: str, agent: str) -> None:
+    outcome = invoke(command, "--no-attach", "--agent", agent, "--db", tmp_path / "c.db")
+    assert (outcome.code, "blank_agent" in outcome.err) == (2, True)

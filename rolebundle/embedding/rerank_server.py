@@ -80,7 +80,9 @@ class RerankServer:
 
     def _in_order(self, results: object, key: str, expected: int) -> list[float]:
         """The scores of an answer, which comes best first, in the order of the passages."""
-        if not isinstance(results, list) or not all(isinstance(one, Mapping) for one in results):
+        if not isinstance(results, list) or not all(
+            isinstance(result, Mapping) for result in results
+        ):
             raise self._unreadable("its answer has no list of scores")
         if len(results) != expected:
             raise self._unreadable(f"it has {len(results)} scores for {expected} passages")

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -209,7 +209,7 @@ class HostFile:
             )
         changed = self._without(text, change)
         if change.is_new_file and not changed.strip():
-            self._guarded(self.path.unlink)
+            self._guarded(self.path.unlink, self.path)
         else:
             self._replace(text, changed)
         for file in (self._record_file(server), self._backup(server)):
@@ -307,7 +307,7 @@ class HostFile:
         except FileNotFoundError:
             return ""
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._failed(error, self.path) from None
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -334,18 +334,18 @@ class HostFile:
                 partial.replace(self.path)
             sync_folder(self.path.parent)
 
-        self._guarded(write)
+        self._guarded(write, self.path)
 
-    def _guarded(self, work: Any) -> None:
+    def _guarded(self, work: Callable[[], None], path: Path) -> None:
         try:
             work()
         except OSError as error:
-            raise self._failed(error) from None
+            raise self._failed(error, path) from None
 
-    def _failed(self, error: OSError) -> StorageError:
+    def _failed(self, error: OSError, path: Path) -> StorageError:
         return StorageError(
             "host_file_failed",
-            f"{self.path}: cannot be read or written ({error.strerror}); nothing was changed",
+            f"{path}: cannot be read or written ({error.strerror}); nothing was changed",
             "check its permissions, or add the printed configuration by hand",
         )
 
@@ -380,7 +380,7 @@ class HostFile:
                 sync_file(partial)
                 partial.replace(file)
 
-        self._guarded(write)
+        self._guarded(write, file)
 
 
 def _without_empty(values: Mapping[str, Any], host: Host) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ import stat
 import struct
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -61,25 +61,26 @@ def listening(path: Path) -> Iterator[socket.socket]:
             f"{path}: the path is longer than {MAX_PATH_BYTES} bytes",
             "name a shorter one, with --socket PATH and ROLEBUNDLE_SOCKET=PATH for the clients",
         )
-    try:
-        with _lock(path), socket.socket(socket.AF_UNIX) as listener:
+    with ExitStack() as opened:
+        try:
+            _is_there(path)  # Or a lock file would be made beside something else.
+            opened.enter_context(_lock(path))
+            listener = opened.enter_context(socket.socket(socket.AF_UNIX))
             _remove(path)  # What a killed server left: this process has the lock.
             before = os.umask(0o177)
             try:
                 listener.bind(os.fspath(path))
             finally:
                 os.umask(before)
+            opened.callback(_remove, path)
             listener.listen(_BACKLOG)
-            try:
-                yield listener
-            finally:
-                _remove(path)
-    except OSError as error:
-        raise StorageError(
-            "io_error",
-            f"{path}: the socket cannot be made ({error.strerror})",
-            "name another one with --socket PATH, in a folder of your own",
-        ) from error
+        except OSError as error:
+            raise StorageError(
+                "io_error",
+                f"{path}: the socket cannot be made ({error.strerror})",
+                "name another one with --socket PATH, in a folder of your own",
+            ) from error
+        yield listener
 
 
 def connect(path: Path, timeout: float) -> socket.socket | None:
@@ -92,10 +93,10 @@ def connect(path: Path, timeout: float) -> socket.socket | None:
     if not HAS_SOCKETS or len(os.fsencode(path)) > MAX_PATH_BYTES:
         return None
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return None
-    if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+    if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         return None
     connection = socket.socket(socket.AF_UNIX)
     connection.settimeout(timeout)
@@ -114,23 +115,25 @@ def is_same_user(connection: socket.socket) -> bool:
 
     If the system does not tell, the permissions of the socket's file decide.
     """
-    if hasattr(socket, "SO_PEERCRED"):
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
-    if sys.platform == "darwin":
-        # LOCAL_PEERCRED of <sys/un.h>: the version, then the user.
-        credentials = connection.getsockopt(0, 1, 76)
-        return bool(struct.unpack("2I", credentials[:8])[1] == os.geteuid())
-    return True
+    with suppress(OSError):  # The other end is gone.
+        if hasattr(socket, "SO_PEERCRED"):
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return bool(struct.unpack("3i", credentials)[1] == os.geteuid())
+        if sys.platform == "darwin":
+            # LOCAL_PEERCRED of <sys/un.h>: the version, then the user.
+            credentials = connection.getsockopt(0, 1, 76)
+            return bool(struct.unpack("2I", credentials[:8])[1] == os.geteuid())
+        return True
+    return False
 
 
 def _is_private(folder: str) -> bool:
     try:
-        found = Path(folder).stat()
+        status = Path(folder).stat()
     except (OSError, ValueError):
         return False
-    is_folder = stat.S_ISDIR(found.st_mode)
-    return is_folder and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    is_folder = stat.S_ISDIR(status.st_mode)
+    return is_folder and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 @contextmanager
@@ -157,11 +160,20 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _remove(path: Path) -> None:
-    with suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise ConfigurationError(
-                "socket_path",
-                f"{path}: there is something else than a socket",
-                "name another path with --socket PATH",
-            )
-        path.unlink()
+    if _is_there(path):
+        path.unlink(missing_ok=True)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a socket is there. If something else is, raise a ConfigurationError."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISSOCK(mode):
+        raise ConfigurationError(
+            "socket_path",
+            f"{path}: is not a socket",
+            "name another path with --socket PATH",
+        )
+    return True

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from unicodedata import normalize
 
-from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError
+from rolebundle.errors import AccessDenied, ConfigurationError, RolebundleError, UsageError
 from rolebundle.policy.policy_file import (
     AgentRule,
     Policy,
@@ -39,6 +39,14 @@ def access_denied() -> AccessDenied:
         "this agent may not see anything here",
         "ask the owner of the corpus: `rolebundle scopes show`",
     )
+
+
+def check_agent(agent: str) -> None:
+    """Raise a UsageError if the name of an agent is blank, as that of an unset variable."""
+    if not agent.strip():
+        raise UsageError(
+            "blank_agent", "the name of the agent is blank", "name the agent, or leave --agent out"
+        )
 
 
 def role_denied(view: AgentView) -> AccessDenied:

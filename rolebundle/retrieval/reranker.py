@@ -290,7 +290,7 @@ class Reranker:
 
         def check_time() -> None:
             if is_over.is_set():
-                raise _OverError
+                raise _DeadlineError
 
         def work() -> None:
             end: Exception | None = None
@@ -313,7 +313,7 @@ class Reranker:
             is_over.set()
 
 
-class _OverError(Exception):
+class _DeadlineError(Exception):
     """The deadline has passed, and nobody waits for the results."""
 
 

@@ -448,6 +448,18 @@ def test_a_stale_socket_is_replaced_and_a_used_one_is_not(place: Path) -> None:
         assert place.exists()
 
 
+def test_what_a_server_fails_with_is_not_said_of_its_socket(place: Path) -> None:
+    with pytest.raises(BrokenPipeError), listening(place):
+        raise BrokenPipeError
+    assert not place.exists()
+
+
+def test_a_client_that_is_gone_is_nobody() -> None:
+    gone = socket.socket(socket.AF_UNIX)
+    gone.close()
+    assert not local_socket.is_same_user(gone)
+
+
 def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place.write_text("precious")
     long = place.with_name("x" * 120)
@@ -456,6 +468,7 @@ def test_where_a_socket_cannot_be(place: Path, monkeypatch: pytest.MonkeyPatch) 
             pass
         assert caught.value.code == "socket_path"
     assert place.read_text() == "precious"
+    assert [*place.parent.iterdir()] == [place]
     assert connect(place, 1) is None
     assert connect(long, 1) is None
     monkeypatch.setattr(local_socket, "HAS_SOCKETS", False)

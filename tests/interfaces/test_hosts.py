@@ -311,6 +311,13 @@ def test_no_permission_is_said_and_changes_nothing(
     assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".partial")]
 
 
+def test_the_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    path = host_file(tmp_path, CLAUDE).path
+    with pytest.raises(StorageError) as refused:
+        HostFile(HOSTS["cursor"], path, path / "records").write("rolebundle", ENTRY)
+    assert str(path / "records") in refused.value.message
+
+
 def test_a_write_that_fails_leaves_the_way_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -453,11 +460,14 @@ def test_a_file_with_comments_is_only_printed_for(home: Path) -> None:
         ("cursor", "--name", "a]\n[b"),
         ("cursor", "--write", "--undo"),
         ("claude-desktop", "--project", "."),
+        ("cursor", "--agent", ""),
+        ("cursor", "--project", "missing"),
     ],
 )
 def test_options_that_make_no_sense(arguments: tuple[str, ...], home: Path) -> None:
     more = ("--write",) if "--project" in arguments else ()
     assert invoke("connect", *arguments, *more).code == 2
+    assert [*home.iterdir()] == []
 
 
 def test_a_name_that_is_no_text_is_refused() -> None:

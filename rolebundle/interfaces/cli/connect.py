@@ -16,6 +16,7 @@ from rolebundle.interfaces.hosts import (
     check_name,
     records_folder,
 )
+from rolebundle.policy.access import check_agent
 from rolebundle.storage.location import corpus_path
 
 
@@ -66,6 +67,10 @@ def connect(
     if write and undo:
         raise click.UsageError("--write and --undo cannot be given together")
     check_name(name)
+    if agent is not None:
+        check_agent(agent)
+    if project is not None and not project.is_dir():
+        raise UsageError("not_a_folder", f"{project}: is not a folder", "name a project's folder")
     chosen = HOSTS[host]
     path = file or chosen.file(project)
     host_file = HostFile(chosen, path, records_folder()) if path else None
@@ -75,7 +80,7 @@ def connect(
         click.echo(f"{where.path}: the entry {name} is as it was before", err=True)
         return
     corpus = corpus_path(db).absolute()
-    agent_options = ["--agent", agent] if agent else []
+    agent_options = [] if agent is None else ["--agent", agent]
     command = absolute_command(["mcp", "--db", str(corpus), *agent_options])
     entry = chosen.entry(command)
     click.echo(chosen.snippet(name, entry), nl=False)

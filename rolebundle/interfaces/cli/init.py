@@ -89,7 +89,19 @@ def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
     for remark in remarks:
         yield f"note: {one_line(remark, _LINE_CHARS)}"
     for number, command in enumerate(commands):
-        yield f"{'next:' if not number else '':<6}{one_line(command, _LINE_CHARS)}"
+        yield f"{'next:' if not number else '':<6}{_on_one_line(command)}"
+
+
+def _on_one_line(command: str) -> str:
+    """A command whose arguments are quoted, with what cannot be printed as `$'\\x0a'`."""
+    return "".join(
+        character if character.isprintable() else f"'$'{_bytes_of(character)}''"
+        for character in command
+    )
+
+
+def _bytes_of(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
 
 
 def _listed(counts: Mapping[str, int]) -> str:
