@@ -34,6 +34,18 @@ def harmless(text: str) -> str:
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 
+def copyable(command: str) -> str:
+    """A command whose arguments are quoted, with what cannot be printed as `$'\\x0a'`."""
+    return "".join(
+        character if character.isprintable() else f"'$'{_bytes_of(character)}''"
+        for character in command
+    )
+
+
+def _bytes_of(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
 def columns(text: str) -> int:
     """How many columns a line takes."""
     return len(text) if text.isascii() else sum(map(_columns, text))

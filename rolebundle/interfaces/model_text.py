@@ -15,6 +15,7 @@ from rolebundle.retrieval.passage_text import (
     one_line,
     passage_heading,
     place_of,
+    shown_id,
     trust_and_age,
 )
 from rolebundle.text.counts import counted
@@ -72,7 +73,7 @@ def document_text(lookup: Values) -> str:
     lines = [
         f"{one_line(document.get('title') or document['document_id'])} "
         f"({trust_and_age(document)}; {one_line(document['source_id'])})",
-        *(f"superseded by {document_id}" for document_id in document.get("superseded_by", ())),
+        *(f"superseded by {shown_id(name)}" for name in document.get("superseded_by", ())),
         _DATA,
     ]
     for passage in lookup["passages"]:
@@ -81,18 +82,24 @@ def document_text(lookup: Values) -> str:
         lines += ["", "; ".join(labels), *fenced(passage)]
     more = lookup.get("more") or {}
     if more.get("params") and more.get("omitted", {}).get("passages"):
-        lines += ["", f"To read on, call get with id {more['params']['id']}"]
+        lines += ["", f"To read on, call get with id {shown_id(more['params']['id'])}"]
     return "\n".join(lines)
+
+
+def _whole(text: str) -> str:
+    """A text on one line, uncut: names of documents in it may hold line breaks."""
+    return one_line(text, len(text))
 
 
 def _lookups(answer: Values) -> str:
     parts = [document_text(lookup) for lookup in answer["lookups"]]
     parts += [
-        f"error: {failure['message']} [{failure['code']}]\nnext: {failure['hint']}"
+        f"error: {_whole(failure['message'])} [{failure['code']}]\nnext: {_whole(failure['hint'])}"
         for failure in answer["failures"]
     ]
     if answer.get("next"):
-        parts.append(f"{answer['omitted']} did not fit; the first of them is {answer['next']}")
+        first = shown_id(answer["next"])
+        parts.append(f"{answer['omitted']} did not fit; the first of them is {first}")
     return "\n\n".join(parts)
 
 
@@ -103,15 +110,15 @@ def _listing(answer: Values) -> str:
         for document in answer["documents"]
     ]
     if answer.get("next"):
-        lines.append(f"There are more. Call ls with after {answer['next']}")
+        lines.append(f"There are more. Call ls with after {shown_id(answer['next'])}")
     return "\n".join(lines) or "There are no documents."
 
 
 def error_text(error: Values) -> str:
     """An error: what is wrong, the next step, and whether to try again."""
-    lines = [f"error: {error['message']} [{error['code']}]"]
+    lines = [f"error: {_whole(error['message'])} [{error['code']}]"]
     if error["hint"]:
-        lines.append(f"next: {error['hint']}")
+        lines.append(f"next: {_whole(error['hint'])}")
     lines.append(f"retryable: {'yes' if error['retryable'] else 'no'}")
     return "\n".join(lines)
 
@@ -145,13 +152,13 @@ def _why(answer: Values) -> str:
     code = f" ({answer['code']})" if answer.get("code") else ""
     step = f" by {answer['step']}" if answer.get("step") else ""
     lines = [
-        f"{place_of(answer)}, chunk {answer['chunk_id']}",
+        f"{place_of(answer)}, chunk {shown_id(answer['chunk_id'])}",
         f"outcome: {answer['outcome'].replace('_', ' ')}{rank}{step}{code}",
     ]
     if answer.get("notes"):
-        lines.append(f"notes: {answer['notes']}")
+        lines.append(f"notes: {_whole(answer['notes'])}")
     lines += filter(None, [flag_note(answer.get("flags")), mark_note(answer.get("mark"))])
-    lines += [f"to be selected: {need}" for need in answer.get("needs", ())]
+    lines += [f"to be selected: {_whole(need)}" for need in answer.get("needs", ())]
     lines += [
         f"ranked above it: {one_line(passage['locator'], _LOCATOR_CHARS)}, final {passage['final']}"
         for passage in answer.get("lost_to", ())
@@ -170,7 +177,7 @@ def _comparison(answer: Values) -> str:
         lines.append(f"{role['role_id']}: {'; '.join(filter(None, about))}")
     for passage in answer["passages"]:
         title = one_line(passage.get("title") or passage["document_id"])
-        lines.append(f"- {title} ({place_of(passage)}; chunk {passage['chunk_id']})")
+        lines.append(f"- {title} ({place_of(passage)}; chunk {shown_id(passage['chunk_id'])})")
         lines += [f"  {_standing(standing)}" for standing in passage["standings"]]
     return "\n".join(lines)
 
@@ -209,7 +216,7 @@ def _check(answer: Values) -> str:
 
 
 def _verification(answer: Values) -> str:
-    lines = [f"verdict: {answer['verdict']}: {answer['message']}"]
+    lines = [f"verdict: {answer['verdict']}: {_whole(answer['message'])}"]
     for finding in answer["findings"]:
         what = "FAILS" if finding["fails"] else "note"
         place = one_line(finding.get("locator") or "", _LOCATOR_CHARS)
@@ -229,4 +236,4 @@ def _roles(answer: Values) -> str:
 
 def _mission(role: Values) -> str:
     problem = role.get("problem")
-    return f"cannot be used: {problem}" if problem else one_line(role["mission"])
+    return f"cannot be used: {_whole(problem)}" if problem else one_line(role["mission"])

@@ -15,7 +15,7 @@ from rolebundle.contracts.bundle import (
 )
 from rolebundle.contracts.terms import RANKED_LOWER, RejectionCode
 from rolebundle.interfaces.excerpt import EXCERPT_CHARS, excerpt
-from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, cut, spans, wrapped
+from rolebundle.interfaces.layout import DEFAULT_WIDTH, columns, copyable, cut, spans, wrapped
 from rolebundle.interfaces.matches import Terms, covered
 from rolebundle.interfaces.style import PLAIN, Kind, Style
 from rolebundle.retrieval.passage_text import (
@@ -77,9 +77,7 @@ def text(
             f"{', '.join(document.kinds)};",
             width,
         )
-        lines.append(
-            f"{_INDENT}rolebundle quarantine show {one_line(quote(document.document_id), _LONG)}"
-        )
+        lines.append(f"{_INDENT}rolebundle quarantine show {copyable(quote(document.document_id))}")
     lines += [
         f"approved by {one_line(approval.approved_by, _REASON_CHARS)} for {approval.action}: "
         f"{counted(len(approval.chunk_ids), 'passage')}"

@@ -143,7 +143,8 @@ def _is_own_folder(folder: Path) -> bool:
             what a role may see.
     """
     try:
-        status = folder.stat()
+        # A link of another user could lead to any folder of this one.
+        owners = {folder.lstat().st_uid, (status := folder.stat()).st_uid}
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         # Without permission for the folder that has it, the corpus cannot be opened, either.
         return False
@@ -151,9 +152,9 @@ def _is_own_folder(folder: Path) -> bool:
         raise _unreadable(folder, error.strerror or "cannot be read") from error
     if not S_ISDIR(status.st_mode):
         raise _unreadable(folder, "is not a folder")
-    is_own = not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), _ROOT_USER)
-    if not is_own or status.st_mode & S_IWOTH:
-        reason = "every user may write to it" if is_own else f"it belongs to uid {status.st_uid}"
+    foreign = owners - {os.geteuid(), _ROOT_USER} if hasattr(os, "geteuid") else set()
+    if foreign or status.st_mode & S_IWOTH:
+        reason = f"it belongs to uid {min(foreign)}" if foreign else "every user may write to it"
         raise OverlayError(
             "overlay_folder_foreign",
             f"{folder}: {reason}",

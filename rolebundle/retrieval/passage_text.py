@@ -129,9 +129,9 @@ def fenced(passage: Values) -> Iterator[str]:
         yield from (fence, content, fence)
     if content is None or passage.get("truncated"):
         cut = "" if content is None else "The passage is cut here. "
-        yield f"{cut}To read all of it, call get with id {_shown_id(passage['chunk_id'])}"
+        yield f"{cut}To read all of it, call get with id {shown_id(passage['chunk_id'])}"
 
 
-def _shown_id(chunk_id: str) -> str:
+def shown_id(chunk_id: str) -> str:
     """An id as it is, so that it can be copied; with escapes if it would not stay on its line."""
     return chunk_id if chunk_id.isprintable() else json.dumps(chunk_id)

@@ -359,6 +359,17 @@ def test_another_users_folder_beside_a_corpus_is_refused(
         overlay_folders(corpus=tmp_path / "team.db")
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_another_users_link_beside_a_corpus_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    link = tmp_path / "team.db.overlays"
+    link.symlink_to("mine")
+    assert link in overlay_folders(corpus=tmp_path / "team.db")
+    os.lchown(link, 65_534, 65_534)
+    with pytest.raises(OverlayError, match="it belongs to uid 65534"):
+        overlay_folders(corpus=tmp_path / "team.db")
+
+
 def test_a_folder_that_is_named_has_to_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

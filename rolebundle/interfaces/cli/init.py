@@ -10,6 +10,7 @@ import click
 from rolebundle.contracts.authoring import DraftFile, InitReport
 from rolebundle.interfaces.cli.options import db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
+from rolebundle.interfaces.layout import copyable
 from rolebundle.policy.overlays import overlay_folders
 from rolebundle.retrieval.passage_text import one_line
 from rolebundle.storage.location import corpus_path
@@ -89,19 +90,7 @@ def closing_lines(remarks: list[str], commands: list[str]) -> Iterator[str]:
     for remark in remarks:
         yield f"note: {one_line(remark, _LINE_CHARS)}"
     for number, command in enumerate(commands):
-        yield f"{'next:' if not number else '':<6}{_on_one_line(command)}"
-
-
-def _on_one_line(command: str) -> str:
-    """A command whose arguments are quoted, with what cannot be printed as `$'\\x0a'`."""
-    return "".join(
-        character if character.isprintable() else f"'$'{_bytes_of(character)}''"
-        for character in command
-    )
-
-
-def _bytes_of(character: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+        yield f"{'next:' if not number else '':<6}{copyable(command)}"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
