@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from httpx import Request
-from ollama import Client, ResponseError
 
 from rolebundle.contracts.index import ModelIdentity
 from rolebundle.embedding.model_server import (
@@ -32,10 +31,20 @@ from rolebundle.errors import EmbedderError
 if TYPE_CHECKING:
     from rolebundle.embedding.provider import Matrix
 
-_PORT = 11434
-DEFAULT_URL = f"http://127.0.0.1:{_PORT}"
 HOST_ENVIRONMENT = "OLLAMA_HOST"
 """The environment variable with the server's address, as Ollama itself reads it."""
+
+# On import the package sets up a client of its own for this address, which is not used, and fails
+# if it does not understand the address, for example `::1`.
+_host = os.environ.pop(HOST_ENVIRONMENT, None)
+try:
+    from ollama import Client, ResponseError
+finally:
+    if _host is not None:
+        os.environ[HOST_ENVIRONMENT] = _host
+
+_PORT = 11434
+DEFAULT_URL = f"http://127.0.0.1:{_PORT}"
 _MAX_TEXTS_PER_REQUEST = 64
 
 T = TypeVar("T")

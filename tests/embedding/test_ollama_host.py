@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from rolebundle.embedding.ollama import default_url
@@ -41,6 +45,19 @@ def test_what_is_no_address(monkeypatch: pytest.MonkeyPatch, value: str) -> None
     monkeypatch.setenv("OLLAMA_HOST", value)
     with pytest.raises((UsageError, EmbedderError)):
         provider_for(ProviderSpec("ollama", MODEL))
+
+
+def test_the_package_of_ollama_does_not_read_the_address() -> None:
+    # In a process of its own, because the package reads the variable when it is imported.
+    code = "import os, rolebundle.embedding.ollama; print(os.environ['OLLAMA_HOST'])"
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OLLAMA_HOST": "::1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert process.stdout.strip() == "::1"
 
 
 def test_another_machine_must_be_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
