@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from rolebundle.contracts.base import Contract
@@ -88,7 +89,7 @@ class Tool:
 
         It has no references, because some hosts do not resolve them.
         """
-        schema = self.contract.model_json_schema()
+        schema = _schema_of(self.contract)
         definitions = schema.get("$defs", {})
         names = [name for name in self.fields if name not in without]
         required = [name for name in names if name in schema.get("required", ())]
@@ -101,6 +102,12 @@ class Tool:
             **({"required": required} if required else {}),
             "additionalProperties": False,
         }
+
+
+@cache
+def _schema_of(contract: type[Contract]) -> Schema:
+    # Two tools may have one contract, and a process may have several servers.
+    return contract.model_json_schema()
 
 
 def _plain(value: Schema, definitions: Schema) -> Schema:

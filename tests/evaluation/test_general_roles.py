@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,7 @@ def is_own(role: str, path: str | None) -> bool:
 
 @pytest.mark.parametrize("lexical_only", [False, True])
 def test_generic_tasks_begin_with_the_role_s_own_domain(team: Engine, lexical_only: bool) -> None:
+    @cache
     def first(task: str, role: str | None) -> str | None:
         request = RetrievalRequest(task=task, role=role, lexical_only=lexical_only)
         return team.retrieve(request).selected[0].uri

@@ -77,6 +77,7 @@ def test_foreign_requests_are_refused(
         server.url + path,
         headers={name: value for name, value in merged.items() if value is not None},
         json=CALL if method == "POST" else None,
+        verify=False,
     )
     assert answer.status_code == status
     assert answer.json()["error"]["data"]["code"] == code

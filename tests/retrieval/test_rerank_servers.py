@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,15 @@ def server() -> Iterator[EmbeddingServer]:
         yield running
 
 
-@pytest.fixture
-def db(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def sixty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     many = [document(f"d{n:02}", [f"token {'rotation ' * (n % 3)}{n} words"]) for n in range(60)]
-    return build(tmp_path, many, HashingProvider(), name="team.db")
+    return build(tmp_path_factory.mktemp("sixty"), many, HashingProvider(), name="team.db")
+
+
+@pytest.fixture
+def db(sixty: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(sixty, tmp_path))
 
 
 def reranked(db: Path, server: EmbeddingServer, api: str, **fields: Any) -> RetrievalBundle:

@@ -429,14 +429,14 @@ class TestSampleCorpus:
     """For every role `why` agrees with `retrieve` about a passage.
 
     By default every third role is asked about the first two selected passages, one of each
-    rejection code, and every 150th of all passages, others for each role; if slow tests run, every
+    rejection code, and every 400th of all passages, others for each role; if slow tests run, every
     role about every passage.
     """
 
     @pytest.mark.parametrize(
         ("role_id", "lexical_only", "step"),
         [
-            (ROLES[0], True, 150),
+            (ROLES[0], True, 400),
             pytest.param(ROLES[0], True, 1, marks=pytest.mark.slow),
             *(pytest.param(role, False, 1, marks=pytest.mark.slow) for role in ROLES),
         ],

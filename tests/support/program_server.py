@@ -198,6 +198,7 @@ def _import_everything() -> None:
     import rolebundle
     from rolebundle.contracts.base import Contract
     from rolebundle.embedding.static import StaticProvider
+    from rolebundle.interfaces.tools import TOOLS
 
     for module in pkgutil.walk_packages(rolebundle.__path__, "rolebundle."):
         with suppress(ImportError):
@@ -211,6 +212,8 @@ def _import_everything() -> None:
     ):
         importlib.import_module(name)
     _ = StaticProvider()._model
+    for tool in TOOLS:
+        tool.input_schema()
     # A contract builds its validator when it is first used.
     contracts = [Contract]
     for contract in contracts:

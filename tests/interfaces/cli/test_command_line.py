@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -18,7 +19,7 @@ from rolebundle.interfaces.cli.demo import ROLES
 from rolebundle.interfaces.cli.demo import program as demo_program
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
-from support.commands import PROGRAM, SAMPLE, forked_program, invoke, is_coded, run
+from support.commands import PROGRAM, SAMPLE, Outcome, forked_program, invoke, is_coded, run
 
 COMMANDS = ("ingest", "retrieve", "compare", "replay", "get", "status", "overlay", "demo")
 AUDIT = "security/token-lifecycle-audit.md"
@@ -423,11 +424,36 @@ def test_a_terminal_that_is_no_utf8(sample_db: Path) -> None:
 # -- the demo ------------------------------------------------------------------------------------
 
 
-def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path))
+class FirstDemo(NamedTuple):
+    """What the first demo printed, and the folder with its cached corpus."""
+
+    home: Path
+    outcome: Outcome
+
+    def at_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Make a copy of the folder the user's."""
+        shutil.copytree(self.home, tmp_path, dirs_exist_ok=True)
+        for name in HOMES:
+            monkeypatch.setenv(name, str(tmp_path))
+
+
+HOMES = ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")
+
+
+@pytest.fixture(scope="module")
+def first_demo(tmp_path_factory: pytest.TempPathFactory) -> FirstDemo:
+    home = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in HOMES:
+            monkeypatch.setenv(name, str(home))
+        monkeypatch.setenv("COLUMNS", "80")
+        return FirstDemo(home, invoke("demo"))
+
+
+def test_demo(first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first_demo.at_home(tmp_path, monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
-    first, second = invoke("demo"), invoke("demo")
+    first, second = first_demo.outcome, invoke("demo")
     for outcome in (first, second):
         assert outcome.code == 0
         for role in ROLES:
@@ -468,11 +494,9 @@ def test_the_commands_of_the_demo_name_a_program_that_runs(
 
 
 def test_the_cached_demo_of_an_earlier_version_is_updated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first_demo: FirstDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path))
-    assert invoke("demo").code == 0
+    first_demo.at_home(tmp_path, monkeypatch)
     (cached,) = tmp_path.rglob("demo-*.db")
     with open_writer(cached) as corpus, corpus.writing():
         corpus.rows("UPDATE embedding_index SET model_digest = 'of an earlier version'")
