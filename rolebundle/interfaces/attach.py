@@ -20,7 +20,7 @@ from typing import Any, Literal, Self
 
 import rolebundle
 from rolebundle.contracts.base import Contract
-from rolebundle.interfaces.local_socket import connect, socket_paths
+from rolebundle.interfaces.local_socket import connect, received_line, socket_paths
 from rolebundle.interfaces.operations import Operations
 
 Protocol = Literal["serve", "mcp"]
@@ -93,8 +93,8 @@ def settings_digest(corpus: Path, settings: Mapping[str, str]) -> str:
     variables of this program and of Ollama.
     """
     try:
-        found = corpus.stat()
-        file = [found.st_dev, found.st_ino]
+        status = corpus.stat()
+        file = [status.st_dev, status.st_ino]
     except OSError:
         file = []
     environment = {
@@ -177,13 +177,9 @@ def _refusal(connection: socket.socket, hello: Hello) -> str:
     """Say hello. Return why the server does not serve this client; empty if it does."""
     try:
         connection.sendall(hello.model_dump_json().encode() + b"\n")
-        line = b""
-        # Byte by byte: what follows the line belongs to the protocol.
-        while not line.endswith(b"\n") and len(line) < MAX_HELLO_BYTES:
-            part = connection.recv(1)
-            if not part:
-                return "it ended the connection"
-            line += part
+        line = received_line(connection, MAX_HELLO_BYTES)
+        if not line:
+            return "it ended the connection"
         answer: Any = json.loads(line)
         return str(answer["refused"])
     except (OSError, ValueError, KeyError, TypeError):

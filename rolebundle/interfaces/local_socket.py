@@ -110,6 +110,18 @@ def connect(path: Path, timeout: float) -> socket.socket | None:
     return None
 
 
+def received_line(connection: socket.socket, limit: int) -> bytes:
+    """One line with its line end, or what comes before the end of the connection or the limit."""
+    line = b""
+    # Byte by byte: what follows the line belongs to the protocol.
+    while not line.endswith(b"\n") and len(line) < limit:
+        part = connection.recv(1)
+        if not part:
+            break
+        line += part
+    return line
+
+
 def is_same_user(connection: socket.socket) -> bool:
     """Whether the process at the other end belongs to the user of this one.
 

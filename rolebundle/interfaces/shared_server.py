@@ -24,7 +24,7 @@ from typing import NoReturn, Protocol
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.attach import HELLO_SECONDS, MAX_HELLO_BYTES, Hello
 from rolebundle.interfaces.forward import end_line
-from rolebundle.interfaces.local_socket import is_same_user, listening
+from rolebundle.interfaces.local_socket import is_same_user, listening, received_line
 from rolebundle.interfaces.operations import Operations
 from rolebundle.interfaces.serve import Server
 from rolebundle.interfaces.stdio import Channel, ReadStopper, SocketChannel
@@ -180,7 +180,7 @@ class SharedServer:
         session, refused = None, "the hello is malformed"
         try:
             connection.settimeout(HELLO_SECONDS)
-            hello = Hello.read(_line(connection))
+            hello = Hello.read(received_line(connection, MAX_HELLO_BYTES))
             if hello is not None:
                 refused = self._sharing.refusal(hello)
                 if not refused:
@@ -194,6 +194,8 @@ class SharedServer:
         try:
             connection.sendall(json.dumps({"refused": refused}).encode() + b"\n")
         except OSError:
+            if session is not None:
+                session.close()
             return None
         connection.settimeout(None)
         return session
@@ -209,17 +211,6 @@ class SharedServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
         return Session(operations, channel, give_up=give_up)
-
-
-def _line(connection: socket.socket) -> bytes:
-    line = b""
-    # Byte by byte: what follows the line belongs to the protocol.
-    while not line.endswith(b"\n") and len(line) < MAX_HELLO_BYTES:
-        part = connection.recv(1)
-        if not part:
-            break
-        line += part
-    return line
 
 
 def _use_one_heap() -> None:

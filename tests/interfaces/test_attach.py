@@ -25,7 +25,7 @@ from rolebundle.interfaces.attach import ENVIRONMENT, Hello, connect_to_server, 
 from rolebundle.interfaces.cli.options import engine_for, model_settings
 from rolebundle.interfaces.local_socket import connect, listening, socket_paths
 from rolebundle.interfaces.operations import Operations
-from rolebundle.interfaces.shared_server import Sharing
+from rolebundle.interfaces.shared_server import SharedServer, Sharing
 from support.commands import PROGRAM, forked_program
 from support.corpora import build, document
 from support.program_server import forked_python
@@ -452,6 +452,21 @@ def test_what_a_server_fails_with_is_not_said_of_its_socket(place: Path) -> None
     with pytest.raises(BrokenPipeError), listening(place):
         raise BrokenPipeError
     assert not place.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the descriptors in /proc")
+def test_a_client_that_is_gone_after_its_hello_leaves_no_descriptors(db: Path, place: Path) -> None:
+    def greeted() -> int:
+        client, served = socket.socketpair()
+        client.sendall(hello(db).model_dump_json().encode() + b"\n")
+        client.close()
+        server._serve_session(served)
+        served.close()
+        return len([*Path("/proc/self/fd").iterdir()])
+
+    with listening(place) as listener:
+        server = SharedServer(sharing(db), listener)
+        assert greeted() == greeted()
 
 
 def test_a_client_that_is_gone_is_nobody() -> None:

@@ -19,6 +19,7 @@ from rolebundle.ingest.report import IngestReport
 from rolebundle.ingest.walk import DEFAULT_SIZE_CAP
 from rolebundle.interfaces.cli.ingest_report import print_report
 from rolebundle.interfaces.cli.options import (
+    NonEmptyPath,
     admin_for,
     db_option,
     embed_options,
@@ -62,7 +63,7 @@ def run_options(command: Command) -> Command:
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=NonEmptyPath())
 @db_option
 @click.option(
     "--meta",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rolebundle.contracts.authoring import DraftFile, InitReport
-from rolebundle.interfaces.cli.options import db_option, json_option
+from rolebundle.interfaces.cli.options import NonEmptyPath, db_option, json_option
 from rolebundle.interfaces.cli.output import counted, print_json, writable
 from rolebundle.interfaces.layout import copyable
 from rolebundle.policy.overlays import overlay_folders
@@ -21,7 +21,7 @@ _LINE_CHARS = 1_000
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=NonEmptyPath())
 @click.option("--role", default="", metavar="NAME", help="Also write a first overlay of this role.")
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 @db_option

@@ -142,6 +142,19 @@ def _plain_type(annotation: Any) -> Any:
     return annotation
 
 
+class NonEmptyPath(click.Path):
+    """A path that is not empty, as that of an unset variable is: it would mean this folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; a usage error if the text is empty."""
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def group_with_default(default: str) -> type[click.Group]:
     """A group in which `GROUP ARGUMENT` means `GROUP DEFAULT ARGUMENT`."""
 

@@ -79,6 +79,8 @@ def test_python_m_is_the_command() -> None:
         ("get", ""),
         ("ingest",),
         ("ingest", "/there/is/no/such/path"),
+        ("ingest", ""),
+        ("init", ""),
         ("ingest", ".", "--workers", "0"),
         ("ingest", ".", "--meta", "title"),
         ("overlay", "nonsense"),
