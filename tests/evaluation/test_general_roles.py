@@ -97,7 +97,7 @@ def is_own(role: str, path: str | None) -> bool:
     return any(matches(glob, path or "") for glob in OWN[role])
 
 
-@pytest.mark.parametrize("lexical_only", [False, True])
+@pytest.mark.parametrize("lexical_only", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_generic_tasks_begin_with_the_role_s_own_domain(team: Engine, lexical_only: bool) -> None:
     @cache
     def first(task: str, role: str | None) -> str | None:

@@ -106,7 +106,7 @@ HARMLESS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("what", HARMLESS)
+@pytest.mark.parametrize("what", sampled(HARMLESS, 2))
 def test_front_matter_that_governs_nothing_refuses_nothing(tmp_path: Path, what: str) -> None:
     outcome, seconds = ingested(tmp_path, f"---\n{HARMLESS[what]}\n---\n\nBody.\n")
     assert outcome.code == 0, outcome
@@ -164,7 +164,7 @@ MANIFESTS: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", MANIFESTS)
+@pytest.mark.parametrize("what", sampled(MANIFESTS, 3))
 def test_a_malformed_manifest_stops_the_run_before_a_write(tmp_path: Path, what: str) -> None:
     text, named = MANIFESTS[what]
     outcome, _ = ingested(tmp_path, "Body.\n", text)
