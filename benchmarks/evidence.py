@@ -51,7 +51,7 @@ def questions_of(name: str, collections: Path) -> list[str]:
     """The judged questions of a collection, or those of the golden sets of the sample corpus."""
     if name != SAMPLE:
         return list(load_collection(collections / name).questions.values())
-    golden_sets = sorted((ROOT / "overlays" / "golden").glob("*.toml"))
+    golden_sets = sorted((ROOT / "sample_corpus" / "overlays" / "golden").glob("*.toml"))
     tasks = [
         question["task"]
         for path in golden_sets

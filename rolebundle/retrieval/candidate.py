@@ -49,13 +49,15 @@ class Query(NamedTuple):
     ``content_words`` are the task's words without stop words, each once, as the terms of which a
     text with the word has at least one: the word itself and its stems. The first is the word.
     ``names`` are the positions of those that look like the name of one thing: letters with digits
-    (EL1), or a capital within a sentence (Larkfield).
+    (EL1), or a capital within a sentence (Larkfield). ``general`` are the positions of those that
+    name no topic; empty if all are such.
     """
 
     task_text: str
     task_terms: tuple[Term, ...]
     content_words: tuple[tuple[Term, ...], ...]
     names: frozenset[int]
+    general: frozenset[int]
     expansion_terms: tuple[Term, ...]
     semantic_text: str
     applied_rules: tuple[str, ...]

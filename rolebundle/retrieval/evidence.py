@@ -64,12 +64,32 @@ class TaskWords(NamedTuple):
         chunks: how many chunks are visible.
         matches: rowid → the positions of the words that the chunk has, for the chunks in question.
         names: the positions of the words that look like the name of one thing.
+        general: the positions of the words that name no topic.
     """
 
     frequencies: Sequence[int] = ()
     chunks: int = 0
     matches: Mapping[int, frozenset[int]] = MappingProxyType({})
     names: frozenset[int] = frozenset()
+    general: frozenset[int] = frozenset()
+
+    @property
+    def topical(self) -> TaskWords:
+        """The words that may name a topic."""
+        if not self.general:
+            return self
+        kept = [place for place in range(len(self.frequencies)) if place not in self.general]
+        places = {place: number for number, place in enumerate(kept)}
+
+        def moved(positions: Iterable[int]) -> frozenset[int]:
+            return frozenset(places[place] for place in positions if place in places)
+
+        return TaskWords(
+            frequencies=[self.frequencies[place] for place in kept],
+            chunks=self.chunks,
+            matches={rowid: moved(positions) for rowid, positions in self.matches.items()},
+            names=moved(self.names),
+        )
 
     def weight(self, positions: Iterable[int]) -> float:
         """The sum of the weights of these words, in nats."""
@@ -131,6 +151,8 @@ class Evidence(NamedTuple):
         noise: of the embedding model; ``None`` if meanings were not searched.
         cosines: rowid → cosine with the task.
         best: the support of the best passage.
+        best_by_topic: the support of the best passage if only the words that may name a topic
+            count.
         specificity: how much more of the task's words the best passage has than the best
             ``BEST_BY_WORDS`` have on average, in nats, at least 0.
         has_name: whether one of the passages that decide has a rare name of the task.
@@ -140,6 +162,7 @@ class Evidence(NamedTuple):
     noise: Noise | None
     cosines: Mapping[int, float]
     best: Support
+    best_by_topic: Support
     specificity: float
     has_name: bool = False
 
@@ -153,9 +176,10 @@ class Evidence(NamedTuple):
 
         ``off_topic``: some of its words are absent and nothing is close in meaning. ``weak``: its
         words occur but are common or far apart, or little is close in meaning. A task is not
-        off-topic if a rare name of it occurs: names do not match by accident.
+        off-topic if a rare name of it occurs: names do not match by accident. General words of
+        English, which may be rare where they are seldom used, do not make a task off-topic.
         """
-        strength = self.best.strength
+        strength, words, topic = self.best.strength, self.words.topical, self.best_by_topic
         if not self.words.total:
             return "supported"
         may_be_off_topic = not self.has_name
@@ -163,10 +187,10 @@ class Evidence(NamedTuple):
             if may_be_off_topic and strength < OFF_TOPIC_COVERAGE:
                 return "off_topic"
             return "weak" if strength < WEAK_COVERAGE else "supported"
-        size = min(MAX_TASK_SIZE, self.words.total / self.words.unit)
-        lacking = (OFF_TOPIC_STRENGTH - strength) * size
+        size = min(MAX_TASK_SIZE, words.total / words.unit)
+        lacking = (OFF_TOPIC_STRENGTH - topic.strength) * size
         may_be_off_topic &= self.best.closeness < CLOSE_TO_TASK
-        may_be_off_topic &= 0 in self.words.frequencies or strength < NEARLY_NOTHING
+        may_be_off_topic &= 0 in words.frequencies or topic.strength < NEARLY_NOTHING
         if may_be_off_topic and lacking > OFF_TOPIC_WORDS:
             return "off_topic"
         return "weak" if strength <= WEAK_STRENGTH else "supported"
@@ -232,14 +256,20 @@ def weigh_evidence(
         words: with the matches of :func:`best_passages`.
         noise: of the embedding model; ``None`` if meanings were not searched.
     """
-    supports = [_support(words, noise, cosines, rowid) for rowid in best_passages(bm25, cosines)]
+    rowids, topical = best_passages(bm25, cosines), words.topical
     masses = [words.weight(words.matches.get(rowid, ())) for rowid in _best(bm25, BEST_BY_WORDS)]
-    nothing = Support(0, len(words.frequencies), 0.0, None)
+
+    def best_by(words: TaskWords) -> Support:
+        supports = (_support(words, noise, cosines, rowid) for rowid in rowids)
+        nothing = Support(0, len(words.frequencies), 0.0, None)
+        return max(supports, key=lambda support: support.strength, default=nothing)
+
     return Evidence(
         words=words,
         noise=noise,
         cosines=cosines,
-        best=max(supports, key=lambda support: support.strength, default=nothing),
+        best=best_by(words),
+        best_by_topic=best_by(topical),
         # Rounding may make the mean of twelve equal masses larger than each of them.
         specificity=max(0.0, max(masses, default=0.0) - math.fsum(masses) / BEST_BY_WORDS),
         has_name=words.has_name,

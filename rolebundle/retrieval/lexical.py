@@ -132,6 +132,7 @@ def task_words(corpus: Corpus, query: Query, rowids: Sequence[int]) -> TaskWords
         chunks=sum(compartment.chunks for compartment in visible),
         matches=matching_words(corpus, query.content_words, rowids),
         names=query.names,
+        general=query.general,
     )
 
 

@@ -16,7 +16,7 @@ from rolebundle.retrieval.candidate import Query, Term
 from rolebundle.text.capitals import lower_capitals
 from rolebundle.text.languages import likely_languages
 from rolebundle.text.phrasing import remove_phrasing
-from rolebundle.text.stop_words import ENGLISH, STOP_WORDS
+from rolebundle.text.stop_words import ENGLISH, GENERAL_WORDS, STOP_WORDS
 
 SIGNATURE_PHRASES = 3
 MAX_BOOST_PHRASES = 8
@@ -81,6 +81,7 @@ def build_query(task: str, overlay: Overlay | None) -> Query:
         task_terms=task_terms,
         content_words=content_words,
         names=_names(topic, content_words),
+        general=_general(topic, content_words),
         expansion_terms=expansion,
         semantic_text=topic,
         applied_rules=tuple(rules),
@@ -177,6 +178,19 @@ def _names(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]
         for position, (word, *_) in enumerate(content_words)
         if not word.form and word.text in names
     )
+
+
+def _general(task: str, content_words: Sequence[Sequence[Term]]) -> frozenset[int]:
+    """The positions of the content words that name no topic; none if all are such.
+
+    They are English, and another language may have a word with the same letters.
+    """
+    general = frozenset(
+        position for position, (word, *_) in enumerate(content_words) if word.text in GENERAL_WORDS
+    )
+    if len(general) == len(content_words) or likely_languages(task):
+        return frozenset()
+    return general
 
 
 def _stop_words(languages: Iterable[str]) -> frozenset[str]:

@@ -11,6 +11,7 @@ final scores that are equal at the floor are ordered by what they were before th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -23,6 +24,9 @@ from rolebundle.retrieval.candidate import Candidate, Weights, best_by_lanes
 from rolebundle.retrieval.duplicates import mark_duplicates
 from rolebundle.retrieval.merge import scale_by_range
 from rolebundle.retrieval.request import ResolvedRequest
+
+_CODE_FIRST = re.compile(r"\s*(?:```|~~~)(?![ \t]*\{)")
+"""Fenced code at the beginning; the block of a directive (```` ```{note} ````) is no code."""
 
 Cosines = Callable[[Sequence[Passage]], Mapping[str, float]]
 """The cosines of passages with the task, by chunk id; a passage may be missing."""
@@ -105,7 +109,9 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
 
     - metadata: ``min(1, m / 2.25)`` for the metadata score ``m``.
     - vocabulary: ``(1 − e) · min(1, v / 0.08) + e · x`` for the score ``v`` of the role's phrases,
-      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``.
+      the normalized BM25 ``x`` of the role's terms, and the overlay's ``expansion_weight`` ``e``;
+      0 if the passage begins with fenced code. It goes on with what another passage explains, and
+      names in an example do not tell what it is about.
 
     A mark then multiplies both with :func:`mark_factor`.
     """
@@ -116,6 +122,8 @@ def with_role(candidate: Candidate, request: ResolvedRequest, weights: Weights) 
     by_expansion = request.policy.expansion_weight
     vocabulary = (1 - by_expansion) * min(1.0, phrases / SATURATED_VOCABULARY)
     vocabulary += by_expansion * candidate.expansion
+    if _CODE_FIRST.match(passage.content):
+        vocabulary, hits = 0.0, ()
     metadata = normalize_metadata(candidate.metadata_score)
     score = candidate.score.with_role(
         (metadata, candidate.metadata_hits), (vocabulary, hits), weights

@@ -18,6 +18,20 @@ ENGLISH = frozenset(
     """.split()
 )
 
+GENERAL_WORDS = frozenset(
+    """
+    child children creature creatures idea ideas man matter matters men object people person persons
+    place places question questions somebody someone stuff thing things woman women
+    again already always currently early ever here lately late later mostly nowadays often rarely
+    recently seldom sometimes soon still today tomorrow usually yesterday
+    """.split()
+)
+"""English words that name no topic, however rare they are in a corpus.
+
+The general nouns of Halliday and Hasan ("Cohesion in English", 1976, 6.1), and adverbs of time and
+frequency.
+"""
+
 NEGATIONS = frozenset("no not never none nobody nothing neither nor cannot without nowhere".split())
 """English words that deny; besides the contractions that end with "n't"."""
 

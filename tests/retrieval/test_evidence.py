@@ -177,6 +177,23 @@ class TestTheTask:
             found = evidence({1: {0}}, frequencies=(1,) * words, chunks=MANY)
             assert found.task == task, words
 
+    def test_general_words_do_not_make_a_task_off_topic(self) -> None:
+        task: Any = {"frequencies": (8, 3, 9), "chunks": MANY, "cosines": {1: 0.1}}
+        assert evidence({1: {0}}, **task).task == "off_topic"
+        assert evidence({1: {0}}, general={1}, **task).task == "weak"
+
+    def test_general_words_that_occur_do_not_make_a_task_on_topic(self) -> None:
+        task: Any = {"frequencies": (2, 2, 0, 0, 0), "chunks": MANY, "cosines": {1: 0.1}}
+        passages = {1: {0, 1}}
+        assert evidence(passages, general={0, 1}, **task).best_by_topic.coverage == 0
+        assert evidence(passages, general={0, 1}, **task).task == "off_topic"
+
+    def test_general_words_count_for_how_specific_a_task_is(self) -> None:
+        task: Any = {"frequencies": (1, 9), "chunks": MANY, "cosines": {1: 0.1}}
+        plain, marked = (evidence({1: {0}}, general=words, **task) for words in ((), {0}))
+        assert plain.specificity == marked.specificity > 0
+        assert plain.best == marked.best
+
     @pytest.mark.parametrize("cosines", [None, {1: 0.1}])
     def test_a_rare_name_that_occurs_keeps_it_from_being_off_topic(
         self, cosines: dict[int, float] | None
@@ -265,7 +282,8 @@ def found(draw: st.DrawFn) -> Evidence:
     matches: Matches = draw(st.dictionaries(rows, positions)) if frequencies else {}
     bm25 = draw(st.dictionaries(rows, st.floats(0.1, 30)))
     cosines = draw(st.none() | st.dictionaries(rows, st.floats(-1, 1)))
-    words = TaskWords(frequencies, chunks, matches, draw(positions) if frequencies else frozenset())
+    names, general = draw(st.tuples(positions, positions)) if frequencies else (frozenset(),) * 2
+    words = TaskWords(frequencies, chunks, matches, names, general)
     return weigh_evidence(bm25, cosines or {}, words, None if cosines is None else NOISE)
 
 
@@ -308,6 +326,7 @@ def test_the_order_of_words_and_passages_does_not_matter(of: Evidence, random: A
         words.chunks,
         {row: frozenset(map(positions.index, words.matches[row])) for row in rows},
         frozenset(map(positions.index, words.names)),
+        frozenset(map(positions.index, words.general)),
     )
     # All different: of more than twelve equal scores the order decides which count.
     bm25 = {row: len(matched) + row / 100 for row, matched in words.matches.items() if matched}

@@ -218,6 +218,21 @@ class TestContentWords:
     def test_a_task_of_stop_words_has_these(self) -> None:
         assert self.content("Who are we?") == ["who", "are", "we"]
 
+    @pytest.mark.parametrize(
+        ("task", "general"),
+        [
+            ("What could break for people who upgrade?", {"people"}),
+            ("What changed lately that users will notice?", {"lately"}),
+            ("Which places have people?", set()),
+            ("Wie wird eine Idea von people erklärt?", set()),
+        ],
+    )
+    def test_general_words_of_english_unless_there_is_nothing_else(
+        self, task: str, general: set[str]
+    ) -> None:
+        query = build_query(task, None)
+        assert {query.content_words[position][0].text for position in query.general} == general
+
     def test_in_another_language_a_word_has_its_stem_besides_it(self) -> None:
         # Either is enough: an English text has no stems, and an inflected word is not the same.
         assert self.content("Welche Schlüssel werden von den Prüfern getauscht?") == [

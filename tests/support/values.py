@@ -117,6 +117,7 @@ def evidence(
     cosines: Mapping[int, float] | None = None,
     chunks: int = 9,
     names: Collection[int] = (),
+    general: Collection[int] = (),
 ) -> Evidence:
     """The evidence for a task, if these passages are all that has a word of it.
 
@@ -126,9 +127,10 @@ def evidence(
         cosines: rowid → cosine; ``None`` if meanings were not searched.
         chunks: how many are visible.
         names: the positions of words that are names.
+        general: the positions of words that name no topic.
     """
     having = {rowid: frozenset(positions) for rowid, positions in matches.items()}
-    words = TaskWords(frequencies, chunks, having, frozenset(names))
+    words = TaskWords(frequencies, chunks, having, frozenset(names), frozenset(general))
     bm25 = {rowid: words.weight(positions) for rowid, positions in having.items() if positions}
     noise = None if cosines is None else NOISE
     return weigh_evidence(bm25, cosines or {}, words, noise)
