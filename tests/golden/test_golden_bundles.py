@@ -58,8 +58,8 @@ REFERENCE_ROLES = (
     "competitive-analyst",
     "critic-reviewer",
     "docs-architect",
-    "mossline-product-strategist",
-    "mossline-security-reviewer",
+    "product-strategist",
+    "security-reviewer",
 )
 REFERENCE_TASKS = (
     "What are the risks of our plugin system?",
