@@ -41,6 +41,7 @@ MIN_EXAMPLES, MAX_EXAMPLES = 5, 50
 BLANK = "blank"
 """The template without any values of a role."""
 
+_MAX_QUESTION_BYTES = 1 << 20
 _MAX_CORPUS_DOCUMENTS = 5_000
 _QUESTION = "What should I look at first?"
 _BLANK_VALUES: dict[str, Any] = {
@@ -390,7 +391,12 @@ def _read_questions(path: Path | None) -> list[str]:
     if path is None:
         return []
     try:
-        lines = path.read_text("utf-8").splitlines()
+        # A device such as /dev/zero has no end.
+        with path.open("rb") as file:
+            content = file.read(_MAX_QUESTION_BYTES + 1)
+        if len(content) > _MAX_QUESTION_BYTES:
+            raise ValueError(f"more than {_MAX_QUESTION_BYTES:,} bytes")
+        lines = content.decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise UsageError(
             "unreadable_questions", f"{path}: cannot be read ({error})", "write one question a line"

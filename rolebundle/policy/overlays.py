@@ -158,7 +158,7 @@ def _is_own_folder(folder: Path) -> bool:
         raise OverlayError(
             "overlay_folder_foreign",
             f"{folder}: {reason}",
-            "make it your own folder that nobody else may write to, or remove it",
+            "make it a folder that only you can write to, or remove it",
         )
     return True
 

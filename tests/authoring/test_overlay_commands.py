@@ -76,6 +76,10 @@ class TestNew:
         values = json.loads(own(corpus, "carpenter").read_text())
         assert any("jetty" in word for word in values["vocabulary"]["boost_phrases"])
 
+    def test_questions_without_an_end(self, corpus: Path) -> None:
+        refused = new(corpus, "x", "--questions", Path("/dev/zero"))
+        assert refused.code == 2 and "unreadable_questions" in refused.err
+
     def test_too_few_examples(self, corpus: Path, notes: Path) -> None:
         refused = new(corpus, "x", "--examples", notes / "README.md")
         assert refused.code == 2 and "too_few_examples" in refused.err

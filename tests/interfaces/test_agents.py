@@ -17,6 +17,7 @@ from rolebundle.engine import Engine
 from rolebundle.errors import RolebundleError
 from rolebundle.interfaces.operations import Operations
 from rolebundle.policy.overlays import overlay_folders
+from rolebundle.resources import demo_overlays
 from support.amounts import sampled
 from support.commands import CHECKOUT, invoke
 from support.corpora import build, document
@@ -24,7 +25,7 @@ from support.served import Served
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes to poll")
 
-OVERLAYS = CHECKOUT / "overlays"
+OVERLAYS = demo_overlays()
 FOLDERS = overlay_folders((OVERLAYS,))
 POLICY = {
     "ada": {"scopes": ["engineering"], "access_level": "internal"},

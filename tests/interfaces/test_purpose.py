@@ -181,4 +181,9 @@ def test_tools_describe_the_fields(name: str) -> None:
     fields = tool.input_schema()["properties"]
     assert json.dumps([*ACTIONS]) in json.dumps(fields["action"])
     assert fields["task"]["description"]
+
+
+def test_an_approval_is_described_only_if_a_request_may_have_one() -> None:
+    (tool,) = (one for one in TOOLS if one.name == "retrieve")
+    assert "Never make one up" in tool.input_schema()["properties"]["approval"]["description"]
     assert "approval" not in tool.input_schema(("approval",))["properties"]

@@ -75,9 +75,9 @@ def connect(
     path = file or chosen.file(project)
     host_file = HostFile(chosen, path, records_folder()) if path else None
     if undo:
-        where = _named(host_file, chosen.label)
-        where.undo(name)
-        click.echo(f"{where.path}: the entry {name} is as it was before", err=True)
+        target = _named(host_file, chosen.label)
+        target.undo(name)
+        click.echo(f"{target.path}: the entry {name} is as it was before", err=True)
         return
     corpus = corpus_path(db).absolute()
     agent_options = [] if agent is None else ["--agent", agent]
@@ -93,12 +93,12 @@ def connect(
         if added_by := chosen.command(name, command):
             click.echo(f"or: {added_by}", err=True)
         return
-    where = _named(host_file, chosen.label)
-    backup = where.write(name, entry)
+    target = _named(host_file, chosen.label)
+    backup = target.write(name, entry)
     if backup is None:
-        click.echo(f"{where.path}: has this entry already", err=True)
+        click.echo(f"{target.path}: has this entry already", err=True)
     else:
-        click.echo(f"{where.path}: written; the file as it was: {backup}", err=True)
+        click.echo(f"{target.path}: written; the file as it was: {backup}", err=True)
         click.echo(f"restart {chosen.label}, or let it read its servers again", err=True)
 
 
