@@ -265,11 +265,19 @@ class KeptBack(Contract):
 
 
 class Rejection(Contract):
-    """A candidate that was not selected. ``notes`` explain the code."""
+    """A candidate that was not selected.
+
+    Attributes:
+        notes: explanation of the code.
+        lanes: the lanes that proposed it.
+        final: its final score; ``None`` if the filter rejected it, so that it was not ranked.
+    """
 
     chunk_id: str
     reason: RejectionCode
     notes: str | None = None
+    lanes: list[Lane] | None = None
+    final: float | None = None
 
 
 class Provenance(Contract):

@@ -95,6 +95,7 @@ EmptyReason = Literal[
 """Why nothing was selected. :func:`rolebundle.retrieval.fallback.empty_verdict` has the rules."""
 
 TRUST_TIERS: tuple[TrustTier, ...] = get_args(TrustTier)
+LANES: tuple[Lane, ...] = get_args(Lane)
 ORIGINS: tuple[Origin, ...] = get_args(Origin)
 DECISION_EFFECTS: tuple[DecisionEffect, ...] = get_args(DecisionEffect)
 ACTIONS: tuple[Action, ...] = get_args(Action)

@@ -62,8 +62,8 @@ class Guard:
 
         return checked
 
-    def refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
-        """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
+    def address_refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
+        """The HTTP status and the error for a request from elsewhere; ``None`` for none."""
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
             return 421, AccessDenied(
@@ -80,6 +80,12 @@ class Guard:
                 "this server answers no web pages of other origins",
                 "call it from a program, without an Origin header",
             )
+        return None
+
+    def refusal(self, headers: Headers) -> tuple[int, RolebundleError] | None:
+        """The HTTP status and the error for a request with these headers; ``None`` to answer it."""
+        if refused := self.address_refusal(headers):
+            return refused
         given = _values(headers, b"authorization")
         scheme, _, token = given[0].partition(" ") if len(given) == 1 else ("", "", "")
         if scheme.lower() != "bearer" or not hmac.compare_digest(

@@ -38,6 +38,7 @@ from rolebundle.contracts.terms import (
 )
 from rolebundle.retrieval.candidate import (
     Candidate,
+    RejectedCandidate,
     Retrieval,
     SemanticReport,
     Weights,
@@ -80,6 +81,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         (*retrieval.rejected, *selection.rejected),
         key=lambda rejection: REJECTION_CODES.index(rejection.code),
     )
+    ranked = {rejection.candidate.chunk_id for rejection in selection.rejected}
     codes = Counter(rejection.code for rejection in rejected)
     warnings = warnings_for(
         selected,
@@ -112,9 +114,7 @@ def assemble(request: ResolvedRequest, retrieval: Retrieval, seconds: float) -> 
         summary=_summary(selected, codes, request, retrieval),
         selected=selected,
         rejected=[
-            Rejection.model_construct(
-                chunk_id=rejection.candidate.chunk_id, reason=rejection.code, notes=rejection.note
-            )
+            _rejection(rejection, is_ranked=rejection.candidate.chunk_id in ranked)
             for rejection in rejected
         ],
         rejected_summary=_rejected_summary(codes, request.quarantined),
@@ -220,6 +220,17 @@ def _selected_chunk(
             anchor=passage.anchor or None,
         ),
         allowed_actions=request.purpose.allowed_actions(labels_of(passage)),
+    )
+
+
+def _rejection(rejected: RejectedCandidate, *, is_ranked: bool) -> Rejection:
+    candidate = rejected.candidate
+    return Rejection.model_construct(
+        chunk_id=candidate.chunk_id,
+        reason=rejected.code,
+        notes=rejected.note,
+        lanes=list(candidate.lanes),
+        final=rounded(candidate.score.final) if is_ranked else None,
     )
 
 

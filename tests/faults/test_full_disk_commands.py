@@ -85,6 +85,7 @@ COMMANDS: dict[str, tuple[Use, ...]] = {
         Use("read", ("note", "--roles", "mossline-docs-writer,mossline-code-reviewer", *LEXICAL)),
     ),
     "replay": (Use("read", ("{}/bundle.json", *DB)),),
+    "inspect": (Use("write", ("{}/bundle.json", "--html", "{}/page.html")),),
     "why": (Use("read", ("n1.md:1-3", "note", *LEXICAL)),),
     "formats": (Use("read"),),
     "get": (Use("read", ("n1.md:1-3", *DB)),),

@@ -34,6 +34,7 @@ _COMMANDS = {
     "compare": "rolebundle.interfaces.cli.compare",
     "replay": "rolebundle.interfaces.cli.replay",
     "why": "rolebundle.interfaces.cli.why",
+    "inspect": "rolebundle.interfaces.cli.inspect",
     "get": "rolebundle.interfaces.cli.get",
     "multi-get": "rolebundle.interfaces.cli.multi_get",
     "ls": "rolebundle.interfaces.cli.ls",

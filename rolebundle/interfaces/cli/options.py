@@ -195,6 +195,17 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+def html_option(command: Command) -> Command:
+    """``--html FILE``."""
+    return click.option(
+        "--html",
+        "html_file",
+        metavar="FILE",
+        type=NonEmptyPath(),
+        help="Also write a page for a browser into this file.",
+    )(command)
+
+
 def color_option(command: Command) -> Command:
     """``--color auto|always|never``, given to the command as ``style``."""
     return click.option(

@@ -6,15 +6,27 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rolebundle.contracts.base import Contract
+from rolebundle.errors import UsageError
 from rolebundle.retrieval.passage_text import one_line
+from rolebundle.storage.partial import partial_file, sync_file
 from rolebundle.text.counts import counted
 
-__all__ = ["Bars", "counted", "duration", "print_json", "progress_bar", "writable"]
+__all__ = [
+    "Bars",
+    "check_page_path",
+    "counted",
+    "duration",
+    "print_json",
+    "progress_bar",
+    "writable",
+    "write_page",
+]
 
 if TYPE_CHECKING:
     from rolebundle.ingest.reading_progress import Reading
@@ -43,6 +55,35 @@ def print_json(value: Contract, *, indent: int | None = None, exclude_unset: boo
     """Print a contract as JSON, with nulls, unless ``exclude_unset`` leaves out absent fields."""
     values = value.model_dump(exclude_unset=exclude_unset)
     click.echo(writable(json.dumps(values, ensure_ascii=False, indent=indent)))
+
+
+def check_page_path(path: Path | None) -> None:
+    """Refuse a file that :func:`write_page` cannot write, before any work is done.
+
+    Without a file there is nothing to check.
+
+    Raises:
+        UsageError: there is no such folder, or it is a folder itself.
+    """
+    if path is None:
+        return
+    if not path.parent.is_dir():
+        raise UsageError("no_folder", f"--html {path}: there is no such folder", "create it first")
+    if path.is_dir():
+        raise UsageError("is_folder", f"--html {path}: is a folder", "name a file in it")
+
+
+def write_page(path: Path, page: str) -> None:
+    """Write a page, whole or not at all, and say where it is.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with partial_file(path) as partial:
+        partial.write_text(page, encoding="utf-8")
+        sync_file(partial)
+        partial.replace(path)
+    click.echo(f"page: {path}", err=True)
 
 
 class Bars:

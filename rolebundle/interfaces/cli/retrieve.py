@@ -19,12 +19,13 @@ from rolebundle.interfaces.cli.options import (
     db_option,
     embed_options,
     engine_for,
+    html_option,
     overlay_dir_option,
     overlay_option,
     request_file_option,
     request_options,
 )
-from rolebundle.interfaces.cli.output import writable
+from rolebundle.interfaces.cli.output import check_page_path, writable, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
 from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
@@ -51,6 +52,7 @@ from rolebundle.retrieval.passage_text import one_line
     "-0", "--null", is_flag=True, help="End each path with a NUL character, for xargs -0."
 )
 @color_option
+@html_option
 @request_options(RetrievalRequest, without=["task"])
 @overlay_option
 @overlay_dir_option
@@ -64,6 +66,7 @@ def retrieve(
     verbose: bool,
     null: bool,
     style: Style,
+    html_file: Path | None,
     fields: dict[str, Any],
     overlay_file: Path | None,
     overlay_dirs: tuple[Path, ...],
@@ -77,6 +80,7 @@ def retrieve(
     rolebundle retrieve "Review the token refresh flow" --role security-reviewer
     rolebundle retrieve "Plan release 3.0" --role product-manager --format json
     rolebundle retrieve "Plan 3.0" --role technical-writer --format prompt --token-budget 1500
+    rolebundle retrieve "Plan release 3.0" --role product-manager --html answer.html
     rolebundle retrieve "Plan release 3.0" --format paths --null | xargs -0 wc -l
     echo '{"task": "Plan 3.0", "role": "technical-writer"}' | rolebundle retrieve --request -
 
@@ -91,9 +95,10 @@ def retrieve(
     if task is not None:
         fields["task"] = task
     if request_file is not None:
-        if fields or overlay_file or form != "text":
+        if fields or overlay_file or html_file or form != "text":
             raise click.UsageError("--request has all fields; give no other options with it")
         fields = json_object(request_file.read(MAX_LINE_BYTES + 1))
+    check_page_path(html_file)
     request = request_from(fields | ({"packet": True} if form == "prompt" else {}))
     # Options are typed by a person; a JSON request may have been written by a model.
     approvals = approvals or ("request" if request_file is None else "none")
@@ -104,15 +109,17 @@ def retrieve(
         bundle = engine.retrieve(request, overlay)
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
+    if html_file is not None:
+        from rolebundle.interfaces.pages.answer import answer_page
+
+        write_page(html_file, answer_page(bundle))
     if request_file is not None:
         click.echo(json.dumps(_values(bundle, request), ensure_ascii=False, separators=(",", ":")))
-    elif bundle.packet is not None and form in ("text", "prompt"):
-        click.echo(bundle.packet)
-    elif form == "text":
-        shown = render.text(bundle, terminal_width(), style, verbose=verbose)
-        click.echo(shown, color=style.color)
     elif form == "paths":
         _print_paths(bundle, null=null)
+    elif form == "text" and bundle.packet is None:
+        shown = render.text(bundle, terminal_width(), style, verbose=verbose)
+        click.echo(shown, color=style.color)
     else:
         _print(bundle, request, form)
 
@@ -120,6 +127,8 @@ def retrieve(
 def _print(bundle: RetrievalBundle, request: RetrievalRequest, form: str) -> None:
     # The modules are delayed, because the text needs none of them.
     match form:
+        case "text" | "prompt":
+            click.echo(bundle.packet)
         case "json":
             click.echo(json.dumps(_values(bundle, request), ensure_ascii=False, indent=2))
         case "md":

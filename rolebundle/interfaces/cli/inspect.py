@@ -1,0 +1,88 @@
+"""`rolebundle inspect`: look at a bundle, or at the whole corpus in a browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from rolebundle.interfaces.cli.options import (
+    db_option,
+    embed_options,
+    engine_for,
+    html_option,
+    overlay_dir_option,
+)
+from rolebundle.interfaces.cli.output import check_page_path, write_page
+from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
+from rolebundle.interfaces.parse import bundle_from
+
+
+@click.command()
+@click.argument("bundle_file", metavar="[BUNDLE.json]", required=False, type=click.File("rb"))
+@html_option
+@db_option
+@click.option("--agent", metavar="ID", help="Show only what this agent may see.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    show_default="any free one",
+    help="The port of the application.",
+)
+@click.option("--no-browser", is_flag=True, help="Only print the address; open no browser.")
+@overlay_dir_option
+@embed_options
+def inspect(
+    bundle_file: BinaryIO | None,
+    html_file: Path | None,
+    db: str | None,
+    agent: str | None,
+    port: int,
+    no_browser: bool,
+    overlay_dirs: tuple[Path, ...],
+    embed_url: str,
+    allow_host: str,
+) -> None:
+    """Look at answers, roles, documents and the corpus in a browser.
+
+    Starts an application for this machine only, prints its address and opens it. It changes
+    nothing, except that you can save an overlay. It ends with Ctrl-C.
+
+    With a BUNDLE.json, as `retrieve --format json` prints it, it writes that answer as a page into
+    the file of --html. The corpus is not needed.
+
+    \b
+    rolebundle inspect
+    rolebundle inspect --db team.db --agent review-bot --no-browser
+    rolebundle inspect bundle.json --html answer.html
+    """
+    if (bundle_file is None) != (html_file is None):
+        raise click.UsageError("a BUNDLE.json and --html FILE belong together; give both or none")
+    if bundle_file is not None and html_file is not None:
+        check_page_path(html_file)
+        from rolebundle.interfaces.pages.answer import answer_page
+
+        bundle = bundle_from(json_object(bundle_file.read(MAX_LINE_BYTES + 1)))
+        write_page(html_file, answer_page(bundle))
+        return
+    # Delayed: the application needs every view.
+    from rolebundle.interfaces.inspector.application import Inspector
+    from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
+    from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+    from rolebundle.interfaces.loopback import listen
+
+    engine = engine_for(db, overlay_dirs, embed_url=embed_url, allow_host=allow_host, agent=agent)
+    with engine, listen(port) as listener:
+        # An unusable corpus, or an agent that may see nothing, is an error of the command.
+        engine.status()
+        token = new_token()
+        address = address_of(listener, token)
+        app = Inspector(engine, f"/{token}/", VIEWS, FORMS)
+        server = InspectServer(app, listener, token)
+        click.echo(address)
+        if not no_browser:
+            webbrowser.open(address)
+        server.serve_until_signal()

@@ -1,0 +1,196 @@
+"""The application behind `inspect`: a request for a view in, a page out. HTTP is in `server.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from threading import Lock
+from typing import NamedTuple
+
+from rolebundle.admin import Admin
+from rolebundle.contracts.request import RetrievalRequest
+from rolebundle.engine import Engine
+from rolebundle.errors import (
+    AccessDenied,
+    ConfigurationError,
+    CorpusBusy,
+    Interrupted,
+    OverlayError,
+    RolebundleError,
+    UsageError,
+)
+from rolebundle.interfaces.operations import internal_error
+from rolebundle.interfaces.pages.page import render
+from rolebundle.interfaces.pages.site import Site
+from rolebundle.interfaces.parse import request_from
+from rolebundle.policy.overlays import list_overlays
+
+DEADLINE_MS = 30_000
+"""How long an answer may take."""
+REQUEST_FIELDS = (
+    "task",
+    "role",
+    "agent",
+    "action",
+    "limit",
+    "as_of",
+    "now",
+    "lexical_only",
+    "allow_weak",
+)
+"""The fields of a request that a view's address can have."""
+_STATUS: Mapping[type[RolebundleError], HTTPStatus] = {
+    UsageError: HTTPStatus.BAD_REQUEST,
+    OverlayError: HTTPStatus.BAD_REQUEST,
+    ConfigurationError: HTTPStatus.BAD_REQUEST,
+    AccessDenied: HTTPStatus.FORBIDDEN,
+    CorpusBusy: HTTPStatus.SERVICE_UNAVAILABLE,
+    Interrupted: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+class Answer(NamedTuple):
+    """A page, with its HTTP status."""
+
+    status: HTTPStatus
+    page: str
+
+
+class Query:
+    """The parameters of a view's address, or the fields of a form.
+
+    Args:
+        pairs: names and values, in their order; a name can come several times.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.pairs = tuple(pairs)
+
+    def get(self, name: str) -> str:
+        """The first value of a name; empty if there is none."""
+        return next((value for given, value in self.pairs if given == name), "").strip()
+
+    def all(self, name: str) -> list[str]:
+        """All values of a name that are not empty."""
+        return [value.strip() for given, value in self.pairs if given == name and value.strip()]
+
+    def required(self, name: str) -> str:
+        """The value of a name.
+
+        Raises:
+            UsageError: it is missing.
+        """
+        value = self.get(name)
+        if not value:
+            raise UsageError(
+                "parameter_missing", f"the address has no {name}", "go back and choose again"
+            )
+        return value
+
+
+class Inspector:
+    """The views over one engine, which answers one request at a time.
+
+    Args:
+        engine: answers for its agent, or for the owner of the corpus.
+        base: the path that all views share, with the token and a slash at its end.
+        views: the views by name.
+        forms: the views that take a POST.
+    """
+
+    def __init__(
+        self, engine: Engine, base: str, views: Mapping[str, View], forms: Mapping[str, View]
+    ) -> None:
+        self.engine = engine
+        self._views = views
+        self._forms = forms
+        self.admin = Admin(engine.workspace) if engine.agent is None else None
+        self._base = base
+        self._lock = Lock()
+
+    def answer(self, name: str, query: Query, *, form: Query | None = None) -> Answer:
+        """The page of a view, or of the error that happened.
+
+        Args:
+            name: of the view.
+            query: the parameters of its address.
+            form: what a form sent, if the request is a POST.
+        """
+        with self._lock:
+            try:
+                self.engine.refresh()
+                return Answer(HTTPStatus.OK, self._page(name, query, form))
+            except RolebundleError as error:
+                return self._error(error)
+            except Exception as error:
+                return self._error(internal_error(error), HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _page(self, name: str, query: Query, form: Query | None) -> str:
+        view = (self._views if form is None else self._forms).get(name)
+        if view is None:
+            raise UsageError("no_view", "there is no such view", "use the links of the pages")
+        return view(self, form or query)
+
+    def _error(self, error: RolebundleError, status: HTTPStatus | None = None) -> Answer:
+        if status is None:
+            kinds = (kind for kind in _STATUS if isinstance(error, kind))
+            kind = next(kinds, None)
+            status = _STATUS[kind] if kind else HTTPStatus.INTERNAL_SERVER_ERROR
+        if error.code in ("not_found", "no_view"):
+            status = HTTPStatus.NOT_FOUND
+        site = Site(base=self._base, is_owner=self.admin is not None)
+        return Answer(status, render("error", site, error=error))
+
+    def agent_of(self, query: Query) -> str | None:
+        """The agent in whose name a view is shown; ``None`` for the owner.
+
+        Raises:
+            AccessDenied: the application is for another agent.
+        """
+        given = query.get("agent") or None
+        if self.engine.agent is not None and given not in (None, self.engine.agent):
+            self.engine.check_access(given)
+        return given
+
+    def site(self, query: Query) -> Site:
+        """The application around a page with these parameters.
+
+        Raises:
+            AccessDenied: the agent may see nothing.
+        """
+        view = self.engine.check_access(self.agent_of(query))
+        return Site(
+            base=self._base,
+            request={name: query.get(name) for name in REQUEST_FIELDS if query.get(name)},
+            is_owner=self.admin is not None,
+            roles=[
+                overlay.role_id
+                for overlay in list_overlays(self.engine.overlay_folders)
+                if not overlay.problem and view.allows_role(overlay.role_id)
+            ],
+        )
+
+    def request(self, query: Query, **changes: object) -> RetrievalRequest:
+        """The retrieval request of a view's address.
+
+        Raises:
+            UsageError: a field has a bad value, or the task is missing.
+        """
+        query.required("task")
+        fields: dict[str, object] = {
+            name: query.get(name) for name in REQUEST_FIELDS if query.get(name)
+        }
+        if limit := query.get("limit"):
+            fields["limit"] = int(limit) if limit.isascii() and limit.isdigit() else limit
+        for name in ("lexical_only", "allow_weak"):
+            if name in fields:
+                fields[name] = True
+        return request_from({"deadline_ms": DEADLINE_MS, **fields, **changes})
+
+    def close(self) -> None:
+        """Close the corpus."""
+        self.engine.close()
+
+
+View = Callable[[Inspector, Query], str]
+"""Makes the page of a view."""

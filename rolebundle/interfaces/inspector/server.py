@@ -1,0 +1,218 @@
+"""HTTP for `inspect`: one thread per connection, this machine only, with a token in each address.
+
+The token is the first part of the path. So the browser keeps it in its history; the server ends
+with the command, and each start has another token.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import signal
+import socket
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import BoundedSemaphore, Thread
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from rolebundle.errors import AccessDenied, RolebundleError, UsageError
+from rolebundle.interfaces.inspector.application import Answer, Inspector, Query
+from rolebundle.interfaces.loopback import ADDRESS, Guard
+from rolebundle.interfaces.pages.page import content_policy, render
+
+MAX_FORM_BYTES = 1 << 20
+MAX_FIELDS = 200
+MAX_CONNECTIONS = 32
+IDLE_SECONDS = 10.0
+"""How long a connection may be silent before it is closed."""
+_FORM = "application/x-www-form-urlencoded"
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # With `no-referrer` the browser would send `Origin: null` with our own form.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": f"{content_policy(is_live=True)}; frame-ancestors 'none'",
+    "Connection": "close",
+}
+
+
+def new_token() -> str:
+    """A token that cannot be guessed."""
+    return secrets.token_urlsafe(32)
+
+
+class InspectServer(ThreadingHTTPServer):
+    """Serves an application on a socket that already listens.
+
+    Args:
+        app: the views.
+        listener: listens on an address of this machine.
+        token: the first part of every path.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, app: Inspector, listener: socket.socket, token: str) -> None:
+        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
+        self.app = app
+        self.token = token.encode("ascii")
+        self.guard = Guard(listener.getsockname()[1], token)
+        self._free = BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own; close it if there are too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a connection, and make room for another one."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A connection that the browser closed early is no event."""
+
+    def serve_until_signal(self) -> list[int]:
+        """Serve until SIGINT or SIGTERM.
+
+        Returns:
+            The signals that came.
+        """
+        signals: list[int] = []
+
+        def end(number: int, _frame: object) -> None:
+            signals.append(number)
+            # `shutdown` waits for the loop, which runs in this thread.
+            Thread(target=self.shutdown, daemon=True).start()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, end)
+        self.serve_forever(poll_interval=0.1)
+        return signals
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request of a connection."""
+
+    server: InspectServer
+    timeout = IDLE_SECONDS
+    server_version = "rolebundle"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer a view."""
+        place = self._place()
+        if place is not None:
+            self._send(self.server.app.answer(*place))
+
+    def do_POST(self) -> None:
+        """Take a form, if the view has one."""
+        place = self._place()
+        if place is None:
+            return
+        try:
+            form = self._form()
+        except RolebundleError as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, error)
+            return
+        self._send(self.server.app.answer(*place, form=form))
+
+    def refuse_method(self) -> None:
+        """Refuse a method that no view has."""
+        if self._place() is not None:
+            error = UsageError("no_method", "the view cannot be asked like this", "use GET")
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, error)
+
+    def _place(self) -> tuple[str, Query] | None:
+        """The view and its parameters; ``None`` if the request was refused."""
+        headers = [
+            (name.encode("latin-1", "replace"), value.encode("latin-1", "replace"))
+            for name, value in self.headers.items()
+        ]
+        if refused := self.server.guard.address_refusal(headers):
+            self._refuse(HTTPStatus(refused[0]), refused[1])
+            return None
+        try:
+            parts = urlsplit(self.path)
+            pairs = parse_qsl(parts.query, errors="surrogatepass", max_num_fields=MAX_FIELDS)
+        except ValueError:
+            error = UsageError("bad_address", "the address cannot be read", "use the links")
+            self._refuse(HTTPStatus.BAD_REQUEST, error)
+            return None
+        token, slash, view = parts.path.removeprefix("/").partition("/")
+        if not slash or not hmac.compare_digest(
+            token.encode("utf-8", "surrogateescape"), self.server.token
+        ):
+            denied = AccessDenied(
+                "token_required",
+                "the address has no valid token",
+                "open the address that `rolebundle inspect` printed",
+            )
+            self._refuse(HTTPStatus.FORBIDDEN, denied)
+            return None
+        return view, Query(pairs)
+
+    def _form(self) -> Query:
+        """The fields of a form.
+
+        Raises:
+            UsageError: it is too long, or no form of our own pages.
+            AccessDenied: it does not come from our own pages.
+        """
+        if not self.headers.get("Origin"):
+            raise AccessDenied("no_origin", "the form has no origin", "send it from the page")
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit() or int(length) > MAX_FORM_BYTES:
+            raise UsageError("form_too_long", "the form is too long", "make it shorter")
+        if self.headers.get_content_type() != _FORM:
+            raise UsageError("bad_form", "this is no form", "send the form of the page")
+        body = self.rfile.read(int(length))
+        try:
+            pairs = parse_qsl(
+                body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS
+            )
+        except ValueError:
+            raise UsageError("bad_form", "the form cannot be read", "send it again") from None
+        return Query(pairs)
+
+    def _refuse(self, status: HTTPStatus, error: RolebundleError) -> None:
+        self._send(Answer(status, render("error", error=error)))
+
+    def _send(self, answer: Answer) -> None:
+        body = answer.page.encode("utf-8")
+        self.send_response(answer.status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse what is no HTTP request, without repeating any of it."""
+        error = UsageError("bad_request", "this is no request for a page", "use the links")
+        self._refuse(HTTPStatus(code), error)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged: an address has the token."""
+
+
+for _method in ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
+    setattr(_Handler, f"do_{_method}", _Handler.refuse_method)
+
+
+def address_of(listener: socket.socket, token: str) -> str:
+    """The address of the first view."""
+    return f"http://{ADDRESS}:{listener.getsockname()[1]}/{token}/"

@@ -1,0 +1,15 @@
+"""The views by their names in an address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rolebundle.interfaces.inspector import answer
+from rolebundle.interfaces.inspector.application import View
+
+VIEWS: Mapping[str, View] = {
+    "": answer.show_form,
+    "answer": answer.show,
+}
+FORMS: Mapping[str, View] = {}
+"""The views that take a POST."""

@@ -1,0 +1,151 @@
+"""The answer page: a bundle for a person who asks why an agent got these passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from rolebundle.contracts.bundle import Rejection, RetrievalBundle, Scores, ScoreWeights
+from rolebundle.contracts.terms import LANES, Lane, RejectionCode
+from rolebundle.interfaces.pages import words
+from rolebundle.interfaces.pages.marked import marked_text
+from rolebundle.interfaces.pages.page import render
+from rolebundle.interfaces.pages.site import FILE, Site
+from rolebundle.interfaces.render import query_terms
+
+MAX_NOTES = 3
+
+
+class ScorePart(NamedTuple):
+    """A part of a final score.
+
+    Attributes:
+        kind: CSS class of its colour.
+        name: what it measures.
+        value: the term, in [0, 1], before it is multiplied.
+        weight: what it is multiplied with.
+        points: what it adds to the final score.
+    """
+
+    kind: str
+    name: str
+    value: float
+    weight: float
+    points: float
+
+
+class LaneCount(NamedTuple):
+    """How many candidates a lane proposed, and their chunk ids, the selected ones first."""
+
+    lane: Lane
+    chunk_ids: list[str]
+
+
+class RejectedGroup(NamedTuple):
+    """The candidates that one code rejected; ``notes`` are the most frequent explanations."""
+
+    code: RejectionCode
+    rejections: list[Rejection]
+    total: int
+    notes: list[str]
+
+
+class Flow(NamedTuple):
+    """The way of the candidates from the lanes to the answer."""
+
+    lanes: list[LaneCount]
+    candidates: int
+    refused: list[RejectedGroup]
+    lower: list[RejectedGroup]
+
+    @property
+    def refused_count(self) -> int:
+        """How many candidates a rule of the owner rejected."""
+        return sum(group.total for group in self.refused)
+
+    @property
+    def lower_count(self) -> int:
+        """How many candidates others preceded."""
+        return sum(group.total for group in self.lower)
+
+
+def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
+    """The page of a bundle."""
+    terms = query_terms(bundle)
+    return render(
+        "answer",
+        site,
+        bundle=bundle,
+        flow=flow_of(bundle),
+        texts=[marked_text(chunk.content, terms) for chunk in bundle.selected],
+        parts=[score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected],
+        # The bar of every passage has the scale of the best one.
+        top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
+        warnings=_warnings(bundle),
+    )
+
+
+def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]:
+    """The terms of a final score that are not 0. Empty without weights, as in older bundles."""
+    if weights is None:
+        return []
+    terms = (
+        ("words", "words of the task", scores.lexical, weights.lexical),
+        ("meaning", "meaning", scores.semantic, weights.semantic),
+        ("rules", "rules: role, trust, freshness", scores.metadata, weights.metadata),
+        ("vocabulary", "words of the role", scores.rerank, weights.rerank),
+    )
+    parts = [
+        ScorePart(kind, name, value, weight, value * weight)
+        for kind, name, value, weight in terms
+        if weight
+    ]
+    if scores.diversity_penalty:
+        penalty = -scores.diversity_penalty
+        parts.append(ScorePart("diversity", "source diversity", penalty, 1.0, penalty))
+    return parts
+
+
+def flow_of(bundle: RetrievalBundle) -> Flow:
+    """How many candidates each step passed on or rejected."""
+    groups = [
+        _group(code, list(rejections))
+        for code, rejections in groupby(bundle.rejected, lambda rejection: rejection.reason)
+    ]
+    listed = {group.code for group in groups}
+    # Documents in quarantine are counted but not listed.
+    groups += [
+        RejectedGroup(code, [], total, [])
+        for code, total in bundle.rejected_summary.items()
+        if code not in listed
+    ]
+    return Flow(
+        [LaneCount(lane, _proposed_by(lane, bundle)) for lane in LANES],
+        bundle.summary.total_candidates,
+        [group for group in groups if words.is_rule(group.code)],
+        [group for group in groups if not words.is_rule(group.code)],
+    )
+
+
+def _proposed_by(lane: Lane, bundle: RetrievalBundle) -> list[str]:
+    return [
+        *(chunk.chunk_id for chunk in bundle.selected if lane in chunk.lanes),
+        *(rejection.chunk_id for rejection in bundle.rejected if lane in (rejection.lanes or ())),
+    ]
+
+
+def _group(code: RejectionCode, rejections: list[Rejection]) -> RejectedGroup:
+    notes = [rejection.notes for rejection in rejections if rejection.notes]
+    distinct = sorted(dict.fromkeys(notes), key=lambda note: -notes.count(note))
+    # The note of a candidate that was ranked lower has its own score.
+    common = distinct[:MAX_NOTES] if words.is_rule(code) else []
+    return RejectedGroup(code, rejections, len(rejections), common)
+
+
+def _warnings(bundle: RetrievalBundle) -> Sequence[tuple[str, str, str]]:
+    """Code, message, and what to do, of each warning."""
+    return [
+        (warning.code, warning.message, words.WARNING_ADVICE.get(warning.code, ""))
+        for warning in bundle.warnings
+    ]

@@ -1,0 +1,111 @@
+"""One page from a template: every text is escaped, and nothing but its own style is loaded.
+
+A document's text is hostile. The templates escape all values, characters that hide or reorder text
+are replaced by their names, and the Content-Security-Policy allows no script and no request.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rolebundle.interfaces.pages import words
+from rolebundle.interfaces.pages.site import FILE, Site
+from rolebundle.scan.characters import (
+    CONTROLS,
+    EMBEDDINGS,
+    FORMATS,
+    OPERATORS,
+    OVERRIDES,
+    TAGS,
+    ZERO_WIDTH,
+)
+
+_UNSAFE = re.compile(
+    f"[{CONTROLS}{EMBEDDINGS}{FORMATS}{OPERATORS}{OVERRIDES}{TAGS}{ZERO_WIDTH}\ud800-\udfff]"
+)
+_POLICY = (
+    "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+    "form-action {form_action}"
+)
+
+
+def render(template: str, site: Site = FILE, **values: Any) -> str:
+    """A template as a whole page.
+
+    Args:
+        template: its name in the folder ``templates``, without ``.html.jinja``.
+        site: the application that serves the page.
+        values: the variables of the template.
+    """
+    page = _environment().get_template(f"{template}.html.jinja")
+    return page.render(site=site, policy=content_policy(is_live=site.is_live), **values)
+
+
+def visible(text: str) -> str:
+    """The text with the names of characters that hide or reorder text: ``⟦U+202E⟧``."""
+    return _UNSAFE.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", text)
+
+
+@cache
+def content_policy(*, is_live: bool) -> str:
+    """The Content-Security-Policy of a page; a live one may send forms to its own server."""
+    digest = b64encode(sha256(style_sheet().encode()).digest()).decode()
+    return _POLICY.format(digest=digest, form_action="'self'" if is_live else "'none'")
+
+
+@cache
+def style_sheet() -> str:
+    """The style of all pages."""
+    return (files(__package__) / "style.css").read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Also every text that a template inserts without a filter. Markup is not changed.
+        finalize=lambda value: visible(value) if type(value) is str else value,
+    )
+    environment.globals |= {"style": _Style(), "words": words}
+    environment.filters |= {
+        "number": number,
+        "percent": percent,
+        "signed": signed,
+        "extract": lambda key, values: values[key],
+        # Jinja's own `capitalize` lowers the rest.
+        "capitalize_first": lambda text: text[:1].upper() + text[1:],
+    }
+    return environment
+
+
+class _Style:
+    """The style sheet as safe markup. Read when a page is rendered."""
+
+    def __html__(self) -> str:
+        return style_sheet()
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many decimals."""
+    return f"{value:.{digits}f}"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, and a real minus."""
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """A share in [0, 1] as whole percent."""
+    return f"{value:.0%}"

@@ -1,0 +1,128 @@
+"""The closed vocabularies of the contracts, in plain words for a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from rolebundle.contracts.terms import (
+    RANKED_LOWER,
+    FallbackAction,
+    FallbackState,
+    FreshnessPosture,
+    RejectionCode,
+    TrustPosture,
+)
+from rolebundle.retrieval.packet import ADVICE as WARNING_ADVICE
+
+__all__ = ["WARNING_ADVICE"]
+
+REJECTION: Mapping[RejectionCode, str] = {
+    "forbidden_source": "from a source that this role may not use",
+    "role_mismatch": "written for other roles",
+    "rejected_by_mark": "marked as wrong",
+    "taint_blocked": "not trusted enough for this action",
+    "not_yet_valid": "not valid yet",
+    "expired": "no longer valid",
+    "stale": "older than this role accepts",
+    "requires_approval": "needs an approval for this action",
+    "low_score": "score too low",
+    "duplicate": "the same text as a better passage",
+    "conflict_downrank": "replaced by a newer document",
+    "budget_cut": "below the last place of the answer",
+    "already_seen": "the caller already has it",
+    "quarantined": "in quarantine, because the scan found something dangerous",
+}
+REJECTION_ADVICE: Mapping[RejectionCode, str] = {
+    "forbidden_source": "If the role should see it, change forbidden_sources in the overlay.",
+    "role_mismatch": "If it is for this role too, add the role to the document's roles.",
+    "rejected_by_mark": "If the mark is wrong, remove it with `rolebundle mark --remove`.",
+    "taint_blocked": "Ask for a less risky action, or have the source trusted in the policy.",
+    "not_yet_valid": "Ask again from the date on which it becomes valid.",
+    "expired": "Look for its replacement, or correct valid_until.",
+    "stale": "Update the document, or raise freshness_max_age_days in the overlay.",
+    "requires_approval": "Have a person approve the action.",
+    "low_score": "Lower min_score in the overlay, or ask with other words.",
+    "duplicate": "Nothing is lost: the answer has the same text.",
+    "conflict_downrank": "Use the newer document.",
+    "budget_cut": "Raise the limit to see more.",
+    "already_seen": "Ask without `seen` to get it again.",
+    "quarantined": "The owner can look with `rolebundle quarantine` and release it.",
+}
+STATE: Mapping[FallbackState, str] = {
+    "no_strong_match": "no strong match",
+    "forbidden_hit": "something relevant is forbidden to the role",
+    "conflicting": "sources contradict each other",
+    "stale_dominant": "most of it is old",
+    "no_overlay": "asked without a role",
+    "healthy": "sound",
+}
+ACTION: Mapping[FallbackAction, str] = {
+    "continue": "The passages can be used.",
+    "warn": "The passages can be used, with a word of warning.",
+    "degrade": "Use the passages only as hints, and say so.",
+    "block": "Do not answer from these passages.",
+}
+TRUST: Mapping[TrustPosture, str] = {
+    "strong": "an authoritative source is among the passages",
+    "mixed": "trusted sources, but no authoritative one",
+    "weak": "no trusted source for the task",
+}
+FRESHNESS: Mapping[FreshnessPosture, str] = {
+    "fresh": "current",
+    "mixed": "current and old passages",
+    "stale": "most of it is old",
+}
+LANE: Mapping[str, str] = {"lexical": "the task's words", "semantic": "meaning"}
+LEVEL: Mapping[str, str] = {
+    "continue": "good", "warn": "caution", "degrade": "caution", "block": "bad",
+    "strong": "good", "mixed": "caution", "weak": "bad", "fresh": "good", "stale": "bad",
+    "authoritative": "good", "preferred": "good", "general": "plain", "untrusted": "bad",
+    "aging": "caution", "undated": "plain",
+}  # fmt: skip
+"""The CSS class of a word: how good it is."""
+
+_RULE = re.compile(r"(boost|penalty|vocab):([\w-]+)(?:\((.*)\))?", re.DOTALL)
+_RULE_NAMES: Mapping[str, str] = {
+    "trust-tier": "trust tier",
+    "doc-type": "document type",
+    "domain": "domain",
+    "preferred-source": "preferred source",
+    "applicable-role": "written for this role",
+    "role-mismatch": "written for other roles",
+    "stale": "too old",
+}
+
+
+class Rules(NamedTuple):
+    """The rules of an overlay that a passage met, for a reader.
+
+    Attributes:
+        factors: metadata rules: name, and value with its factor.
+        words: the role's words in the passage.
+        suppressed: words that lower the passage.
+    """
+
+    factors: list[tuple[str, str]]
+    words: list[str]
+    suppressed: list[str]
+
+
+def rules(hits: Sequence[str]) -> Rules:
+    """The overlay hits of a passage in plain words. An unknown one is kept as it is."""
+    result = Rules([], [], [])
+    for hit in hits:
+        match = _RULE.fullmatch(hit)
+        if match is None:
+            result.factors.append((hit, ""))
+        elif match[1] == "vocab":
+            (result.suppressed if match[2] == "suppress" else result.words).append(match[3] or "")
+        else:
+            result.factors.append((_RULE_NAMES.get(match[2], match[2]), match[3] or ""))
+    return result
+
+
+def is_rule(code: RejectionCode) -> bool:
+    """Whether a rule of the owner rejected the passage, and not the ranking."""
+    return code not in RANKED_LOWER
