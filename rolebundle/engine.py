@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rolebundle.contracts.bundle import BundleWarning, RetrievalBundle
-from rolebundle.contracts.request import NO_RERANK, ListRequest, RetrievalRequest
+from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.embedding.provider import EmbeddingProvider
 from rolebundle.errors import (
     AccessDenied,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rolebundle.contracts.gate import GateReport
     from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
     from rolebundle.contracts.marks import MarkRecord, MarkRequest
+    from rolebundle.contracts.operation_requests import ListRequest
     from rolebundle.contracts.remembered import RememberedFact, RememberRequest
     from rolebundle.contracts.replay import Replay
     from rolebundle.contracts.verification import Verification, VerifyRequest
@@ -427,6 +428,7 @@ class Engine:
             UsageError: no document has this prefix, or the agent may not see it.
             AccessDenied: the agent may see nothing of this corpus.
         """
+        from rolebundle.contracts.operation_requests import ListRequest
         from rolebundle.retrieval.listing import list_documents
 
         request = request or ListRequest()

@@ -11,7 +11,8 @@ import pytest
 
 from rolebundle.admin import Admin
 from rolebundle.contracts.bundle import RequestEcho, RetrievalBundle
-from rolebundle.contracts.request import ListRequest, RetrievalRequest
+from rolebundle.contracts.operation_requests import ListRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.engine import Engine
 from rolebundle.errors import AccessDenied, CorpusBusy, RolebundleError, UsageError
 from rolebundle.interfaces.operations import Operations

@@ -29,6 +29,16 @@ from rolebundle.contracts.evaluation import EvalComparison, EvalReport, GoldenSe
 from rolebundle.contracts.gate import GateContract, GateReport, GateStart
 from rolebundle.contracts.lookup import CorpusStatus, Listing, Lookup, Lookups
 from rolebundle.contracts.marks import MarkList, MarkRecord, MarkRequest
+from rolebundle.contracts.operation_requests import (
+    CompareRequest,
+    GetRequest,
+    IngestRequest,
+    ListRequest,
+    MultiGetRequest,
+    ReplayRequest,
+    RoleRequest,
+    WhyRequest,
+)
 from rolebundle.contracts.overlay import Overlay
 from rolebundle.contracts.receipt import Receipt
 from rolebundle.contracts.remembered import (
@@ -61,18 +71,7 @@ from rolebundle.contracts.reports import (
     RoleDetails,
     RoleList,
 )
-from rolebundle.contracts.request import (
-    ALIASES,
-    CompareRequest,
-    GetRequest,
-    IngestRequest,
-    ListRequest,
-    MultiGetRequest,
-    ReplayRequest,
-    RetrievalRequest,
-    RoleRequest,
-    WhyRequest,
-)
+from rolebundle.contracts.request import ALIASES, RetrievalRequest
 from rolebundle.contracts.roots import RootChange, RootList
 from rolebundle.contracts.verification import Verification, VerifyRequest
 from rolebundle.contracts.why import Why

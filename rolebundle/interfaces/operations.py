@@ -15,21 +15,20 @@ from typing import Any
 from rolebundle.admin import Admin
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.remembered import RememberRequest
-from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
-from rolebundle.contracts.request import (
-    NO_RERANK,
+from rolebundle.contracts.operation_requests import (
     CompareRequest,
     GetRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
     ReplayRequest,
-    RetrievalRequest,
     RoleRequest,
     StatusRequest,
     WhyRequest,
 )
+from rolebundle.contracts.remembered import RememberRequest
+from rolebundle.contracts.reports import IngestResult, Role, RoleDetails, RoleList
+from rolebundle.contracts.request import NO_RERANK, RetrievalRequest
 from rolebundle.contracts.terms import Detail
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.embedding.registry import is_model_folder

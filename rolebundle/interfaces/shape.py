@@ -22,12 +22,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from rolebundle.contracts.bundle import RetrievalBundle
-from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
 from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import Detail
 from rolebundle.text.counts import counted
 
 if TYPE_CHECKING:
+    from rolebundle.contracts.lookup import FoundPassage, Lookup, LookupFailure, Lookups
     from rolebundle.contracts.verification import Verification, VerifyDetail
 
 Answer = dict[str, Any]

@@ -17,18 +17,18 @@ from typing import Any
 from rolebundle.contracts.base import Contract
 from rolebundle.contracts.decisions import CheckRequest
 from rolebundle.contracts.marks import MarkRequest
-from rolebundle.contracts.remembered import RememberRequest
-from rolebundle.contracts.request import (
+from rolebundle.contracts.operation_requests import (
     CompareRequest,
     GetRequest,
     IngestRequest,
     ListRequest,
     MultiGetRequest,
     ReplayRequest,
-    RetrievalRequest,
     StatusRequest,
     WhyRequest,
 )
+from rolebundle.contracts.remembered import RememberRequest
+from rolebundle.contracts.request import RetrievalRequest
 from rolebundle.contracts.verification import VerifyRequest
 
 Schema = dict[str, Any]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from rolebundle.contracts.lookup import ListedDocument, Listing, Lookup, LookupFailure, Lookups
-from rolebundle.contracts.request import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
+from rolebundle.contracts.operation_requests import DEFAULT_LISTED, MAX_REFERENCES, ListRequest
 from rolebundle.errors import AccessDenied, UsageError
 from rolebundle.retrieval.lookup import ReferenceScope, look_up
 from rolebundle.retrieval.source_files import shown_path

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import disk_usage
 
 import apsw
 
@@ -134,6 +133,9 @@ def _has_no_room(error: apsw.Error, path: Path) -> bool:
         return True
     if not isinstance(error, apsw.SQLError):
         return False
+    # Imported here, with its archives: no one-shot answer needs it.
+    from shutil import disk_usage
+
     temporary = os.environ.get("SQLITE_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"
     for folder in (path.parent, temporary):
         with suppress(OSError):

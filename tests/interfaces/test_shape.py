@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from rolebundle.contracts.bundle import BundleWarning, Fallback, RequestEcho, RetrievalBundle
 from rolebundle.contracts.compact import CompactBundle
 from rolebundle.contracts.lookup import Lookup, LookupFailure, Lookups
-from rolebundle.contracts.request import MIN_MAX_CHARS, MIN_MULTI_CHARS
+from rolebundle.contracts.operation_requests import MIN_MULTI_CHARS
+from rolebundle.contracts.request import MIN_MAX_CHARS
 from rolebundle.contracts.terms import (
     REJECTION_CODES,
     Detail,

@@ -32,8 +32,9 @@ from rolebundle.contracts.base import Contract
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.decisions import CheckRequest, NewDecision
 from rolebundle.contracts.document import Mark
+from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.contracts.overlay import Overlay
-from rolebundle.contracts.request import ListRequest, RetrievalRequest, Where
+from rolebundle.contracts.request import RetrievalRequest, Where
 from rolebundle.contracts.terms import ACTIONS, Authority, DecisionEffect, MarkState
 from rolebundle.contracts.verification import VerifyRequest
 from rolebundle.engine import Engine

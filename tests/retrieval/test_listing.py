@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rolebundle.contracts.request import MAX_REFERENCES, ListRequest
+from rolebundle.contracts.operation_requests import MAX_REFERENCES, ListRequest
 from rolebundle.errors import UsageError
 from rolebundle.retrieval.listing import list_documents, look_up_all
 from rolebundle.retrieval.lookup import IDS_AND_PATHS, ReferenceScope

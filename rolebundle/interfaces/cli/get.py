@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from rolebundle.contracts.lookup import Lookup
-from rolebundle.contracts.request import GetRequest
+from rolebundle.contracts.operation_requests import GetRequest
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
     color_option,

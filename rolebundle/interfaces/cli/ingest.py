@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from rolebundle.contracts.request import IngestRequest
+from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.contracts.terms import TRUST_TIERS, TrustTier
 from rolebundle.errors import DocumentError, EmbedderError
 from rolebundle.ingest.metadata import METADATA_KEYS

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.request import ListRequest
+from rolebundle.contracts.operation_requests import ListRequest
 from rolebundle.interfaces.cli.names import document_names
 from rolebundle.interfaces.cli.options import (
     color_option,

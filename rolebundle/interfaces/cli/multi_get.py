@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rolebundle.contracts.lookup import Lookups
-from rolebundle.contracts.request import MultiGetRequest
+from rolebundle.contracts.operation_requests import MultiGetRequest
 from rolebundle.errors import UsageError
 from rolebundle.interfaces.cli.get import lookup_lines
 from rolebundle.interfaces.cli.names import document_names

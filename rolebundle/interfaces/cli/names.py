@@ -40,7 +40,7 @@ def document_names(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Paths and ids of documents that the command's agent may see, or else files."""
-    from rolebundle.contracts.request import ListRequest
+    from rolebundle.contracts.operation_requests import ListRequest
     from rolebundle.engine import Engine
     from rolebundle.storage.location import corpus_path
 

@@ -12,7 +12,6 @@ import click
 
 from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.request import RetrievalRequest
-from rolebundle.interfaces import render
 from rolebundle.interfaces.cli.options import (
     approvals_option,
     color_option,
@@ -27,7 +26,6 @@ from rolebundle.interfaces.cli.options import (
 )
 from rolebundle.interfaces.cli.output import check_page_path, writable, write_page
 from rolebundle.interfaces.json_lines import MAX_LINE_BYTES, json_object
-from rolebundle.interfaces.layout import terminal_width
 from rolebundle.interfaces.parse import request_from
 from rolebundle.interfaces.style import Style
 from rolebundle.policy.overlays import load_file
@@ -107,6 +105,7 @@ def retrieve(
     ) as engine:
         overlay = load_file(overlay_file, engine.overlay_folders) if overlay_file else None
         bundle = engine.retrieve(request, overlay)
+    # Each form imports its modules, because the others need none of them.
     if bundle.diagnostics.rerank_note:
         click.echo(f"note: {bundle.diagnostics.rerank_note}", err=True)
     if html_file is not None:
@@ -118,6 +117,9 @@ def retrieve(
     elif form == "paths":
         _print_paths(bundle, null=null)
     elif form == "text" and bundle.packet is None:
+        from rolebundle.interfaces import render
+        from rolebundle.interfaces.layout import terminal_width
+
         shown = render.text(bundle, terminal_width(), style, verbose=verbose)
         click.echo(shown, color=style.color)
     else:
@@ -125,7 +127,6 @@ def retrieve(
 
 
 def _print(bundle: RetrievalBundle, request: RetrievalRequest, form: str) -> None:
-    # The modules are delayed, because the text needs none of them.
     match form:
         case "text" | "prompt":
             click.echo(bundle.packet)
@@ -150,7 +151,9 @@ def _values(bundle: RetrievalBundle, request: RetrievalRequest) -> dict[str, Any
 
 def _print_cautions(bundle: RetrievalBundle) -> None:
     """What the reader should know, where a table or a list of files has no place for it."""
-    for caution in render.bundle_cautions(bundle):
+    from rolebundle.interfaces.render import bundle_cautions
+
+    for caution in bundle_cautions(bundle):
         click.echo(writable(caution), err=True)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rolebundle.contracts.request import IngestRequest
+from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import UsageError
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.interfaces.cli.ingest import refuse_problems, run_options

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from rolebundle.admin import Admin
-from rolebundle.contracts.request import IngestRequest
+from rolebundle.contracts.operation_requests import IngestRequest
 from rolebundle.errors import CorpusBusy
 from rolebundle.ingest.options import IngestOptions
 from rolebundle.ingest.report import IngestReport

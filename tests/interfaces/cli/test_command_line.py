@@ -17,6 +17,7 @@ from rolebundle.contracts.bundle import RetrievalBundle
 from rolebundle.contracts.lookup import CorpusStatus, Lookup
 from rolebundle.interfaces.cli.demo import ROLES
 from rolebundle.interfaces.cli.demo import program as demo_program
+from rolebundle.interfaces.cli.main import _disable_plugins
 from rolebundle.storage.opening import open_writer
 from rolebundle.storage.sqlite_file import BUSY_TIMEOUT_ENVIRONMENT
 from support.commands import PROGRAM, SAMPLE, Outcome, forked_program, invoke, is_coded, run
@@ -517,10 +518,12 @@ def test_the_cached_demo_of_an_earlier_version_is_updated(
 def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
     heavy = (
         *("numpy", "ollama", "wordllama", "yaml", "lxml", "rich", "docutils"),
-        *("sqlite_vec", "multiprocessing", "asyncio"),
+        *("sqlite_vec", "multiprocessing", "asyncio", "importlib.metadata", "email"),
     )
+    role = "mossline-security-reviewer"
     commands = (
-        ("retrieve", "token", "--lexical-only", "--role", "mossline-security-reviewer"),
+        ("retrieve", "token", "--lexical-only", "--role", role),
+        ("retrieve", "token", "--lexical-only", "--role", role, "--format", "json"),
         ("get", AUDIT + ":1-20"),
         ("status",),
     )
@@ -536,6 +539,16 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
         [sys.executable, "-c", code, str(sample_db)], capture_output=True, text=True, check=False
     )
     assert done.stderr == "\n" * len(commands)
+
+
+def test_the_loader_without_plugins_has_what_pydantic_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "pydantic.plugin._loader"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    _disable_plugins()
+    loader = sys.modules[name]
+    assert list(loader.get_plugins()) == []
+    assert loader.PYDANTIC_ENTRY_POINT_GROUP == "pydantic"
+    assert list(sys.modules[name].get_plugins()) == []
 
 
 def test_where_is_the_objects_of_its_pairs(sample_db: Path) -> None:

@@ -1,0 +1,132 @@
+"""The requests of the other operations. Their fields are the same in every interface.
+
+They are apart from the request for passages, because each contract takes time to define, and a
+one-shot `retrieve` needs none of these.
+"""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, StringConstraints, model_validator
+
+from rolebundle.contracts.base import Contract
+from rolebundle.contracts.overlay import RoleId
+from rolebundle.contracts.request import (
+    AGENT_DESCRIPTION,
+    MAX_CHARS_DESCRIPTION,
+    MAX_REFERENCE_CHARACTERS,
+    MIN_MAX_CHARS,
+    Name,
+    Reference,
+    RetrievalRequest,
+)
+
+MAX_LISTED = 1_000
+"""How many documents `ls` lists at most."""
+DEFAULT_LISTED = 100
+MAX_ROLES = 10
+"""How many roles `compare` compares at most."""
+MAX_REFERENCES = 100
+"""How many references `multi_get` takes, and how many documents each of its globs may match."""
+MIN_MULTI_CHARS = 2_000
+"""The smallest ``max_chars`` of `multi_get`."""
+
+
+class WhyRequest(RetrievalRequest):
+    """A request for passages, and the passage or document whose result is explained."""
+
+    id: Reference = Field(
+        description="The chunk_id, document_id, path or path:start-end to follow through the "
+        "search."
+    )
+
+
+class CompareRequest(RetrievalRequest):
+    """A request for passages, asked for several roles instead of one."""
+
+    roles: Annotated[list[RoleId], Field(min_length=2, max_length=MAX_ROLES)] = Field(
+        description=f"Ids of the roles to compare, 2 to {MAX_ROLES}."
+    )
+
+    @model_validator(mode="after")
+    def _check_roles(self) -> Self:
+        if self.role is not None:
+            raise ValueError("give roles only, without role")
+        if len({*self.roles}) < 2:
+            raise ValueError("roles must name at least two different roles")
+        return self
+
+
+class ReplayRequest(Contract):
+    """A request to repeat the request of an earlier answer."""
+
+    bundle: dict[str, Any] = Field(
+        description="The whole earlier answer of `retrieve`, in detail full, as an object."
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+
+
+class GetRequest(Contract):
+    """A request for a passage or document by its reference."""
+
+    id: Reference = Field(
+        description="A chunk_id, a document_id, a path, path:start-end or "
+        "#document_id:place:count, from an answer."
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    max_chars: Annotated[int, Field(ge=MIN_MAX_CHARS)] | None = Field(
+        None, description=MAX_CHARS_DESCRIPTION
+    )
+
+
+class ListRequest(Contract):
+    """A request for the documents below a path or of a source."""
+
+    prefix: Annotated[str, StringConstraints(max_length=MAX_REFERENCE_CHARACTERS)] | None = Field(
+        None,
+        description="A folder, a path, a source_id, or a glob such as manual/**. Default: all "
+        "documents.",
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] | None = Field(
+        None, description=f"Number of documents, 1 to {MAX_LISTED}. Default: {DEFAULT_LISTED}."
+    )
+    after: Reference | None = Field(
+        None, description="The document_id that the page before ended with: `next` of its answer."
+    )
+
+
+class MultiGetRequest(Contract):
+    """A request for several passages or documents."""
+
+    ids: Annotated[list[Reference], Field(min_length=1, max_length=MAX_REFERENCES)] = Field(
+        description="References as for `get`, or globs of paths, such as notes/*.txt."
+    )
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+    max_chars: Annotated[int, Field(ge=MIN_MULTI_CHARS)] | None = Field(
+        None,
+        description="Upper bound on the characters of the whole answer as JSON, at least 2000.",
+    )
+
+
+class RoleRequest(Contract):
+    """A request for the overlay of a role."""
+
+    role: RoleId = Field(description="Id of the role.")
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+
+
+class StatusRequest(Contract):
+    """The request of `status` and `roles.list`."""
+
+    agent: Name | None = Field(None, description=AGENT_DESCRIPTION)
+
+
+class IngestRequest(Contract):
+    """Files and folders to synchronize the corpus with."""
+
+    paths: list[str] = Field(description="Absolute paths of files and folders.")
+    lexical_only: bool = Field(
+        False,
+        description="Do not embed. New chunks then have no vector, and only the lexical lane finds "
+        "them.",
+    )
