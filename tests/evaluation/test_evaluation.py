@@ -26,8 +26,8 @@ from rolebundle.evaluation.comparison import (
 )
 from rolebundle.evaluation.evaluation import Plan, difference, evaluate
 from rolebundle.evaluation.governance import Role
-from rolebundle.evaluation.page import page
 from rolebundle.evaluation.questions import References, from_golden
+from rolebundle.interfaces.pages.evaluation import page
 from rolebundle.policy.overlays import load_role
 from rolebundle.workspace import Workspace
 

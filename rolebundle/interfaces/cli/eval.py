@@ -170,7 +170,7 @@ def eval(  # the name of the command
         )
         report = with_thresholds(evaluate(engine, plan, progress), thresholds)
     if html is not None:
-        from rolebundle.evaluation.page import page
+        from rolebundle.interfaces.pages.evaluation import page
 
         html.write_text(page(report), encoding="utf-8")
     _print(report, tables(report), as_json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from rolebundle.contracts.evaluation import EvalReport, QuestionResult
@@ -18,6 +17,7 @@ from rolebundle.evaluation.report import (
     rate_text,
     threshold_texts,
 )
+from rolebundle.interfaces.pages.plots import Bar, Mark, bar_plot, gain_plot, histogram
 
 MAX_EXTREMES = 15
 MAX_TASK_CHARS = 140
@@ -238,11 +238,11 @@ def _harm(report: EvalReport) -> Iterator[str]:
 def _costs(report: EvalReport) -> Iterator[str]:
     latency, size, seconds = report.latency_ms, report.answer_characters, report.seconds
     yield "<h2>Latency and size of the governed answers</h2>"
-    marks = [("p50", latency.p50), ("p95", latency.p95), ("p99", latency.p99)]
+    marks = [Mark("p50", latency.p50), Mark("p95", latency.p95), Mark("p99", latency.p99)]
     times = [question.latency_ms for question in report.questions]
     yield _figure(histogram(times, "Latency", "ms", marks), "milliseconds per answer")
     sizes = [float(question.answer_characters) for question in report.questions]
-    marks = [("p50", size.p50), ("p95", size.p95)]
+    marks = [Mark("p50", size.p50), Mark("p95", size.p95)]
     yield _figure(
         histogram(sizes, "Size", "characters", marks),
         f"characters of the selected passages; {report.passages.mean:.1f} passages on average",
@@ -287,127 +287,3 @@ def _cell(cell: Cell) -> str:
     text, css_class = (cell, "") if isinstance(cell, str) else cell
     attribute = f' class="{css_class}"' if css_class else ""
     return f"<td{attribute}>{escape(text)}</td>"
-
-
-# --- plots ---
-
-# In units of the SVG.
-_WIDTH, _LABELS, _VALUES = 720, 150, 190
-_ROW = 26
-_HEIGHT = 180
-_HEAD, _FOOT = 44, 34
-_BINS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar: its name, its length, the text at its end, and the CSS class of its colour."""
-
-    name: str
-    value: float
-    text: str
-    css_class: str = "plain"
-
-
-def bar_plot(bars: Sequence[Bar], title: str) -> str:
-    """Return an SVG of horizontal bars with a common zero; negative ones go to the left."""
-    minimum = min(0.0, *(bar.value for bar in bars))
-    maximum = max(0.0, *(bar.value for bar in bars))
-    plot_width = _WIDTH - _LABELS - _VALUES
-    scale = plot_width / (maximum - minimum) if maximum > minimum else 0.0
-    zero = _LABELS - minimum * scale
-    parts = []
-    for number, bar in enumerate(bars):
-        top, middle = number * _ROW + 4, number * _ROW + _ROW / 2 + 4
-        start, length = zero + min(0.0, bar.value) * scale, abs(bar.value) * scale
-        end = zero + max(0.0, bar.value) * scale + 6
-        parts.append(
-            f'<text x="{_LABELS - 8}" y="{middle}" class="name">{escape(bar.name)}</text>'
-            f'<rect x="{start:.1f}" y="{top}" width="{max(length, 1):.1f}" height="{_ROW - 8}" '
-            f'rx="2" class="{bar.css_class}"/>'
-            f'<text x="{end:.1f}" y="{middle}">{escape(bar.text)}</text>'
-        )
-    height = len(bars) * _ROW + 4
-    parts.append(f'<line x1="{zero:.1f}" x2="{zero:.1f}" y1="0" y2="{height}" class="axis"/>')
-    return _svg(height, title, parts)
-
-
-def gain_plot(values: Sequence[tuple[str, float]], title: str) -> str:
-    """Return an SVG of one vertical bar per (name, value), from largest gain to largest loss."""
-    ordered = sorted(values, key=lambda pair: -pair[1])
-    largest = max((abs(value) for _, value in ordered), default=0.0) or 1.0
-    left, plot_width = 50, _WIDTH - 60
-    middle = _HEIGHT / 2
-    step = plot_width / max(1, len(ordered))
-    parts = [
-        _tick(left, middle - sign * (middle - 8), f"{sign * largest:+.2f}" if sign else "0")
-        for sign in (1, 0, -1)
-    ]
-    for number, (name, value) in enumerate(ordered):
-        length = abs(value) / largest * (middle - 8)
-        top = middle - length if value > 0 else middle
-        css_class = "won" if value > 0 else "lost"
-        x, width = left + number * step, max(0.6, step * 0.86)
-        parts.append(
-            f'<rect x="{x:.2f}" y="{top:.2f}" width="{width:.2f}" height="{length:.2f}" '
-            f'class="{css_class}"><title>{escape(name)}: {value:+.3f}</title></rect>'
-        )
-    parts.append(
-        f'<line x1="{left}" x2="{left + plot_width}" y1="{middle}" y2="{middle}" class="axis"/>'
-    )
-    return _svg(_HEIGHT, title, parts)
-
-
-def histogram(
-    values: Sequence[float], title: str, unit: str, marks: Sequence[tuple[str, float]]
-) -> str:
-    """Return an SVG of a histogram with vertical lines at ``marks``, such as percentiles."""
-    maximum = max(values, default=0.0) or 1.0
-    counts = [0] * _BINS
-    for value in values:
-        counts[min(_BINS - 1, int(value / maximum * _BINS))] += 1
-    highest = max(counts) or 1
-    left, plot_width, bottom = 50, _WIDTH - 70, _HEIGHT - _FOOT
-    step = plot_width / _BINS
-    parts = [_tick(left, bottom, "0"), _tick(left, _HEAD, str(highest))]
-    for number, count in enumerate(counts):
-        length = count / highest * (bottom - _HEAD)
-        start, end = number * maximum / _BINS, (number + 1) * maximum / _BINS
-        parts.append(
-            f'<rect x="{left + number * step:.2f}" y="{bottom - length:.2f}" '
-            f'width="{step * 0.9:.2f}" height="{length:.2f}" class="plain">'
-            f"<title>{_number(start)} to {_number(end)} {escape(unit)}: {count}</title></rect>"
-        )
-    for number, (name, value) in enumerate(marks):
-        x = left + value / maximum * plot_width
-        # Each name has its own height, so that the names of close marks do not overlap.
-        anchor = "end" if x > _WIDTH - 120 else "start"
-        shift = -4 if anchor == "end" else 4
-        parts.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}" class="mark"/>'
-            f'<text x="{x + shift:.1f}" y="{10 + 12 * number}" style="text-anchor:{anchor}">'
-            f"{escape(name)} {_number(value)}</text>"
-        )
-    parts += [
-        f'<line x1="{left}" x2="{left + plot_width}" y1="{bottom}" y2="{bottom}" class="axis"/>',
-        f'<text x="{left}" y="{_HEIGHT - 14}">0</text>',
-        f'<text x="{left + plot_width}" y="{_HEIGHT - 14}" class="name">'
-        f"{_number(maximum)} {escape(unit)}</text>",
-    ]
-    return _svg(_HEIGHT, title, parts)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
-
-
-def _tick(x: float, y: float, text: str) -> str:
-    return f'<text x="{x - 6}" y="{y}" class="name">{escape(text)}</text>'
-
-
-def _svg(height: float, title: str, parts: Sequence[str]) -> str:
-    return (
-        f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
-        + "".join(parts)
-        + "</svg>"
-    )
