@@ -82,7 +82,7 @@ ADVICE: Mapping[WarningCode, str] = {
 }
 """What to do about each warning, the most important first."""
 _ORDER = {code: place for place, code in enumerate(ADVICE)}
-_OF_PASSAGES: frozenset[WarningCode] = frozenset(
+WARNINGS_OF_PASSAGES: frozenset[WarningCode] = frozenset(
     {"NO_HIGH_TRUST_MATCH", "ONLY_SHARED_CORPUS", "STALE_DOMINANT"}
 )
 """Warnings that say nothing about an empty answer."""
@@ -229,7 +229,7 @@ def _points(bundle: RetrievalBundle) -> Iterator[tuple[str, str]]:
     warnings = [
         (warning.message, ADVICE.get(warning.code, ""))
         for warning in sorted(bundle.warnings, key=lambda warning: _ORDER.get(warning.code, 99))
-        if not (is_empty and warning.code in _OF_PASSAGES)
+        if not (is_empty and warning.code in WARNINGS_OF_PASSAGES)
     ]
     is_weak = any(warning.code == "WEAK_EVIDENCE" for warning in bundle.warnings)
     yield from warnings[:is_weak]

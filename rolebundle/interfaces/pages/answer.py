@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from rolebundle.interfaces.pages.marked import marked_text
 from rolebundle.interfaces.pages.page import render
 from rolebundle.interfaces.pages.site import FILE, Site
 from rolebundle.interfaces.render import query_terms
+from rolebundle.retrieval.packet import WARNINGS_OF_PASSAGES
 
 MAX_NOTES = 3
 
@@ -73,13 +75,15 @@ class Flow(NamedTuple):
 def answer_page(bundle: RetrievalBundle, site: Site = FILE) -> str:
     """The page of a bundle."""
     terms = query_terms(bundle)
+    parts = [score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected]
     return render(
         "answer",
         site,
         bundle=bundle,
         flow=flow_of(bundle),
         texts=[marked_text(chunk.content, terms) for chunk in bundle.selected],
-        parts=[score_parts(chunk.scores, bundle.weights) for chunk in bundle.selected],
+        parts=parts,
+        main=[_main_parts(of_passage) for of_passage in parts],
         # The bar of every passage has the scale of the best one.
         top=max((chunk.scores.final for chunk in bundle.selected), default=1.0),
         warnings=_warnings(bundle),
@@ -91,10 +95,10 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]
     if weights is None:
         return []
     terms = (
-        ("words", "words of the task", scores.lexical, weights.lexical),
-        ("meaning", "meaning", scores.semantic, weights.semantic),
-        ("rules", "rules: role, trust, freshness", scores.metadata, weights.metadata),
-        ("vocabulary", "words of the role", scores.rerank, weights.rerank),
+        ("words", "the task's words", scores.lexical, weights.lexical),
+        ("meaning", "its meaning", scores.semantic, weights.semantic),
+        ("rules", "rules, trust and age", scores.metadata, weights.metadata),
+        ("vocabulary", "the role's words", scores.rerank, weights.rerank),
     )
     parts = [
         ScorePart(kind, name, value, weight, value * weight)
@@ -105,6 +109,13 @@ def score_parts(scores: Scores, weights: ScoreWeights | None) -> list[ScorePart]
         penalty = -scores.diversity_penalty
         parts.append(ScorePart("diversity", "source diversity", penalty, 1.0, penalty))
     return parts
+
+
+def _main_parts(parts: Sequence[ScorePart]) -> list[tuple[str, float]]:
+    """The two largest parts of the score: the name, and the share of the whole."""
+    total = sum(part.points for part in parts)
+    largest = sorted(parts, key=lambda part: -part.points)[:2]
+    return [(part.name, part.points / total) for part in largest] if total > 0 else []
 
 
 def flow_of(bundle: RetrievalBundle) -> Flow:
@@ -136,16 +147,23 @@ def _proposed_by(lane: Lane, bundle: RetrievalBundle) -> list[str]:
 
 
 def _group(code: RejectionCode, rejections: list[Rejection]) -> RejectedGroup:
-    notes = [rejection.notes for rejection in rejections if rejection.notes]
-    distinct = sorted(dict.fromkeys(notes), key=lambda note: -notes.count(note))
-    # The note of a candidate that was ranked lower has its own score.
-    common = distinct[:MAX_NOTES] if words.is_rule(code) else []
-    return RejectedGroup(code, rejections, len(rejections), common)
+    notes = Counter(rejection.notes for rejection in rejections if rejection.notes)
+    common = [note for note, _ in notes.most_common(MAX_NOTES)]
+    # The notes of most candidates that were ranked lower differ, because they have their scores.
+    is_shared = words.is_rule(code) or len(notes) == 1
+    return RejectedGroup(code, rejections, len(rejections), common if is_shared else [])
 
 
-def _warnings(bundle: RetrievalBundle) -> Sequence[tuple[str, str, str]]:
-    """Code, message, and what to do, of each warning."""
+def _warnings(bundle: RetrievalBundle) -> list[tuple[str, str, str]]:
+    """Code, message, and what to do, of each warning that says something about this answer."""
+    lead = bundle.fallback.message if bundle.fallback else ""
     return [
-        (warning.code, warning.message, words.WARNING_ADVICE.get(warning.code, ""))
+        # The message of the fallback is above the warnings.
+        (
+            warning.code,
+            "" if warning.message == lead else warning.message,
+            words.WARNING_ADVICE.get(warning.code, ""),
+        )
         for warning in bundle.warnings
+        if bundle.selected or warning.code not in WARNINGS_OF_PASSAGES
     ]

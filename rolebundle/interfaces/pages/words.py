@@ -29,7 +29,7 @@ REJECTION: Mapping[RejectionCode, str] = {
     "requires_approval": "needs an approval for this action",
     "low_score": "score too low",
     "duplicate": "the same text as a better passage",
-    "conflict_downrank": "replaced by a newer document",
+    "conflict_downrank": "replaced by a newer document, or older than one that disagrees",
     "budget_cut": "below the last place of the answer",
     "already_seen": "the caller already has it",
     "quarantined": "in quarantine, because the scan found something dangerous",
@@ -43,7 +43,7 @@ REJECTION_ADVICE: Mapping[RejectionCode, str] = {
     "expired": "Look for its replacement, or correct valid_until.",
     "stale": "Update the document, or raise freshness_max_age_days in the overlay.",
     "requires_approval": "Have a person approve the action.",
-    "low_score": "Lower min_score in the overlay, or ask with other words.",
+    "low_score": "Ask with other words, or lower min_score in the overlay.",
     "duplicate": "Nothing is lost: the answer has the same text.",
     "conflict_downrank": "Use the newer document.",
     "budget_cut": "Raise the limit to see more.",
@@ -119,7 +119,8 @@ def rules(hits: Sequence[str]) -> Rules:
         elif match[1] == "vocab":
             (result.suppressed if match[2] == "suppress" else result.words).append(match[3] or "")
         else:
-            result.factors.append((_RULE_NAMES.get(match[2], match[2]), match[3] or ""))
+            value = (match[3] or "").replace("×", " ×")
+            result.factors.append((_RULE_NAMES.get(match[2], match[2]), value))
     return result
 
 
