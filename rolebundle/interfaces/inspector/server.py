@@ -7,6 +7,7 @@ with the command, and each start has another token.
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import signal
 import socket
@@ -110,6 +111,8 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = IDLE_SECONDS
     server_version = "rolebundle"
     sys_version = ""
+    # In HTTP/0.9 an answer has no status and no headers.
+    default_request_version = "HTTP/1.0"
 
     def do_GET(self) -> None:
         """Answer a view."""
@@ -173,12 +176,15 @@ class _Handler(BaseHTTPRequestHandler):
         """
         if not self.headers.get("Origin"):
             raise AccessDenied("no_origin", "the form has no origin", "send it from the page")
-        length = self.headers.get("Content-Length", "")
-        if not length.isdigit() or int(length) > MAX_FORM_BYTES:
+        lengths = self.headers.get_all("Content-Length", [])
+        # `isdigit` is also true of other digits than ASCII, and `int` fails on thousands of them.
+        is_length = len(lengths) == 1 and re.fullmatch(r"[0-9]{1,9}", lengths[0])
+        length = int(lengths[0]) if is_length else None
+        if length is None or length > MAX_FORM_BYTES:
             raise UsageError("form_too_long", "the form is too long", "make it shorter")
         if self.headers.get_content_type() != _FORM:
             raise UsageError("bad_form", "this is no form", "send the form of the page")
-        body = self.rfile.read(int(length))
+        body = self.rfile.read(length)
         try:
             pairs = parse_qsl(
                 body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS

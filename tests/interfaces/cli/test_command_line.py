@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -539,6 +540,28 @@ def test_a_lexical_answer_imports_nothing_heavy(sample_db: Path) -> None:
         [sys.executable, "-c", code, str(sample_db)], capture_output=True, text=True, check=False
     )
     assert done.stderr == "\n" * len(commands)
+
+
+def test_a_sidecar_imports_no_page(sample_db: Path) -> None:
+    parameters = {"task": "token", "role": "mossline-security-reviewer", "lexical_only": True}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "retrieve", "params": parameters}
+    code = (
+        "import sys\n"
+        "from rolebundle.interfaces.cli.main import main\n"
+        "try:\n    main(['serve', '--db', sys.argv[1]])\n"
+        "except SystemExit as left:\n    assert not left.code\n"
+        "pages = ('jinja2', 'rolebundle.interfaces.pages', 'rolebundle.interfaces.inspector')\n"
+        "assert not [name for name in sys.modules if name.startswith(pages)]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(sample_db)],
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["result"]["selected"]
 
 
 def test_the_loader_without_plugins_has_what_pydantic_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,301 @@
+"""The HTTP of `inspect`, over a raw socket: what is no request of its own pages is refused."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rolebundle.interfaces.inspector.application import Inspector, Query
+from rolebundle.interfaces.inspector.server import MAX_CONNECTIONS, MAX_FORM_BYTES
+from rolebundle.interfaces.inspector.views import VIEWS
+from rolebundle.interfaces.loopback import ADDRESS
+from support.inspecting import Inspecting, inspecting
+
+SECONDS = 20.0
+"""How long a test waits for an answer."""
+saved: list[str] = []
+
+
+def save(_app: Inspector, form: Query) -> str:
+    """Stands for a view that takes a form."""
+    saved.append(form.get("text"))
+    return "saved"
+
+
+@pytest.fixture(scope="module")
+def server(small_db: Path) -> Iterator[Inspecting]:
+    with inspecting(small_db, forms={"save": save}) as running:
+        yield running
+
+
+def connect(server: Inspecting) -> socket.socket:
+    return socket.create_connection((ADDRESS, server.port), timeout=SECONDS)
+
+
+def sent(server: Inspecting, request: bytes) -> bytes:
+    """The whole answer to these bytes; empty if the server only closed the connection."""
+    parts = []
+    with connect(server) as connection:
+        try:
+            connection.sendall(request)
+            while part := connection.recv(65_536):
+                parts.append(part)
+        except (ConnectionResetError, BrokenPipeError):
+            # It was refused before it was read.
+            pass
+    return b"".join(parts)
+
+
+def request_of(server: Inspecting, method: str, path: str, *headers: str, body: str = "") -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", *headers, "", body]
+    return "\r\n".join(lines).encode("latin-1")
+
+
+def host(server: Inspecting) -> str:
+    return f"Host: {ADDRESS}:{server.port}"
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])
+
+
+def get(server: Inspecting, path: str, *headers: str) -> bytes:
+    return sent(server, request_of(server, "GET", path, host(server), *headers))
+
+
+def post(server: Inspecting, body: str = "text=hello", *headers: str, origin: str = "own") -> bytes:
+    origins = {"own": [f"Origin: http://{ADDRESS}:{server.port}"], "": []}
+    given = [
+        host(server),
+        *origins.get(origin, [f"Origin: {origin}"]),
+        *(headers or ("Content-Type: application/x-www-form-urlencoded",)),
+    ]
+    if not any(header.startswith(("Content-Length", "Transfer-Encoding")) for header in given):
+        given.append(f"Content-Length: {len(body)}")
+    return sent(server, request_of(server, "POST", f"{server.path}save", *given, body=body))
+
+
+def test_the_own_address_is_answered(server: Inspecting) -> None:
+    for path in (server.path, f"{server.path}answer?task=token+refresh"):
+        answer = get(server, path)
+        head, _, page = answer.partition(b"\r\n\r\n")
+        assert status(answer) == 200
+        assert page.startswith(b"<!DOCTYPE html>")
+        for header in (
+            b"Cache-Control: no-store",
+            b"X-Content-Type-Options: nosniff",
+            b"X-Frame-Options: DENY",
+            b"frame-ancestors 'none'",
+            b"default-src 'none'",
+        ):
+            assert header in head
+        assert b"script-src" not in head
+        assert b"unsafe" not in head
+
+
+@pytest.mark.parametrize(
+    ("headers", "refused"),
+    [
+        ([], 421),
+        (["Host: example.com"], 421),
+        (["Host: 127.0.0.1"], 421),
+        (["Host: 127.0.0.1:{port}.example.com"], 421),
+        (["Host: 127.0.0.1:{port}", "Host: example.com"], 421),
+        (["Host: 127.0.0.1:{port}", "Origin: http://example.com"], 403),
+        (["Host: 127.0.0.1:{port}", "Origin: null"], 403),
+        (["Host: 127.0.0.1:{port}", "Origin: http://127.0.0.1"], 403),
+        (["Host: 127.0.0.1:{port}", "Origin: https://127.0.0.1:{port}"], 403),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_foreign_hosts_and_origins_are_refused(
+    server: Inspecting, method: str, headers: list[str], refused: int
+) -> None:
+    own = [header.format(port=server.port) for header in headers]
+    answer = sent(server, request_of(server, method, server.path, *own))
+    assert status(answer) == refused
+    assert b"Ask the corpus" not in answer
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/answer?task=token",
+        "/{wrong}/",
+        "/{short}/",
+        "/{token}",
+        "/{token}x/",
+        "/x/{token}/",
+        "/%{token}/",
+        "/{wrong}/../{token}/",
+        "/?token={token}",
+        "/\xe9\xff/",
+        "*",
+    ],
+)
+def test_a_path_without_the_token_is_refused(server: Inspecting, path: str) -> None:
+    token = server.path.strip("/")
+    wrong = token[:-1] + ("a" if token[-1] != "a" else "b")
+    answer = get(server, path.format(token=token, wrong=wrong, short=token[:-1]))
+    assert status(answer) == 403
+    assert token.encode() not in answer
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../",
+        "../../etc/passwd",
+        "..%2f..%2fetc/passwd",
+        "/etc/passwd",
+        "answer/../corpus",
+        "templates/base.html.jinja",
+        "style.css",
+        "%00",
+        "answer%3Ftask=x",
+        "ANSWER?task=x",
+        "__class__",
+    ],
+)
+def test_a_path_that_is_no_view_leads_nowhere(server: Inspecting, path: str) -> None:
+    answer = get(server, server.path + path)
+    assert status(answer) == 404
+    assert b"no such view" in answer
+    assert b"root:" not in answer
+
+
+@pytest.mark.parametrize("path", ["answer?%ff=%fe", "?" + "a=1&" * 300, "answer?task=%ed%a0%80"])
+def test_an_address_that_cannot_be_read_has_an_answer(server: Inspecting, path: str) -> None:
+    assert status(get(server, server.path + path)) in (200, 400)
+
+
+def test_methods_that_a_view_does_not_have_are_refused(server: Inspecting) -> None:
+    methods = ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT")
+    for method in methods:
+        answer = sent(server, request_of(server, method, server.path, host(server)))
+        assert status(answer) == 405
+    assert status(sent(server, request_of(server, "BREW", server.path, host(server)))) == 501
+    for view in VIEWS:
+        headers = (host(server), f"Origin: http://{ADDRESS}:{server.port}", "Content-Length: 0")
+        form = "Content-Type: application/x-www-form-urlencoded"
+        path = f"{server.path}{view}"
+        answer = sent(server, request_of(server, "POST", path, *headers, form))
+        assert status(answer) == 404
+    assert status(get(server, f"{server.path}save")) == 404
+
+
+def test_a_form_counts_only_from_our_own_page(server: Inspecting) -> None:
+    saved.clear()
+    for refused in (
+        post(server, origin=""),
+        post(server, origin="null"),
+        post(server, origin="http://example.com"),
+    ):
+        assert status(refused) in (400, 403)
+    assert saved == []
+    assert status(post(server)) == 200
+    assert saved == ["hello"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Content-Type: text/plain"],
+        ["Content-Type: multipart/form-data; boundary=x"],
+        ["Content-Type: application/json"],
+        ["Content-Type: application/x-www-form-urlencoded", "Content-Length: \xb2"],
+        ["Content-Type: application/x-www-form-urlencoded", "Content-Length: -1"],
+        ["Content-Type: application/x-www-form-urlencoded", f"Content-Length: {'9' * 5_000}"],
+        [
+            "Content-Type: application/x-www-form-urlencoded",
+            f"Content-Length: {MAX_FORM_BYTES + 1}",
+        ],
+        [
+            "Content-Type: application/x-www-form-urlencoded",
+            "Content-Length: 10",
+            "Content-Length: 9",
+        ],
+        ["Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked"],
+    ],
+)
+def test_a_body_that_is_no_form_is_refused(server: Inspecting, headers: list[str]) -> None:
+    saved.clear()
+    assert status(post(server, "text=hello", *headers)) == 400
+    assert saved == []
+
+
+@pytest.mark.parametrize("body", ["text=\xff", "&" * 500, "a=1&" * 300])
+def test_a_form_that_cannot_be_read_is_refused(server: Inspecting, body: str) -> None:
+    assert status(post(server, body)) in (200, 400)
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: " + b"a" * 1_000_000 + b"\r\n\r\n",
+        b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: a\r\n" * 200_000 + b"\r\n",
+        b"\r\n",
+        b"",
+    ],
+    ids=["short", "version", "parts", "tls", "header", "path", "headers", "empty", "nothing"],
+)
+def test_what_is_no_request_is_refused_and_not_repeated(
+    server: Inspecting, request_line: bytes
+) -> None:
+    with connect(server) as connection:
+        answer = b""
+        try:
+            connection.sendall(request_line)
+            connection.shutdown(socket.SHUT_WR)
+            answer = connection.recv(65_536)
+        except OSError:
+            # It was refused before it was read.
+            pass
+    assert not answer or status(answer) in (400, 414, 421, 431, 505)
+    assert b"aaaa" not in answer
+    assert status(get(server, server.path)) == 200
+
+
+def test_connections_that_send_half_a_request_stop_nobody(server: Inspecting) -> None:
+    halves = (
+        b"",
+        b"GET ",
+        f"GET {server.path} HTTP/1.1\r\nHost:".encode(),
+        request_of(
+            server,
+            "POST",
+            f"{server.path}save",
+            host(server),
+            f"Origin: http://{ADDRESS}:{server.port}",
+            "Content-Type: application/x-www-form-urlencoded",
+            "Content-Length: 100",
+            body="text=",
+        ),
+    )
+    open_ones = []
+    try:
+        for number in range(MAX_CONNECTIONS - 1):
+            open_ones.append(connect(server))
+            open_ones[-1].sendall(halves[number % len(halves)])
+        assert status(get(server, server.path)) == 200
+    finally:
+        for connection in open_ones:
+            connection.close()
+    # All places are free again.
+    assert status(get(server, server.path)) == 200
+
+
+def test_an_error_page_does_not_name_the_token(server: Inspecting) -> None:
+    answer = get(server, "/wrong/")
+    assert server.path.strip("/").encode() not in answer
+    assert b"Server: rolebundle" in answer
+    assert b"Python" not in answer

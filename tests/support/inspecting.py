@@ -1,0 +1,67 @@
+"""`inspect` in this process, on a free port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from urllib.parse import urlsplit
+
+from rolebundle.embedding.provider import EmbeddingProvider
+from rolebundle.engine import Engine
+from rolebundle.interfaces.inspector.application import Inspector, View
+from rolebundle.interfaces.inspector.server import InspectServer, address_of, new_token
+from rolebundle.interfaces.inspector.views import FORMS, VIEWS
+from rolebundle.interfaces.loopback import listen
+from rolebundle.policy.overlays import overlay_folders
+from rolebundle.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Inspecting:
+    """A running application.
+
+    Attributes:
+        address: of its first view; ends with a slash.
+        app: the views behind it.
+    """
+
+    address: str
+    app: Inspector
+
+    @property
+    def port(self) -> int:
+        return urlsplit(self.address).port or 0
+
+    @property
+    def path(self) -> str:
+        """The path that all views share."""
+        return urlsplit(self.address).path
+
+
+@contextmanager
+def inspecting(
+    db: Path,
+    overlays: tuple[Path, ...] = (),
+    provider: EmbeddingProvider | None = None,
+    *,
+    agent: str | None = None,
+    views: Mapping[str, View] = VIEWS,
+    forms: Mapping[str, View] = FORMS,
+) -> Iterator[Inspecting]:
+    """Serve the pages of a corpus until the block ends."""
+    workspace = Workspace(db, provider) if provider else Workspace(db)
+    folders = overlay_folders(overlays, corpus=db)
+    token = new_token()
+    with Engine(workspace, folders, agent=agent) as engine, listen(0) as listener:
+        app = Inspector(engine, f"/{token}/", views, forms)
+        server = InspectServer(app, listener, token)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield Inspecting(address_of(listener, token), app)
+        finally:
+            server.shutdown()
+            thread.join()
